@@ -10,6 +10,9 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
+from agent.attach.for_peers import CommandsForPeers
+from agent.attach.gang_commands import CommandsInGangs
+from agent.attach.local_commands import LocalCommands
 from agent.core.events import GpuFaulted, LogCompleted
 from agent.core.step import AgentState
 from agent.executions.directories import ExecutionDirectories
@@ -20,13 +23,14 @@ from agent.fencing.clock import Clock
 from agent.fencing.guard import FenceGuard, FenceSite
 from agent.fencing.killer import Killer
 from agent.fencing.peer_port import PeerPort
-from agent.fencing.peers import Shown
 from agent.gpus.source import GpuSource
+from agent.identity.peers import Shown
 from agent.inventory.hardware import interface_of
 from agent.inventory.inventory import Declared, InventoryReader, changed
 from agent.link import Coordinator, Link, Mail
 from agent.logs.file import DEFAULT_LIMIT
 from agent.logs.push import LogPusher
+from agent.loop.gangs import GangsHere
 from agent.loop.loop import Loop
 from agent.loop.recovery import clear_leftovers
 from agent.loop.workbench import Workbench
@@ -106,7 +110,11 @@ class NodeAgent:
             log_limit=config.log_limit,
             catch_up_on_faults=source.catch_up,
         )
-        self._loop = Loop(self._bench, outbox, self._state)
+        gangs = GangsHere(self._state, self._bench)
+        self._commands = LocalCommands(gangs)
+        self._for_peers = CommandsForPeers(config.name, gangs, self._commands)
+        asked_here = CommandsInGangs(config.name, gangs, self._commands, config.shown_to_peers)
+        self._loop = Loop(self._bench, outbox, self._state, asked_here)
         self._watch = InventoryWatch(config, source, self._bench, outbox, self._state.ledger.assigned)
         mail = Mail(inbox=self._inbox, outbox=outbox, logs=logs, secrets=config.secret_calls)
         owner = Introduction(config, self._watch, self._peer_port, self._state)
@@ -117,7 +125,7 @@ class NodeAgent:
         await self._watch.begin()
         await self._loop.recover(self._watch.away)
         async with (
-            self._peer_port.answering(self.name, self._loop, self._bench.address),
+            self._peer_port.answering(self.name, self._loop, self._bench.address, self._for_peers),
             asyncio.TaskGroup() as tasks,
         ):
             tasks.create_task(self._loop.run(), name=f"{self.name}: loop")
@@ -129,6 +137,7 @@ class NodeAgent:
 
     async def close(self, *, stop: bool) -> None:
         """Let go of everything, after `run` has ended; executions are stopped, or go on until the next agent."""
+        await self._commands.close()
         await self._loop.shut_down(stop=stop)
         await self._guard.close(stopped=stop)
         for runtime in self._bench.runtimes.values():

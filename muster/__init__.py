@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from muster.domain.jobs.disconnect import OnDisconnect
     from muster.domain.jobs.explanation import Explanation
     from muster.domain.jobs.frameworks.dialect import Dialect
-    from muster.domain.jobs.frameworks.framework import Framework, FrameworkName, Rendezvous
+    from muster.domain.jobs.frameworks.framework import Framework, FrameworkName, LaunchPlace, Rendezvous
     from muster.domain.jobs.job import (
         InlineFile,
         JobSpec,
@@ -90,6 +90,7 @@ _FROM: Mapping[str, tuple[str, ...]] = {
     "muster.domain.jobs.frameworks.framework": (
         "Framework",
         "FrameworkName",
+        "LaunchPlace",
         "Rendezvous",
     ),
     "muster.domain.jobs.job": (
@@ -157,6 +158,7 @@ __all__ = [
     "JobSpec",
     "JobView",
     "JobsRefusedError",
+    "LaunchPlace",
     "LogLine",
     "Mount",
     "MusterError",

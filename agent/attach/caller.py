@@ -23,7 +23,7 @@ class GangRefusedError(Exception):
     """A command cannot be run; the sentence is for the caller."""
 
 
-class Caller:
+class DoorCaller:
     """One caller with its line."""
 
     def __init__(self, line: PacketLine) -> None:
@@ -42,7 +42,7 @@ class Caller:
             await self._heard.put(packet)
 
     async def heard(self) -> GangInput | GangInputEnd | GangSignal:
-        """Its next piece of input, the end of it, or a signal for the command."""
+        """The next piece of its input, the end of that, or a signal for the command."""
         return await self._heard.get()
 
     async def begun(self) -> None:

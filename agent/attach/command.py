@@ -65,7 +65,7 @@ class AttachedCommand:
         self._input = None
 
     def ended(self, code: int) -> None:
-        """Its companion tells how it ended, or is gone."""
+        """The companion tells how it ended, or is gone."""
         if not self._exit.done():
             self._exit.set_result(code)
 

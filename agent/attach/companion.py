@@ -18,12 +18,13 @@ from agent.core.door.packets import (
     DoorError,
     Speaker,
 )
+from agent.core.observed import COMMAND_NOT_FOUND
 
 COMPANION_LIMIT = 10.0
 """Seconds in which a companion comes to the door, and in which it starts a command."""
 
-NOT_FOUND, NOT_RUN = 127, 126
-"""Exit codes of shells for programs that are not there, or cannot be run."""
+NOT_RUN = 126
+"""Exit code of a shell for a program that cannot be run."""
 
 HANGUP = 1
 
@@ -48,7 +49,7 @@ class _Starting:
 
 
 class Companion:
-    """At most one line at a time: a companion that comes anew takes the place of the one before."""
+    """One line at a time: a companion that comes anew takes the place of the one before."""
 
     def __init__(self) -> None:
         self._line: PacketLine | None = None
@@ -175,5 +176,5 @@ def _refusal(wanted: CommandWanted, errno: int) -> CommandRefusedError | Compani
     if errno == EAGAIN:
         return CommandRefusedError(NOT_RUN, f"{name}: too many commands run in the execution already")
     if errno in {ENOENT, ENOTDIR}:
-        return CommandRefusedError(NOT_FOUND, f"{name}: not found in the execution")
+        return CommandRefusedError(COMMAND_NOT_FOUND, f"{name}: not found in the execution")
     return CommandRefusedError(NOT_RUN, f"{name}: {os.strerror(errno)}")

@@ -1,20 +1,20 @@
 """The door of one execution: a socket in its directory, to which its companion and callers come."""
 
 import asyncio
-import hmac
 import logging
 import os
 import socket
 from contextlib import suppress
 from typing import Protocol
 
-from agent.attach.caller import Caller, GangRefusedError
+from agent.attach.caller import DoorCaller, GangRefusedError
 from agent.attach.companion import Companion
 from agent.attach.line import PacketLine, close_all
 from agent.core.door.coding import decoded
 from agent.core.door.packets import DoorError, GangCommandAsked, GangExit, GangRefused, Speaker, StayAsked
 from agent.executions.layout import ExecutionDirectory
 from muster.domain.ids import ExecutionId
+from muster.trust.attempt_signature import same_signature
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ MOST_GANG_COMMANDS = 64
 class GangCommands(Protocol):
     """Carries out what callers ask for."""
 
-    async def run(self, execution: ExecutionId, asked: GangCommandAsked, caller: Caller) -> int:
+    async def run(self, execution: ExecutionId, asked: GangCommandAsked, caller: DoorCaller, /) -> int:
         """Run a command elsewhere in the gang of an execution; its exit code. Raises GangRefusedError.
 
         It is cancelled when the caller goes away, and leaves running what is to outlive its caller.
@@ -42,13 +42,14 @@ class GangCommands(Protocol):
         ...
 
 
-class Door:
+class ExecutionDoor:
     """Serves one execution. A companion shows the ticket that it was started with."""
 
     def __init__(self, directory: ExecutionDirectory, ticket: str, commands: GangCommands) -> None:
         self._directory = directory
-        self._execution = ExecutionId(directory.path.name)
-        self._ticket = ticket
+        self.execution = ExecutionId(directory.path.name)
+        self.ticket = ticket
+        """What its companion shows."""
         self._commands = commands
         self._listener: socket.socket | None = None
         self._free = asyncio.Semaphore(MOST_LINES)
@@ -79,7 +80,7 @@ class Door:
                 while True:
                     await self._free.acquire()
                     connection, _ = await loop.sock_accept(self._listener)
-                    lines.create_task(self._serve(PacketLine(connection)), name=f"line to {self._execution}")
+                    lines.create_task(self._serve(PacketLine(connection)), name=f"line to {self.execution}")
         finally:
             self._listener.close()
 
@@ -87,7 +88,7 @@ class Door:
         try:
             await self._talk(line)
         except DoorError as error:
-            log.warning("line at the door ended", extra={"execution": self._execution, "cause": str(error)})
+            log.warning("line at the door ended", extra={"execution": self.execution, "cause": str(error)})
             with suppress(OSError, TimeoutError):
                 async with asyncio.timeout(LAST_PACKET_LIMIT):
                     await line.say(GangRefused(text=f"the agent does not understand this program: {error}"))
@@ -106,7 +107,7 @@ class Door:
         first = decoded(raw, Speaker.COMPANION if raw[:1] == b"S" else Speaker.CALLER)
         match first:
             case StayAsked(ticket=ticket):
-                if not hmac.compare_digest(ticket.encode(errors="replace"), self._ticket.encode()):
+                if not same_signature(ticket.encode(errors="replace"), self.ticket.encode()):
                     raise DoorError("a companion shows a ticket that is not of this execution")
                 await self.companion.serve(line)
             case GangCommandAsked():
@@ -122,17 +123,17 @@ class Door:
         else:
             self._running += 1
             try:
-                answer = await self._outcome(Caller(line), asked)
+                answer = await self._outcome(DoorCaller(line), asked)
             finally:
                 self._running -= 1
         async with asyncio.timeout(LAST_PACKET_LIMIT):
             await line.say(answer)
 
-    async def _outcome(self, caller: Caller, asked: GangCommandAsked) -> GangExit | GangRefused:
-        listening = asyncio.create_task(caller.listen(), name=f"caller of {self._execution}")
-        leaving = asyncio.create_task(caller.gone(), name=f"end of a caller of {self._execution}")
+    async def _outcome(self, caller: DoorCaller, asked: GangCommandAsked) -> GangExit | GangRefused:
+        listening = asyncio.create_task(caller.listen(), name=f"caller of {self.execution}")
+        leaving = asyncio.create_task(caller.gone(), name=f"end of a caller of {self.execution}")
         running = asyncio.create_task(
-            self._commands.run(self._execution, asked, caller), name=f"gang command of {self._execution}"
+            self._commands.run(self.execution, asked, caller), name=f"gang command of {self.execution}"
         )
         try:
             await asyncio.wait((listening, leaving, running), return_when=asyncio.FIRST_COMPLETED)

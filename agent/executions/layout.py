@@ -55,12 +55,16 @@ class ExecutionDirectory:
     @cached_property
     def door(self) -> Path:
         """The socket to which the companion and callers come."""
-        return self.run / "door"
+        return self.run / DOOR
 
     @cached_property
     def log(self) -> Path:
         """The log."""
         return self.path / "log.cri"
+
+
+DOOR = "door"
+"""The socket in the directory of an execution's door."""
 
 
 BELL = "bell"
@@ -88,6 +92,10 @@ STARTED = "started"
 
 It tells what may run while no engine does.
 """
+
+
+TICKET = "ticket"
+"""File in an execution's directory with what its companion shows at the door."""
 
 
 FENCED = "fenced"

@@ -14,7 +14,8 @@ from agent.core.events import PeersAnswered
 from agent.fencing.clock import Clock
 from agent.fencing.deadlines import mark_fenced, read_notes, write_notes
 from agent.fencing.killer import Killer
-from agent.fencing.peers import ANSWER_LIMIT, PeerClient, Shown
+from agent.fencing.peers import ANSWER_LIMIT, PeerClient
+from agent.identity.peers import Shown
 from agent.runtimes.kernel.pids import boot_id
 from muster.domain.gangs.fence import Fence
 from muster.domain.ids import ExecutionId, NodeId

@@ -6,8 +6,10 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from itertools import chain
 from pathlib import Path
 
+from agent.attach.for_peers import CommandsForPeers
 from agent.executions.ports import PortLedger
-from agent.fencing.peers import Respondent, Shown, answering
+from agent.fencing.peer_server import Respondent, answering
+from agent.identity.peers import Shown
 from muster.domain.errors import PermissionDeniedError
 from muster.domain.ids import ExecutionId, NodeId
 from muster.domain.jobs.failure import ExecutionError
@@ -36,13 +38,15 @@ class PeerPort:
         """0: peers cannot ask this node."""
 
     @asynccontextmanager
-    async def answering(self, node: NodeId, respondent: Respondent, address: str) -> AsyncIterator[None]:
+    async def answering(
+        self, node: NodeId, respondent: Respondent, address: str, commands: CommandsForPeers | None = None
+    ) -> AsyncIterator[None]:
         """Answer peers while the context is open; without a port there is none, and the node is no worse off."""
         async with AsyncExitStack() as stack:
             for _ in range(ATTEMPTS):
                 try:
                     chosen = self._choose()
-                    served = answering(node, respondent, address, chosen, self._shown)
+                    served = answering(node, respondent, address, chosen, self._shown, commands)
                     self.number = await stack.enter_async_context(served)
                     break
                 except (OSError, PermissionDeniedError) as error:

@@ -1,1 +1,1 @@
-"""The identity of an agent: joining the fleet, its certificate and the renewals."""
+"""The identity of an agent: joining the fleet, its certificates and their renewals, what it shows to other agents."""

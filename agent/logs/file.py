@@ -7,6 +7,7 @@ event loop: the supervisor of a process writes with it, too.
 import os
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from agent.logs.lines import LogLines
@@ -26,8 +27,9 @@ class LogFile:
     """Appends records to the log of one execution, and reads its bytes back.
 
     Appending never fails: what cannot be stored (the limit is reached, the disk is full) is replaced by a marker
-    record that says so. Not for use from several threads. Only one process may append, and where that is another one,
-    nothing is changed here: a file is put in order by the first call that needs to know how it ends.
+    record that says so. Not for use from several threads. Only one process may append, but for `append_beside`. Where
+    that is another one, nothing is changed here: a file is put in order by the first call that needs to know how it
+    ends.
     """
 
     def __init__(self, path: Path | str, limit: int = DEFAULT_LIMIT) -> None:
@@ -73,9 +75,20 @@ class LogFile:
         if self._cut and not self._losses.any:
             self.settle()
 
+    def append_beside(self, records: Sequence[LogRecord]) -> bool:
+        """Store records while another process may append, too, all with one write; whether there was space for them.
+
+        The end of the file is not put in order before, as it may be the other's line that is being written.
+        """
+        data = b"".join(map(format_record, records))
+        with suppress(OSError):
+            fits = os.fstat(self._file).st_size + len(data) <= self.limit and self._has_space()
+            return fits and os.write(self._file, data) == len(data)
+        return False
+
     def mark(self, text: str) -> None:
         """Store a line that Muster itself says about the log; readers see it as `[muster] text` on stderr."""
-        self.append(_note(text))
+        self.append(muster_note(text))
 
     def finish(self) -> None:
         """No more records will come."""
@@ -90,7 +103,7 @@ class LogFile:
             self._losses.clear()
         if self._cut:
             text = f"{_LIMIT_REACHED} of {_gib(self.limit)} reached; the rest is not kept"
-            self._cut = not self._write(format_record(_note(text)))
+            self._cut = not self._write(format_record(muster_note(text)))
         return not self._cut
 
     def look(self) -> bool:
@@ -149,8 +162,10 @@ class LogFile:
                 written += os.write(self._file, data[written:] if written else data)
         except OSError as problem:
             self._losses.because(problem)
-            written = 0 if together else data.rfind(b"\n", 0, max(0, written - SPACE_FOR_WORDS)) + 1
-            os.ftruncate(self._file, self._size + written)
+            kept = 0 if together else data.rfind(b"\n", 0, max(0, written - SPACE_FOR_WORDS)) + 1
+            # Not where this process believes the end to be: another one may have written lines beside it.
+            os.ftruncate(self._file, os.fstat(self._file).st_size - written + kept)
+            written = kept
         self._size += written
         return data.count(b"\n", 0, written)
 
@@ -199,13 +214,14 @@ class Losses:
         if not self._records:
             return b""
         text = f"{self._records} records ({self._bytes} bytes) of output were lost: {self._cause}"
-        return format_record(_note(text))
+        return format_record(muster_note(text))
 
 
 _LIMIT_REACHED = "output limit"
 
 
-def _note(text: str) -> LogRecord:
+def muster_note(text: str) -> LogRecord:
+    """A line that Muster itself says."""
     return LogRecord(time_ns=time.time_ns(), stream=Stream.STDERR, text=f"[muster] {text}".encode(), marker=True)
 
 

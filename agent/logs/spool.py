@@ -27,6 +27,13 @@ class LogSpool(LogFile):
         super().append_all(records)
         self.grew.set()
 
+    def append_beside(self, records: Sequence[LogRecord]) -> bool:
+        """Store records while another process may append, too; whether there was space for them."""
+        if self.finished or not super().append_beside(records):
+            return False
+        self.look()
+        return True
+
     def look(self) -> bool:
         """Take in what another process has appended; whether there is anything new."""
         grown = super().look()

@@ -10,18 +10,19 @@ from typing import assert_never
 from agent.core.actions import AnswerPeer, Arm, AskPeers, Halt, LeavePeers, Prepare, Remove, Start
 from agent.core.beginnings import BEGINNINGS, fields_of
 from agent.core.events import Armed, Event, Halted, Prepared, Progressed, Removed, Started
-from agent.core.launching.launch import CONTAINER_CONFIG, CONTAINER_OUTPUTS, launch
+from agent.core.launching.launch import CONTAINER_CONFIG, CONTAINER_OUTPUTS, CONTAINER_RUN, launch
 from agent.core.launching.site import LaunchSite
 from agent.core.step import AgentState
-from agent.executions.layout import ExecutionDirectory
+from agent.executions.layout import DOOR, ExecutionDirectory
 from agent.executions.record import record_of
 from agent.logs.spool import LogSpool
+from agent.loop.doors import ExecutionDoors, with_companion
 from agent.loop.exits import Exits
 from agent.loop.failures import failed
 from agent.loop.live_execution import LiveExecution
 from agent.loop.retry import insist
 from agent.loop.workbench import OngoingWork, Workbench, ended
-from muster.domain.gangs.plan import Assignment
+from muster.domain.gangs.plan import LAUNCH_PROGRAMS, Assignment
 from muster.domain.ids import ExecutionId
 from muster.domain.jobs.failure import ExecutionError, FailureKind
 from muster.domain.jobs.frameworks.dialect import Dialect
@@ -38,12 +39,15 @@ ActionInTime = Prepare | Arm | Start | Halt | Remove | AskPeers | LeavePeers | A
 class Actions:
     """Carries out what the core orders, each execution by itself; what comes of it goes into the inbox."""
 
-    def __init__(self, bench: Workbench, state: AgentState, work: OngoingWork, exits: Exits) -> None:
+    def __init__(
+        self, bench: Workbench, state: AgentState, work: OngoingWork, exits: Exits, doors: ExecutionDoors
+    ) -> None:
         """Carry nothing out yet; `state` is only read."""
         self._bench = bench
         self._state = state
         self._work = work
         self._exits = exits
+        self._doors = doors
 
     def carry_out(self, action: ActionInTime) -> None:
         """Begin an action."""
@@ -104,6 +108,8 @@ class Actions:
         spool = LogSpool(directory.log, bench.log_limit)
         live = bench.live[execution] = LiveExecution(runtime.kind, directory, spool, record=record)
         bench.logs.follow(execution, spool)
+        if assignment.gang_commands:
+            await self._doors.open(live)
         await bench.secrets.fetch(assignment, progress)
         live.sandbox = await runtime.prepare(assignment, directory, live.spool, ports, progress)
         return Prepared(execution=execution, address=bench.address, ports=ports)
@@ -111,14 +117,17 @@ class Actions:
     async def _arm(self, action: Arm) -> Armed:
         live = self._bench.live[action.assignment.execution]
         assert live.sandbox is not None
-        launched = launch(action.assignment, action.roster, self._site(action.assignment.role, live.directory))
+        site = self._site(action.assignment.role, live.directory, doored=live.door is not None)
+        launched = with_companion(launch(action.assignment, action.roster, site), live.door)
         await live.sandbox.arm(self._bench.secrets.added(action.assignment, launched))
         return Armed(execution=action.assignment.execution)
 
-    def _site(self, role: Role, directory: ExecutionDirectory) -> LaunchSite:
+    def _site(self, role: Role, directory: ExecutionDirectory, *, doored: bool) -> LaunchSite:
         """The directories as user code of this role sees them."""
         if role.runtime is RuntimeKind.DOCKER:
             return LaunchSite(
+                programs=f"{CONTAINER_CONFIG}/{LAUNCH_PROGRAMS}" if doored else "",
+                door=f"{CONTAINER_RUN}/{DOOR}" if doored else "",
                 config=CONTAINER_CONFIG,
                 outputs=CONTAINER_OUTPUTS,
                 workdir=role.workdir or "",
@@ -129,6 +138,8 @@ class Actions:
             outputs=str(directory.outputs),
             inputs=str(directory.inputs),
             workdir=str(directory.work / (role.workdir or "")),
+            programs=str(directory.programs.absolute()) if doored else "",
+            door=str(directory.door.absolute()) if doored else "",
             interface=self._bench.interface,
         )
 

@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from agent.attach.door import ExecutionDoor
 from agent.executions.layout import ExecutionDirectory
 from agent.executions.record import ExecutionRecord, note
 from agent.logs.spool import LogSpool
@@ -28,6 +29,8 @@ class LiveExecution:
     """Whether user code may run in it."""
     record: ExecutionRecord | None = None
     """What was noted in its directory; None: an earlier agent did that."""
+    door: ExecutionDoor | None = None
+    """Where commands between the members of its gang go out and come in; None: it has none."""
     noting: asyncio.TimerHandle | None = None
     """What sees to it that its start is noted."""
 

@@ -4,11 +4,13 @@ import asyncio
 from collections.abc import Collection, Iterable
 from datetime import UTC, datetime, timedelta
 
+from agent.attach.door import GangCommands
 from agent.core.actions import Action, AnswerPeer, NoteDeadlines, Tell
 from agent.core.deadlines import LONGEST_SLEEP
 from agent.core.events import Began, Event, FenceTimePassed, PeerAsked
 from agent.core.step import AgentState, Now, step
 from agent.loop.actions import Actions
+from agent.loop.doors import ExecutionDoors
 from agent.loop.exits import Exits
 from agent.loop.recovery import recovered
 from agent.loop.workbench import OngoingWork, Workbench
@@ -25,8 +27,12 @@ SHUTDOWN_GRACE = timedelta(seconds=5)
 class Loop:
     """The owner of a node's state: takes events out of the inbox, has the core decide, and has that carried out."""
 
-    def __init__(self, bench: Workbench, outbox: Outbox, state: AgentState) -> None:
-        """Begin with nothing; others may read `state`, nobody else changes it."""
+    def __init__(self, bench: Workbench, outbox: Outbox, state: AgentState, commands: GangCommands) -> None:
+        """Begin with nothing; others may read `state`, nobody else changes it.
+
+        `commands` carries out what user code wants to run in other executions.
+        """
+        self._commands = commands
         self._bench = bench
         self._outbox = outbox
         self._state = state
@@ -61,9 +67,10 @@ class Loop:
             async with asyncio.TaskGroup() as tasks:
                 work = OngoingWork(tasks)
                 exits = Exits(self._bench, work)
-                actions = Actions(self._bench, self._state, work, exits)
+                doors = ExecutionDoors(self._commands, work)
+                actions = Actions(self._bench, self._state, work, exits, doors)
                 try:
-                    self._take_up(work, exits)
+                    await self._take_up(work, exits, doors)
                     self._set_alarm(self._state.wake_at)
                     while True:
                         self._turn(await self._bench.inbox.some(), actions, exits)
@@ -88,13 +95,14 @@ class Loop:
         for live in self._bench.live.values():
             live.close()
 
-    def _take_up(self, work: OngoingWork, exits: Exits) -> None:
+    async def _take_up(self, work: OngoingWork, exits: Exits, doors: ExecutionDoors) -> None:
         """Go on with what was recovered."""
         going_on = set(self._state.ledger.live())
         for execution, live in list(self._bench.live.items()):
             self._bench.logs.follow(execution, live.spool)
             if execution in going_on:
                 exits.await_exit(execution)
+                await doors.open_again(live)
             else:
                 work.watch(execution, live.spool.end())
 

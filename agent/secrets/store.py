@@ -69,9 +69,13 @@ class ExecutionSecrets:
         directory = SECRETS_DIRECTORY if container else str(self.directories.files(assignment.execution))
         return replace(launch, secrets=secrets, env={**launch.env, SECRETS_DIRECTORY_VARIABLE: directory})
 
+    def mask(self, execution: ExecutionId) -> Mask:
+        """What the log of an execution does not show."""
+        return self._masks.get(execution, MASK_NOTHING)
+
     def message(self, execution: ExecutionId, text: str) -> str:
         """A text about an execution, without the values of its secrets."""
-        return self._masks.get(execution, MASK_NOTHING).message(text)
+        return self.mask(execution).message(text)
 
     def adopt(self, execution: ExecutionId, *, started: bool) -> None:
         """Know again what is masked of an execution of an earlier agent; one that was not started is over."""

@@ -45,6 +45,7 @@ class Builder:
             project=job.project or "",
             framework=None if job.framework is None else Framework(**job.framework.model_dump()),
             dialects=tuple(job.dialects),
+            gang_commands=job.gang_commands,
             labels=dict(job.labels),
             packing=job.placement,
             max_per_node=job.max_per_node,

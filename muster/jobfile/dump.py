@@ -3,7 +3,7 @@
 import base64
 from typing import Any
 
-from muster.domain.jobs.frameworks.framework import PER_GPU, Framework, Rendezvous
+from muster.domain.jobs.frameworks.framework import PER_GPU, Framework, FrameworkName, Rendezvous
 from muster.domain.jobs.job import (
     InlineFile,
     JobSpec,
@@ -32,6 +32,7 @@ def dump(spec: JobSpec) -> dict[str, Any]:
         **_present(success=spec.success and str(spec.success)),
         **_present(project=spec.project or None),
         **_present(framework=_framework(spec.framework)),
+        **_present(gang_commands=spec.gang_commands),
         **_present(dialects=list(map(str, spec.dialects)), labels=dict(spec.labels)),
         "priority": spec.priority,
         "placement": str(spec.packing),
@@ -139,10 +140,11 @@ def _restarts(policy: RestartPolicy) -> dict[str, Any] | None:
 def _framework(framework: Framework | None) -> dict[str, Any] | None:
     if framework is None:
         return None
-    told = framework.is_launched  # otherwise both say nothing, or something wrong
+    told = framework.name is FrameworkName.PYTORCH  # otherwise both say nothing, or something wrong
     return _present(
         name=str(framework.name),
         processes=PER_GPU if framework.processes is None else framework.processes,
+        launch=framework.launch and str(framework.launch),
         rendezvous=str(framework.rendezvous) if told or framework.rendezvous is not Rendezvous.STATIC else None,
         restarts_in_place=framework.restarts_in_place if told or framework.restarts_in_place else None,
     )

@@ -14,7 +14,7 @@ from pydantic import BeforeValidator, PlainValidator, WithJsonSchema
 
 from muster.domain.jobs.disconnect import LONGEST_LOST_AFTER, SHORTEST_LOST_AFTER, OnDisconnect
 from muster.domain.jobs.frameworks.dialect import Dialect
-from muster.domain.jobs.frameworks.framework import MOST_PROCESSES, PER_GPU, FrameworkName, Rendezvous
+from muster.domain.jobs.frameworks.framework import MOST_PROCESSES, PER_GPU, FrameworkName, LaunchPlace, Rendezvous
 from muster.domain.jobs.job import CAPABILITIES, NODE_LABEL, Network, Packing, PullPolicy
 from muster.domain.jobs.lifecycle import SuccessRule, success_named
 from muster.domain.jobs.restart import SHORTEST_BACKOFF, ExitCodes, parse_exit_codes
@@ -280,6 +280,9 @@ FrameworkWord = Annotated[
 DialectWord = Annotated[Dialect, BeforeValidator(partial(_one_of, Dialect)), _schema(enum=list(map(str, Dialect)))]
 RendezvousName = Annotated[
     Rendezvous, BeforeValidator(partial(_one_of, Rendezvous)), _schema(enum=list(map(str, Rendezvous)))
+]
+LaunchName = Annotated[
+    LaunchPlace, BeforeValidator(partial(_one_of, LaunchPlace)), _schema(enum=list(map(str, LaunchPlace)))
 ]
 Processes = Annotated[
     int | None,

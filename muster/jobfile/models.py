@@ -329,11 +329,7 @@ class JobKeys(RoleDefaults):
     """A job: executions that start together or not at all."""
 
     name: fields.Label = key("word", "Lower-case letters, digits and hyphens; need not be unique.", default=NEEDED)
-    workers: Count = key(
-        "whole number 1…10000",
-        "How many executions of a job without `roles`.",
-        1,
-    )
+    workers: Count = key("whole number 1…10000", "How many executions of a job without `roles`.", 1)
     roles: Annotated[list[RoleKeys], AfterValidator(_some_roles), Also({"minItems": 1})] | None = key(
         "list of maps",
         "Parts that differ, in rank order, see below. Not together with `workers`.",
@@ -361,6 +357,10 @@ class JobKeys(RoleDefaults):
         "list of words: `slurm`, `valohai`, `runai`, `skypilot`",
         "Other systems whose variables and files user code finds as well, see docs/dialects.md.",
         [],
+    )
+    gang_commands: fields.Flag | None = key(
+        "`true`, `false`",
+        "Whether user code may run commands in the other executions (default: where the framework needs it).",
     )
     labels: Annotated[
         dict[fields.NodeLabel, fields.JobLabel],

@@ -63,7 +63,13 @@ class FrameworkKeys(Section):
     name: fields.FrameworkWord = key(", ".join(f"`{name}`" for name in FrameworkName), "The framework.", default=...)
     processes: fields.Processes = key(
         "`gpu`, whole number 1…64",
-        "Processes that user code has in each execution. `gpu`: one for each GPU (default: that with pytorch, else 1).",
+        "Processes that user code has in each execution. `gpu`: one for each GPU (default: that with pytorch, "
+        "deepspeed, mpi and horovod, else 1).",
+    )
+    launch: fields.LaunchName | None = key(
+        "`rank0`, `all`",
+        "Where the command runs: on rank 0, which starts the processes of all, or in every execution. Only deepspeed "
+        "can do both (default: `rank0` with deepspeed, mpi, horovod and ray, else `all`).",
     )
     rendezvous: fields.RendezvousName = key(
         "`static`, `c10d`",

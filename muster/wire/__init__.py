@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from muster.wire.checks import WireError
     from muster.wire.events import job_event_from_wire, job_event_to_wire
     from muster.wire.explanations import explanation_from_wire, explanation_to_wire
+    from muster.wire.gangs.attachments import attachment_frame_from_wire, attachment_frame_to_wire
+    from muster.wire.gangs.plans import PlanReader, PlanWriter, plan_from_wire, plan_to_wire
+    from muster.wire.gangs.rosters import roster_from_wire, roster_to_wire
     from muster.wire.jobs import (
         attempt_from_wire,
         attempt_to_wire,
@@ -40,8 +43,6 @@ if TYPE_CHECKING:
         node_from_wire,
         node_to_wire,
     )
-    from muster.wire.plans.plans import PlanReader, PlanWriter, plan_from_wire, plan_to_wire
-    from muster.wire.plans.rosters import roster_from_wire, roster_to_wire
     from muster.wire.projects import project_from_wire, project_to_wire
     from muster.wire.secret_uses import secret_use_from_wire, secret_use_to_wire
     from muster.wire.secrets import (
@@ -85,6 +86,8 @@ __all__ = [
     "WireError",
     "account_from_wire",
     "account_to_wire",
+    "attachment_frame_from_wire",
+    "attachment_frame_to_wire",
     "attempt_from_wire",
     "attempt_to_wire",
     "audit_entry_from_wire",
@@ -145,30 +148,111 @@ __all__ = [
     "token_to_wire",
 ]
 
-_MODULES = (
-    "checks",
-    "secret_uses",
-    "specs",
-    "model",
-    "jobs",
-    "explanations",
-    "events",
-    "nodes",
-    "secrets",
-    "agents",
-    "plans.rosters",
-    "plans.plans",
-    "projects",
-    "trust",
-    "stories",
-)
-"""Loaded when something is first asked for that the ones before do not have: a client needs few of them."""
+_NAMES = {
+    "gangs.plans": (
+        "PlanReader",
+        "PlanWriter",
+        "plan_from_wire",
+        "plan_to_wire",
+    ),
+    "checks": ("WireError",),
+    "trust": (
+        "account_from_wire",
+        "account_to_wire",
+        "audit_entry_from_wire",
+        "audit_entry_to_wire",
+        "authority_status_from_wire",
+        "authority_status_to_wire",
+        "enrolled_node_from_wire",
+        "enrolled_node_to_wire",
+        "join_token_from_wire",
+        "join_token_to_wire",
+        "token_from_wire",
+        "token_to_wire",
+    ),
+    "gangs.attachments": (
+        "attachment_frame_from_wire",
+        "attachment_frame_to_wire",
+    ),
+    "jobs": (
+        "attempt_from_wire",
+        "attempt_to_wire",
+        "execution_from_wire",
+        "execution_to_wire",
+        "job_from_wire",
+        "job_to_wire",
+        "log_line_from_wire",
+        "log_line_to_wire",
+    ),
+    "secrets": (
+        "delivered_from_wire",
+        "delivered_to_wire",
+        "secret_from_wire",
+        "secret_to_wire",
+    ),
+    "model": (
+        "exit_from_wire",
+        "exit_to_wire",
+        "failure_from_wire",
+        "failure_to_wire",
+        "port_lease_from_wire",
+        "port_lease_to_wire",
+    ),
+    "explanations": (
+        "explanation_from_wire",
+        "explanation_to_wire",
+    ),
+    "stories": (
+        "fleet_event_from_wire",
+        "fleet_event_to_wire",
+        "node_event_from_wire",
+        "node_event_to_wire",
+    ),
+    "nodes": (
+        "gpu_from_wire",
+        "gpu_to_wire",
+        "inventory_from_wire",
+        "inventory_to_wire",
+        "node_from_wire",
+        "node_to_wire",
+    ),
+    "events": (
+        "job_event_from_wire",
+        "job_event_to_wire",
+    ),
+    "specs": (
+        "job_spec_from_wire",
+        "job_spec_to_wire",
+        "resources_from_wire",
+        "resources_to_wire",
+        "role_from_wire",
+        "role_to_wire",
+    ),
+    "projects": (
+        "project_from_wire",
+        "project_to_wire",
+    ),
+    "agents": (
+        "report_from_wire",
+        "report_to_wire",
+    ),
+    "gangs.rosters": (
+        "roster_from_wire",
+        "roster_to_wire",
+    ),
+    "secret_uses": (
+        "secret_use_from_wire",
+        "secret_use_to_wire",
+    ),
+}
+"""Module → what `__all__` has from it. It is loaded once somebody asks for that, as each program needs few of them."""
+
+_HOMES = {name: module for module, names in _NAMES.items() for name in names}
 
 
 def __getattr__(name: str) -> object:
-    for module in _MODULES if name in __all__ else ():
-        found = getattr(import_module(f"{__name__}.{module}"), name, None)
-        if found is not None:
-            globals()[name] = found
-            return found
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found: object = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = found
+    return found

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from muster.domain.jobs.disconnect import DEFAULT_LOST_AFTER, OnDisconnect
 from muster.domain.jobs.frameworks.dialect import Dialect
-from muster.domain.jobs.frameworks.framework import Framework, FrameworkName, Rendezvous
+from muster.domain.jobs.frameworks.framework import Framework, FrameworkName, LaunchPlace, Rendezvous
 from muster.domain.jobs.job import (
     InlineFile,
     JobSpec,
@@ -57,6 +57,7 @@ def job_spec_to_wire(spec: JobSpec) -> pb.JobSpec:
         project=spec.project,
         labels=spec.labels,
         framework=framework_to_wire(spec.framework),
+        gang_commands=spec.gang_commands,
         dialects=spec.dialects,
     )
 
@@ -81,6 +82,7 @@ def job_spec_from_wire(message: pb.JobSpec) -> JobSpec:
         project=message.project,
         labels=dict(message.labels),
         framework=framework_from_wire(message.framework) if message.HasField("framework") else None,
+        gang_commands=message.gang_commands if message.HasField("gang_commands") else None,
         dialects=dialects_from_wire(message.dialects, "JobSpec.dialects"),
     )
 
@@ -99,6 +101,7 @@ def framework_to_wire(framework: Framework | None) -> pb.Framework | None:
         processes=framework.processes,
         rendezvous=framework.rendezvous,
         restarts_in_place=framework.restarts_in_place,
+        launch=framework.launch or "",
     )
 
 
@@ -111,6 +114,7 @@ def framework_from_wire(message: pb.Framework) -> Framework:
         if message.rendezvous
         else Rendezvous.STATIC,
         restarts_in_place=message.restarts_in_place,
+        launch=checks.word(LaunchPlace, message.launch, "Framework.launch") if message.launch else None,
     )
 
 

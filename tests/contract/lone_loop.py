@@ -4,6 +4,8 @@ from collections import deque
 from collections.abc import Mapping
 from pathlib import Path
 
+from agent.attach.caller import DoorCaller, GangRefusedError
+from agent.core.door.packets import GangCommandAsked
 from agent.core.events import LogCompleted
 from agent.core.step import AgentState
 from agent.executions.directories import ExecutionDirectories
@@ -17,10 +19,17 @@ from agent.mailbox import Inbox, Outbox
 from agent.runtimes.runtime import Runtime
 from muster import wire
 from muster.domain.gangs.plan import Report
-from muster.domain.ids import NodeId
+from muster.domain.ids import ExecutionId, NodeId
 from muster.domain.jobs.job import RuntimeKind
 
 NODE = NodeId("a")
+
+
+class NoGangCommands:
+    """Stands for the other agents of a gang: there are none."""
+
+    async def run(self, execution: ExecutionId, asked: GangCommandAsked, _caller: DoorCaller) -> int:
+        raise GangRefusedError(f"{asked.target} is no member of the attempt of {execution}")
 
 
 class LoneLoop:
@@ -49,7 +58,7 @@ class LoneLoop:
             address=address,
             interface=None,
         )
-        self.loop = Loop(bench, outbox, self.state)
+        self.loop = Loop(bench, outbox, self.state, NoGangCommands())
 
     async def told(self) -> Report:
         """The next report."""

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from agent.attach.caller import Caller, GangRefusedError
+from agent.attach.caller import DoorCaller, GangRefusedError
 from agent.attach.command import AttachedCommand
 from agent.attach.companion import CommandRefusedError
-from agent.attach.door import MOST_GANG_COMMANDS, Door
+from agent.attach.door import MOST_GANG_COMMANDS, ExecutionDoor
 from agent.core.door.packets import (
     CommandWanted,
     GangCommandAsked,
@@ -40,10 +40,10 @@ class Here:
     """Runs what callers ask for in their own execution."""
 
     def __init__(self) -> None:
-        self.door: Door
+        self.door: ExecutionDoor
         self.begun = asyncio.Semaphore(0)
 
-    async def run(self, execution: ExecutionId, asked: GangCommandAsked, caller: Caller) -> int:
+    async def run(self, execution: ExecutionId, asked: GangCommandAsked, caller: DoorCaller) -> int:
         if asked.target == "nobody":
             raise GangRefusedError(f"nobody is no member of the attempt of {execution}")
         wanted = CommandWanted(number=0, words=asked.words, env=asked.env, has_input=asked.has_input)
@@ -57,7 +57,7 @@ class Here:
             command.close()
 
 
-async def _carried(command: AttachedCommand, caller: Caller) -> int:
+async def _carried(command: AttachedCommand, caller: DoorCaller) -> int:
     feeding = asyncio.create_task(_fed(command, caller))
     try:
         while True:
@@ -74,7 +74,7 @@ async def _carried(command: AttachedCommand, caller: Caller) -> int:
             await feeding
 
 
-async def _fed(command: AttachedCommand, caller: Caller) -> None:
+async def _fed(command: AttachedCommand, caller: DoorCaller) -> None:
     while True:
         match await caller.heard():
             case GangInput(data=data):
@@ -91,7 +91,7 @@ class Place:
     def __init__(self, directory: ExecutionDirectory) -> None:
         self.directory = directory
         self.here = Here()
-        self.door = self.here.door = Door(directory, TICKET, self.here)
+        self.door = self.here.door = ExecutionDoor(directory, TICKET, self.here)
         self.companion: subprocess.Popen[bytes] | None = None
 
     def stay(self) -> None:
@@ -151,7 +151,7 @@ async def _line_of(pipe: Path) -> bytes:
 
 
 @asynccontextmanager
-async def served(door: Door) -> AsyncIterator[None]:
+async def served(door: ExecutionDoor) -> AsyncIterator[None]:
     door.open()
     serving = asyncio.create_task(door.serve())
     try:
@@ -162,7 +162,7 @@ async def served(door: Door) -> AsyncIterator[None]:
             await serving
 
 
-async def _printed(door: Door, *words: str) -> bytes:
+async def _printed(door: ExecutionDoor, *words: str) -> bytes:
     """What a command prints in the execution behind a door."""
     command = await door.companion.run(CommandWanted(number=0, words=words))
     printed = b""
@@ -270,7 +270,7 @@ async def test_the_companion_comes_to_the_next_agent(tmp_path: Path) -> None:
             async with served(place.door):
                 place.stay()
                 assert await _printed(place.door, "echo", "once") == b"once\n"
-            later = Door(place.directory, TICKET, place.here)
+            later = ExecutionDoor(place.directory, TICKET, place.here)
             async with served(later):
                 assert await _printed(later, "echo", "again") == b"again\n"
     finally:

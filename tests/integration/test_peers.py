@@ -9,11 +9,13 @@ import grpc.aio
 import pytest
 
 from agent.core.actions import AskPeers
-from agent.fencing.peers import NONCE, PeerClient, answering
+from agent.fencing.peer_server import answering
+from agent.fencing.peers import NONCE, PeerClient
 from muster.domain.gangs.fence import PeerWord, Witness
 from muster.domain.ids import AttemptId, JobId, NodeId
 from muster.rpc.v1 import agents_pb2 as pb
 from muster.rpc.v1 import agents_pb2_grpc
+from muster.rpc.v1.attachments_pb2 import AttachmentFrame
 from tests.integration.attempt_part import ATTEMPT, LIMIT, SECRET, A, B, Part
 
 
@@ -80,6 +82,12 @@ async def test_an_answer_with_another_signature_does_not_count() -> None:
             del context
             asked.append(request.node)
             return pb.PeerAnswer(word=PeerWord.WITHOUT, signature=request.signature)
+
+        async def Run(
+            self, request_iterator: AsyncIterator[AttachmentFrame], _context: object
+        ) -> AsyncIterator[AttachmentFrame]:
+            async for frame in request_iterator:
+                yield frame
 
     asked: list[str] = []
     server = grpc.aio.server()

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 import grpc
@@ -11,27 +11,19 @@ import grpc.aio
 import pytest
 
 from agent.core.actions import AskPeers
-from agent.fencing.peers import PeerClient, answering
+from agent.fencing.peer_server import answering
+from agent.fencing.peers import PeerClient
 from muster.domain.errors import PermissionDeniedError
 from muster.domain.gangs.fence import PeerWord, Witness
 from muster.domain.ids import NodeId
 from muster.rpc.channel import NOTHING, Credentials, open_channel
 from muster.rpc.v1 import trust_pb2, trust_pb2_grpc
 from muster.trust.certificates import issue_node, issue_peer, make_authority, new_key, request_certificate
-from muster.trust.identity import Identity
 from tests.integration.attempt_part import ATTEMPT, LIMIT, SECRET, A, B, Part
+from tests.integration.peer_certificates import FALSE, FLEET, NOW, shown_by
 from tests.integration.secured import connect, joining, secured, until_ready
 
 C = NodeId("c")
-NOW = datetime.now(UTC)
-FLEET, FALSE = make_authority(NOW), make_authority(NOW)
-
-
-def shown_by(node: NodeId, authority: Identity = FLEET, life: timedelta = timedelta(hours=1)) -> Credentials:
-    """What a node shows to others."""
-    key = new_key()
-    certificate = issue_peer(authority, request_certificate(key, node), node, NOW, life)
-    return Credentials(authority=FLEET.certificate, certificate=certificate, key=key)
 
 
 def shown_to_the_coordinator(node: NodeId) -> Credentials:

@@ -238,9 +238,7 @@ def test_a_ctrl_c_that_interrupts_no_wait_of_the_operating_system_is_heard_too(s
     canned = Canned(jobs=[job()], watches=[[job(), Pause.FOR_EVER]])
     command = [sys.executable, "-c", INTERRUPTS_ITSELF + SCRIPT.format(what=what), serve(canned)]
     environ = {**os.environ, "PYTHONPATH": str(ROOT)}
-    with subprocess.Popen(
-        command, env=environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as program:
+    with subprocess.Popen(command, env=environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
         try:
             with canned.heard:
                 assert canned.heard.wait_for(lambda: canned.asked_for(jobs_pb2.WatchRequest), LIMIT)

@@ -8,8 +8,17 @@ from google.protobuf.message import Message
 from hypothesis import strategies as st
 
 from muster import wire
-from muster.rpc.v1 import agents_pb2, fleet_pb2, jobs_pb2, model_pb2, nodes_pb2, projects_pb2, trust_pb2
-from tests.unit import event_values, secret_values, trust_values
+from muster.rpc.v1 import (
+    agents_pb2,
+    attachments_pb2,
+    fleet_pb2,
+    jobs_pb2,
+    model_pb2,
+    nodes_pb2,
+    projects_pb2,
+    trust_pb2,
+)
+from tests.unit import attachment_values, event_values, secret_values, trust_values
 from tests.unit import wire_values as values
 
 
@@ -40,6 +49,7 @@ PAIRS = (
     Pair("join_token", trust_values.join_tokens, trust_pb2.JoinToken),
     Pair("project", trust_values.projects, projects_pb2.Project),
     Pair("token", trust_values.tokens, trust_pb2.Token),
+    Pair("attachment_frame", attachment_values.attachment_frames, attachments_pb2.AttachmentFrame),
     Pair("attempt", values.attempt_views, jobs_pb2.Attempt),
     Pair("delivered", secret_values.delivered, agents_pb2.DeliveredSecret),
     Pair("execution", values.execution_views, jobs_pb2.Execution),

@@ -10,7 +10,7 @@ from muster.domain.gangs import fence, plan, roster
 from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId
 from muster.domain.jobs import disconnect, explanation, failure, job, lifecycle, restart, view
 from muster.domain.jobs.frameworks.dialect import Dialect
-from muster.domain.jobs.frameworks.framework import Framework, FrameworkName, Rendezvous
+from muster.domain.jobs.frameworks.framework import Framework, FrameworkName, LaunchPlace, Rendezvous
 from muster.domain.jobs.restart import ExitCodes, ExitRules, RestartPolicy, parse_exit_codes
 from muster.domain.jobs.secret_use import KEY_FORM, SecretUse
 from muster.wire.checks import LATEST_MOMENT, LONGEST_SPAN
@@ -121,6 +121,7 @@ frameworks = st.builds(
     processes=optional(counts),
     rendezvous=st.sampled_from(Rendezvous),
     restarts_in_place=counts,
+    launch=optional(st.sampled_from(LaunchPlace)),
 )
 job_specs = st.builds(
     job.JobSpec,
@@ -130,6 +131,7 @@ job_specs = st.builds(
     success=optional(st.sampled_from(lifecycle.SuccessRule) | labels),
     framework=optional(frameworks),
     dialects=tuples_of(st.sampled_from(Dialect)),
+    gang_commands=optional(st.booleans()),
     priority=st.integers(-1000, 1000),
     packing=st.sampled_from(job.Packing),
     max_per_node=optional(st.integers(1, 2**31 - 1)),
@@ -184,6 +186,7 @@ def rosters(draw: st.DrawFn, size: int | None = None) -> roster.Roster:
                         checked_in_at=moments,
                         ports=lease_tuples,
                         gpus=tuples_of(gpu_uuids),
+                        peer_port=st.integers(0, 65_535),
                     )
                     for rank in range(size)
                 ),
@@ -213,6 +216,7 @@ def assignments(draw: st.DrawFn) -> plan.Assignment:
         project=draw(labels),
         framework=draw(optional(frameworks)),
         dialects=draw(tuples_of(st.sampled_from(Dialect))),
+        gang_commands=draw(st.booleans()),
         attempt=draw(st.integers(1, 2**31 - 1)),
         rank=draw(st.integers(0, world_size - 1)),
         world_size=world_size,

@@ -37,6 +37,11 @@ def with_variables(body: Body, variables: str, arguments: Sequence[str], paths: 
     return {**body, "Entrypoint": [ENV_PROGRAM], "Cmd": command}
 
 
+def beside_with_variables(variables: str, command: Sequence[str]) -> tuple[str, ...]:
+    """A command that is started in the running container, behind the program that adds what the file says."""
+    return (ENV_PROGRAM, f"{ENV_DIRECTORY}/{variables}", "1", command[0], *command)
+
+
 def uid_of(user: str, passwd: bytes) -> int | None:
     """The number of the user of a container, by Docker's rules; None: the image does not tell it here."""
     name = user.partition(":")[0]

@@ -6,12 +6,12 @@ from dataclasses import replace
 from agent.core.launching.dialects.known_dialects import spoken
 from agent.core.launching.expansion import expanded
 from agent.core.launching.frameworks.known_frameworks import surroundings, with_framework_port
-from agent.core.launching.frameworks.surroundings import if_short
+from agent.core.launching.frameworks.surroundings import Surroundings, if_short
 from agent.core.launching.network_defaults import network_defaults
 from agent.core.launching.site import LaunchSite
 from muster.domain.fleet.secret import Handover
 from muster.domain.gangs.plan import Assignment, Launch
-from muster.domain.gangs.roster import Roster, config_files, host_names
+from muster.domain.gangs.roster import HOSTFILE, Roster, config_files, host_names
 from muster.domain.jobs.frameworks.dialect import Dialect
 from muster.domain.jobs.job import PortRequest, Role, RuntimeKind
 from muster.domain.jobs.ports import ports_of
@@ -20,6 +20,8 @@ CONTAINER_CONFIG = "/muster/config"
 """Where a container sees the roster files."""
 CONTAINER_OUTPUTS = "/muster/outputs"
 """Where a container leaves what is to be kept."""
+CONTAINER_RUN = "/muster/run"
+"""Where a container sees the door of its execution."""
 CONTAINER_HOME = "/muster/home"
 """The home directory of users that the image need not know."""
 
@@ -29,18 +31,19 @@ def launch(assignment: Assignment, roster: Roster, site: LaunchSite) -> Launch:
     role = expanded(assignment, roster, site)
     brought, told = surroundings(assignment, roster, site), spoken(assignment, roster, site)
     address = roster.addresses[assignment.rank]
-    env = {
-        **role.env,
-        **brought.env,
-        **told.env,
+    own = {
         **_identity(assignment, roster, site),
         **_rendezvous(assignment, roster),
         **_gpus(assignment),
         **{_port_variable(name): str(port) for name, port in roster.listened(assignment.rank).items()},
     }
+    network = network_defaults(assignment, address, site)
+    env = {**role.env, **brought.env, **told.env, **own}
+    if brought.own_variables:
+        env[brought.own_variables] = ",".join((*own, *network))
     defaults = {
         "NPROC_PER_NODE": str(assignment.processes),
-        **network_defaults(assignment, address, site),
+        **network,
         **told.defaults,
         **brought.defaults,
     }
@@ -54,17 +57,21 @@ def launch(assignment: Assignment, roster: Roster, site: LaunchSite) -> Launch:
         defaults=defaults,
         config_files=files,
         programs=told.programs,
-        role=_wrapped(role, brought.wrapper) if role.expand or brought.wrapper else None,
+        role=_as_run(role, brought) if role.expand or brought.wrapper or brought.instead else None,
         secrets=Handover(masked=brought.masked),
         host_names=names,
     )
 
 
-def _wrapped(role: Role, wrapper: tuple[str, ...]) -> Role:
-    """The role with these words before its command; behind the image's entrypoint, before one of the job."""
-    if not wrapper:
+def _as_run(role: Role, brought: Surroundings) -> Role:
+    """The role with words before its command, behind the image's entrypoint and before one of the job; or with others
+    in place of all.
+    """
+    if brought.instead:
+        return replace(role, entrypoint=None if role.image is None else (), command=brought.instead)
+    if not brought.wrapper:
         return role
-    command = (*wrapper, *(role.entrypoint or ()), *role.command)
+    command = (*brought.wrapper, *(role.entrypoint or ()), *role.command)
     return replace(role, entrypoint=None if role.entrypoint is None else (), command=command)
 
 
@@ -87,7 +94,9 @@ def _identity(assignment: Assignment, roster: Roster, site: LaunchSite) -> Mappi
         "MUSTER_PROCESSES": str(assignment.processes),
         "MUSTER_GPUS": str(len(assignment.gpus)),
         "MUSTER_CONFIG_DIR": site.config,
+        "MUSTER_HOSTFILE": f"{site.config}/{HOSTFILE}",
         "MUSTER_OUTPUTS_DIR": site.outputs,
+        **({"MUSTER_DOOR": site.door} if site.door else {}),
     }
 
 

@@ -22,5 +22,9 @@ class LaunchSite:
     """The directory of inputs, for dialects that have one."""
     workdir: str = ""
     """Empty where only the image knows it."""
+    programs: str = ""
+    """The directory of the programs that start commands in other executions; empty where there are none."""
+    door: str = ""
+    """The socket to which these programs come; empty where there is none."""
     interface: NetworkInterface | None = None
     """None where the node does not know which interface has its address."""

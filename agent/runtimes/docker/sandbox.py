@@ -6,11 +6,12 @@ import math
 import tarfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
+from agent.core.containers.secrets import beside_with_variables
 from agent.core.containers.spec import (
     Body,
     ContainerPart,
@@ -25,9 +26,11 @@ from agent.core.containers.spec import (
     user_body,
     workdir,
 )
+from agent.core.door.names import INSIDE, TICKET_VARIABLE
 from agent.core.launching.job_user import JobUser
+from agent.core.launching.launch import CONTAINER_CONFIG, CONTAINER_RUN
 from agent.executions.files import EXECUTABLE, READABLE, write_config
-from agent.executions.layout import STARTED, ExecutionDirectory
+from agent.executions.layout import DOOR, STARTED, ExecutionDirectory
 from agent.executions.whole_file import write_whole
 from agent.logs.mask import MASK_NOTHING, Mask
 from agent.logs.spool import LogSpool
@@ -40,8 +43,8 @@ from agent.runtimes.docker.output import ContainerOutput
 from agent.runtimes.docker.programs import ContainerPrograms, Sought
 from agent.runtimes.docker.secrets import ContainerSecrets
 from agent.runtimes.docker.side_work import begun
-from agent.secrets.directories import SecretDirectories
-from muster.domain.gangs.plan import Assignment, Launch
+from agent.secrets.directories import VARIABLES, SecretDirectories
+from muster.domain.gangs.plan import LAUNCH_PROGRAMS, Assignment, Launch
 from muster.domain.ids import ExecutionId
 from muster.domain.jobs.failure import ExecutionError, Exit, FailureKind
 from muster.domain.jobs.job import InlineFile
@@ -70,6 +73,15 @@ class PreparedContainer:
     programs: ContainerPrograms
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContainerCompanion:
+    """The companion that is started in a container."""
+
+    command: tuple[str, ...]
+    ticket: str = field(repr=False)
+    """What it shows at the door."""
+
+
 class DockerSandbox:
     """One execution; Docker remembers all of it but what `prepared` says."""
 
@@ -88,6 +100,8 @@ class DockerSandbox:
         self._secrets = secrets
         self.mask = MASK_NOTHING
         """What is taken out of its log."""
+        self._companion: ContainerCompanion | None = None
+        """None where there is no door."""
         self._container = ""
         self._output: ContainerOutput | None = None
         self._end = ContainerEnd(engine)
@@ -128,6 +142,7 @@ class DockerSandbox:
         body = user_body(prepared.assignment, prepared.site, prepared.image, launch, holder=holder, hosts=hosts)
         secrets = ContainerSecrets(execution=self.execution, directories=self._secrets, handover=launch.secrets)
         self.mask = Mask.of(launch.secrets.masked)
+        self._companion = _companion(launch)
         with as_failures():
             if self._container:
                 await self._engine.containers.remove(self._container)
@@ -159,6 +174,22 @@ class DockerSandbox:
             await self._engine.containers.start(self._container)
         self._end.expect_running()
         self._output = ContainerOutput(self._engine, self._container, self._spool, self.mask, begun=True)
+        if self._companion is not None:
+            await self._accompany(self._companion)
+
+    async def _accompany(self, companion: ContainerCompanion) -> None:
+        """Start the companion beside user code; where it cannot run the log says so, and the door refuses commands."""
+        try:
+            with as_failures():
+                env = {TICKET_VARIABLE: companion.ticket}
+                await self._engine.containers.run_beside(self._container, companion.command, env)
+        except ExecutionError as error:
+            if not self.vacant and await self._runs():
+                self._spool.mark(f"commands from elsewhere in the gang cannot run here: {error}")
+
+    async def _runs(self) -> bool:
+        with as_failures():
+            return (await self._engine.containers.state(self._container)).running
 
     async def exited(self) -> Exit:
         """How user code ended. Raises ExecutionError where Docker ended it, or lost it, without being asked."""
@@ -202,6 +233,17 @@ class DockerSandbox:
         """Stop copying output; the containers stay as they are."""
         if self._output is not None:
             await self._output.cancel()
+
+
+def _companion(launch: Launch) -> ContainerCompanion | None:
+    """What stays beside user code, with the same variables; None where there is no door."""
+    if not launch.ticket:
+        return None
+    command = (f"{CONTAINER_CONFIG}/{LAUNCH_PROGRAMS}/{INSIDE}", "stay", f"{CONTAINER_RUN}/{DOOR}")
+    return ContainerCompanion(
+        command=beside_with_variables(VARIABLES, command) if launch.secrets.env else command,
+        ticket=launch.ticket,
+    )
 
 
 def _user_code(prepared: PreparedContainer, launch: Launch) -> tuple[Sequence[str], Sequence[str]]:

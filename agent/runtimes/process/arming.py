@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from agent.core.door.names import INSIDE
 from agent.core.launching.job_user import USER_NAME, JobUser
 from agent.executions.files import write_config, write_inline
 from agent.executions.layout import ExecutionDirectory
@@ -60,6 +61,10 @@ class Preparation:
             user=None if self.user is None else (self.user.uid, self.user.gid),
             own_user=self.own_user,
             groups=self.groups,
+            companion=(str(directory.programs.absolute() / INSIDE), "stay", str(directory.door.absolute()))
+            if launch.ticket
+            else (),
+            ticket=launch.ticket,
             masked=tuple(pattern.decode("latin-1") for pattern in Mask.of(launch.secrets.masked).patterns),
         )
 

@@ -10,7 +10,6 @@ to make first.
 
 import errno
 import json
-import math
 import os
 import select
 import signal
@@ -18,14 +17,17 @@ import socket
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from agent.core.door.names import TICKET_VARIABLE
 from agent.logs.file import LogFile
 from agent.logs.outputs import Outputs
 from agent.runtimes.kernel.confinement import Confinement
 from agent.runtimes.kernel.descendants import Descendants
-from agent.runtimes.kernel.pids import Process, process
-from agent.runtimes.kernel.subtree import descendants, strike
+from agent.runtimes.kernel.leftovers import ProgramLeftovers, below_me
+from agent.runtimes.kernel.pids import process
+from agent.runtimes.kernel.subtree import strike
 from agent.runtimes.process.news import NEWS_PAUSE, News
 from agent.runtimes.process.order import GO, GROUPS_LINE, ProgramOrder, groups_in
 from muster.domain.gangs.log import LineSplitter, LogRecord, Stream
@@ -45,14 +47,8 @@ FAILED_DRAIN_LIMIT = 0.1
 MUTE_LIMIT = 0.05
 """Seconds in which they may end by themselves once they have closed the output, as the kernel does before their end."""
 
-SURVIVAL_LIMIT = 30.0
-"""Seconds after which a process that survives SIGKILL is said to hang in the kernel."""
-
-KILL_PAUSE = 0.02
-"""Seconds until processes that were killed and are still there are looked for again."""
-
 LINGERING_PAUSE = 1.0
-"""The same once they are said to hang."""
+"""Seconds until processes that hang in the kernel are looked for again."""
 
 IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Meant for agent or program; what these do, the supervisor sees."""
@@ -106,7 +102,7 @@ class Ready:
         """Start the program and stay until all is over, or say why that cannot be; whether it went well."""
         try:
             with self._news.record.used(self.me, self._order.alone_as, [group for group, _ in self._order.groups]):
-                program, outputs = self._spawn()
+                program, outputs, writers = self._spawn()
         except OSError as problem:
             _say(connection, errno=problem.errno, reason=problem.strerror)
             return False
@@ -117,11 +113,16 @@ class Ready:
         self._news.record.add(program=it)
         with suppress(OSError):  # the agent may be gone meanwhile
             _say(connection, program=it)
+        companion = self._beside(writers)
+        for writer in writers:
+            os.close(writer)
         self._confinement.outlive()
         os.chdir("/")
         os.dup2(0, 2)  # who waits for the end of the agent's output must not wait for ours
         lines = {reader: self._order.splitter(stream) for reader, stream in outputs.items()}
-        return Copy(program, descendants, Outputs(lines), self._log, self._news, self._confinement).run()
+        copy = Copy(program, descendants, Outputs(lines), self._log, self._news, self._confinement)
+        copy.companion = companion
+        return copy.run()
 
     def close(self) -> None:
         """Let go of everything but the cgroups, which the next program may get."""
@@ -129,17 +130,25 @@ class Ready:
         self._log.close()
         self._news.close()
 
-    def _spawn(self) -> tuple[int, Mapping[int, Stream]]:
-        """Start it in a session of its own; its pid, and where what it prints can be read."""
+    def _spawn(self) -> tuple[int, Mapping[int, Stream], Sequence[int]]:
+        """Start it in a session of its own; its pid, where what it prints can be read, and where it prints to."""
         readers, writers = zip(*(os.pipe() for _ in Stream), strict=True)
-        program = self._as_ordered(writers)
-        for writer in writers:
-            os.close(writer)
-        return program, dict(zip(readers, Stream, strict=True))
+        return self._as_ordered(self._order, writers), dict(zip(readers, Stream, strict=True)), writers
 
-    def _as_ordered(self, writers: Sequence[int]) -> int:
-        """Start it as the user of the order; returns its pid."""
+    def _beside(self, writers: Sequence[int]) -> int:
+        """Start the companion that is ordered, which prints where the program does; its pid, 0 where there is none."""
         order = self._order
+        if not order.companion:
+            return 0
+        env = {**order.env, TICKET_VARIABLE: order.ticket}
+        try:
+            return self._as_ordered(replace(order, command=order.companion, path=order.companion[0], env=env), writers)
+        except (OSError, ValueError) as problem:
+            self._log.mark(f"commands from elsewhere in the gang cannot run here: {problem}")
+            return 0
+
+    def _as_ordered(self, order: ProgramOrder, writers: Sequence[int]) -> int:
+        """Start the program of an order as its user; returns its pid."""
         if order.user is not None:
             from agent.runtimes.process import other_user  # noqa: PLC0415 - as above
 
@@ -171,10 +180,12 @@ class Copy:
         self._log = log
         self._news = news
         self._confinement = confinement
+        self.companion = 0
+        """The companion, which ends with the program; 0: there is none."""
         self._grown = False
         """Whether the log has, and nobody was told."""
         self._code: int | None = None
-        self._leftovers = ProgramLeftovers(news)
+        self._leftovers = ProgramLeftovers(news.grace)
         self._told = False
         """Whether the end of the program, and of all that it left behind, is in the record."""
         self._outputs = outputs
@@ -249,7 +260,7 @@ class Copy:
         """Stay as long as anything is left: whose supervisor is gone is hard to find."""
         self._reap()
         while not self._descendants.none:
-            strike(_below_me)
+            strike(below_me)
             select.select((self._descendants.news,), (), (), LINGERING_PAUSE)
             self._reap()
 
@@ -279,74 +290,15 @@ class Copy:
 
     def _reap(self) -> None:
         """Wait for those that have ended."""
-        code = self._descendants.ended().get(self._program)
+        ended = self._descendants.ended()
+        if self.companion in ended:
+            self.companion = 0
+        code = ended.get(self._program)
         if code is not None:
             self._code = code
+            if self.companion:
+                os.kill(self.companion, signal.SIGKILL)
             self._leftovers.wait(DRAIN_LIMIT if code == 0 else FAILED_DRAIN_LIMIT)
-
-
-class ProgramLeftovers:
-    """What a program leaves running at its end: it may go on for a while, then it is killed."""
-
-    def __init__(self, news: News) -> None:
-        self._news = news
-        self._until: float | None = None
-        """When it is killed, and after that when it is looked at again; None: the program has not ended."""
-        self._killing_until: float | None = None
-        """When what survives is said to hang; None: nothing had to be killed."""
-        self._graced = False
-        """Whether a stop has put that off."""
-        self._killed = 0
-        self.hanging: tuple[int, ...] = ()
-        """Processes that survive SIGKILL."""
-
-    @property
-    def untouched(self) -> bool:
-        """Whether nothing was killed yet, and no stop has put that off."""
-        return self._killing_until is None and not self._graced
-
-    @property
-    def due(self) -> bool:
-        """Whether it is time to kill what is left."""
-        return self._until is not None and time.monotonic() >= self._until
-
-    @property
-    def pause(self) -> float | None:
-        """Milliseconds until then; None: the program has not ended."""
-        return None if self._until is None else max(0.0, self._until - time.monotonic()) * 1000
-
-    def wait(self, seconds: float) -> None:
-        """Let it go on for so long at most, now that the program has ended."""
-        self._until = min(time.monotonic() + seconds, self._until or math.inf)
-
-    def kill(self) -> None:
-        """Kill it, unless a stop lets it go on for longer."""
-        now = time.monotonic()
-        if self._killing_until is None:
-            grace = self._news.grace()
-            if grace > 0:
-                self._until, self._graced = now + grace, True
-                return
-            self._killing_until = now + SURVIVAL_LIMIT
-            self._killed = len(_below_me())
-        if strike(_below_me) and now >= self._killing_until:
-            self.hanging = tuple(each.pid for each in _below_me())
-        self._until = now + KILL_PAUSE
-
-    def told(self) -> Iterator[str]:
-        """What the log says of it."""
-        if self._killed:
-            yield f"killed {_processes(self._killed)} that the program had left running"
-        if self.hanging:
-            yield f"{_processes(len(self.hanging))} {self.hanging} hang in the kernel and survive SIGKILL"
-
-
-def _below_me() -> tuple[Process, ...]:
-    return descendants(os.getpid())
-
-
-def _processes(number: int) -> str:
-    return "1 process" if number == 1 else f"{number} processes"
 
 
 def _rehearse() -> None:

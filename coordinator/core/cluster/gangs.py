@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Collection, Mapping
 
-from coordinator.core.records import Attempt, Execution, Job
+from coordinator.core.records import Attempt, Execution, Job, Node
 from muster.domain.gangs.roster import Member, Roster
 from muster.domain.ids import AttemptId, JobId, NodeId
 from muster.domain.jobs.lifecycle import State
@@ -12,8 +12,9 @@ from muster.domain.jobs.lifecycle import State
 class Gangs:
     """An index over executions: the members of each attempt that are at hand."""
 
-    def __init__(self, jobs: Mapping[JobId, Job]) -> None:
+    def __init__(self, jobs: Mapping[JobId, Job], nodes: Mapping[NodeId, Node]) -> None:
         self._jobs = jobs
+        self._nodes = nodes
         self._members: dict[AttemptId, dict[int, Execution]] = {}
         self._tally: dict[AttemptId, Counter[State]] = {}
         self._rosters: dict[AttemptId, Roster] = {}
@@ -91,7 +92,12 @@ class Gangs:
                     checked_in_at=member.times[State.CHECKED_IN],
                     ports=member.ports,
                     gpus=member.gpus,
+                    peer_port=self._peer_port(member),
                 )
                 for member in self.members(attempt)
             ),
         )
+
+    def _peer_port(self, member: Execution) -> int:
+        node = self._nodes.get(member.node or NodeId(""))
+        return 0 if node is None else node.peer_port

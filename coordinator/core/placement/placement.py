@@ -293,7 +293,7 @@ def unfit(spec: JobSpec, role: Role, capacity: Capacity) -> str | None:
     lacking = [f"{key}={value}" for key, value in spec.node_labels.items() if capacity.labels.get(key) != value]
     if lacking:
         return f"does not carry the label {', '.join(lacking)}"
-    missing = needed(role) - capacity.features
+    missing = needed(spec, role) - capacity.features
     if missing:
         words = ", ".join(sorted(MEANINGS.get(word, word) for word in missing))
         return f"has an agent that does not know {words}; upgrade it"

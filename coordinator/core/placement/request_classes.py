@@ -38,7 +38,14 @@ class RequestClasses:
 
 def _request_of(spec: JobSpec) -> Hashable:
     roles = tuple(
-        (role.count, role.resources, role.runtime, needed(role), node_ports(spec, role, 0), node_ports(spec, role, 1))
+        (
+            role.count,
+            role.resources,
+            role.runtime,
+            needed(spec, role),
+            node_ports(spec, role, 0),
+            node_ports(spec, role, 1),
+        )
         for role in spec.roles
     )
     return (roles, spec.packing, spec.max_per_node, tuple(sorted(spec.node_labels.items())))

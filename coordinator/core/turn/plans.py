@@ -110,6 +110,7 @@ def _assignment(cluster: Cluster, execution: Execution, facts: GangFacts) -> Ass
         project=spec.project,
         framework=spec.framework,
         dialects=spec.dialects,
+        gang_commands=spec.gang_commands or False,
         attempt=execution.attempt,
         rank=execution.rank,
         world_size=spec.size,

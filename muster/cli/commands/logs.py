@@ -1,6 +1,5 @@
 """The command logs."""
 
-import re
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from datetime import UTC, datetime
@@ -15,10 +14,9 @@ from muster.cli.output.documents import Format, line_of
 from muster.cli.output.log_printer import LogPrinter, style_for
 from muster.cli.output.logs import LogStyle
 from muster.cli.output.screen import say_lines
+from muster.domain.gangs.ranks import parse_ranks
 from muster.domain.jobs.view import LogLine
 from muster.jobfile import FieldError
-
-_MOST_RANKS = 10_000
 
 
 @answers
@@ -74,16 +72,10 @@ async def logs(
 
 def ranks_from(text: str) -> frozenset[int]:
     """The ranks that `0,2-3` names."""
-    ranks: set[int] = set()
-    for part in text.split(","):
-        match = re.fullmatch(r"\s*(\d{1,9})(?:-(\d{1,9}))?\s*", part)
-        if match is None:
-            raise typer.BadParameter(f"{text!r} is no list of ranks; write it like 0,2-3", param_hint="--rank")
-        first, last = int(match[1]), int(match[2] or match[1])
-        if not first <= last < first + _MOST_RANKS:
-            raise typer.BadParameter(f"{part.strip()!r} is no range of ranks; write it like 2-3", param_hint="--rank")
-        ranks.update(range(first, last + 1))
-    return frozenset(ranks)
+    try:
+        return parse_ranks(text)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--rank") from None
 
 
 def since_from(text: str, now: datetime) -> datetime:

@@ -6,22 +6,34 @@ There is one version of the protocol; what has come since the first agents is to
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from muster.domain.jobs.job import Role
+from muster.domain.jobs.job import JobSpec, Role
 
 SECRETS = "secrets"
 """The agent hands secrets of the project to its executions."""
 
-ALL_FEATURES = frozenset({SECRETS})
+GANG_COMMANDS = "gang-commands"
+"""The agent lets user code run commands in the other executions of its attempt."""
+
+ALL_FEATURES = frozenset({SECRETS, GANG_COMMANDS})
 """Features of the agent of this version."""
 
-MEANINGS: Mapping[str, str] = MappingProxyType({SECRETS: "secrets of the project"})
+MEANINGS: Mapping[str, str] = MappingProxyType(
+    {SECRETS: "secrets of the project", GANG_COMMANDS: "commands in other executions"}
+)
 """The words as a person reads them in `muster why`."""
 
 
-def needed(role: Role) -> frozenset[str]:
-    """The features that a node must have for this role."""
-    return _WITH_SECRETS if role.secrets else _NOTHING
+def needed(spec: JobSpec, role: Role) -> frozenset[str]:
+    """The features that a node must have for this role of a job."""
+    return _NEEDED[bool(role.secrets), bool(spec.gang_commands)]
 
 
-_NOTHING: frozenset[str] = frozenset()
-_WITH_SECRETS = frozenset({SECRETS})
+_NEEDED: Mapping[tuple[bool, bool], frozenset[str]] = MappingProxyType(
+    {
+        (False, False): frozenset(),
+        (True, False): frozenset({SECRETS}),
+        (False, True): frozenset({GANG_COMMANDS}),
+        (True, True): frozenset({SECRETS, GANG_COMMANDS}),
+    }
+)
+"""One and the same set for all roles that are alike, by whether there are secrets, and commands in the gang."""

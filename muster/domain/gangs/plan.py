@@ -47,6 +47,8 @@ class Assignment:
     project: str = DEFAULT_PROJECT
     framework: Framework | None = None
     dialects: tuple[Dialect, ...] = ()
+    gang_commands: bool = False
+    """Whether user code may run commands in the other executions."""
     gpus: tuple[GpuUuid, ...] = ()
     grace: timedelta = timedelta(seconds=10)
     fence: Fence = field(default_factory=Fence)
@@ -158,3 +160,5 @@ class Launch:
     """Host name → address, for names without DNS."""
     secrets: Handover = field(default_factory=Handover)
     """What an execution gets of its project's secrets."""
+    ticket: str = field(default="", repr=False)
+    """What the companion shows at the door, which starts commands in the execution; empty: there is none."""

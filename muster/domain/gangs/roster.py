@@ -19,7 +19,17 @@ from muster.domain.jobs.job import Network
 from muster.domain.jobs.member import Member, PortLease
 from muster.domain.jobs.ports import MASTER_PORT_NAME
 
-__all__ = ["CONFIG_FILES", "MASTER_PORT_NAME", "Json", "Member", "PortLease", "Roster", "config_files", "host_names"]
+__all__ = [
+    "CONFIG_FILES",
+    "HOSTFILE",
+    "MASTER_PORT_NAME",
+    "Json",
+    "Member",
+    "PortLease",
+    "Roster",
+    "config_files",
+    "host_names",
+]
 
 _TO_THE_SECOND = len("1970-01-01T00:00:00")
 _EMPTY = "{}"
@@ -52,6 +62,8 @@ class Roster:
     """
     gpus: tuple[str, ...]
     """UUIDs, as JSON."""
+    peer_ports: tuple[str, ...]
+    """Where other agents reach the agent of its node, at its address; 0: they cannot."""
 
     @property
     def attempt_id(self) -> AttemptId:
@@ -62,7 +74,8 @@ class Roster:
     def of(cls, *, job: JobId, job_name: str, attempt: int, network: Network, members: Iterable[Member]) -> "Roster":
         """The roster with these members, sorted by rank. Of a check-in it keeps the second."""
         lines = [_line(member, network) for member in members]
-        roles, nodes, addresses, checked_in, ports, exposed, gpus = zip(*lines, strict=True) if lines else ((),) * 7
+        columns = zip(*lines, strict=True) if lines else ((),) * 8
+        roles, nodes, addresses, checked_in, ports, exposed, gpus, peer_ports = columns
         return cls(
             job=job,
             job_name=job_name,
@@ -75,6 +88,7 @@ class Roster:
             ports=ports,
             exposed=exposed,
             gpus=gpus,
+            peer_ports=peer_ports,
         )
 
     @property
@@ -93,6 +107,7 @@ class Roster:
             checked_in_at=datetime.fromisoformat(self.checked_in[rank]).replace(tzinfo=UTC),
             ports=self._leases(rank),
             gpus=tuple(map(GpuUuid, json.loads(self.gpus[rank]))),
+            peer_port=int(self.peer_ports[rank]),
         )
 
     def listened(self, rank: int) -> dict[str, int]:
@@ -132,7 +147,9 @@ class Roster:
         )
 
 
-CONFIG_FILES = ("distributed.json", "distributed.yaml", "hostfile", "hosts")
+HOSTFILE = "hostfile"
+"""The file of hosts for mpirun; a framework may write one of its own."""
+CONFIG_FILES = ("distributed.json", "distributed.yaml", HOSTFILE, "hosts")
 """Every member has these."""
 
 
@@ -154,7 +171,7 @@ def config_files(
     return {
         "distributed.json": _json(heads, entries, rank).encode(),
         "distributed.yaml": _yaml(heads, entries, rank).encode(),
-        "hostfile": _hostfile(roster).encode(),
+        HOSTFILE: _hostfile(roster).encode(),
         "hosts": "".join(map("%s\t%s\n".__mod__, hosts)).encode(),
     }
 
@@ -176,6 +193,7 @@ def _line(member: Member, network: Network) -> tuple[str, ...]:
         _map(published),
         _map(exposed) if network is Network.BRIDGE else _EMPTY,
         _text(list(member.gpus)) if member.gpus else "[]",
+        str(member.peer_port),
     )
 
 

@@ -224,6 +224,11 @@ class JobSpec:
     """What user code is written for, so that it finds its peers as it is; None: nothing beyond what every job gets."""
     dialects: tuple[Dialect, ...] = ()
     """Other systems whose variables and files user code finds as well; their order means nothing."""
+    gang_commands: bool | None = None
+    """Whether user code may run commands in the other executions of its attempt.
+
+    None: where the framework needs it, for which it is settled at the submit.
+    """
     labels: Mapping[str, str] = field(default_factory=dict)
     """What people find the job by; nothing is placed by them."""
 

@@ -29,3 +29,5 @@ class Member:
     checked_in_at: datetime
     ports: tuple[PortLease, ...] = ()
     gpus: tuple[GpuUuid, ...] = ()
+    peer_port: int = 0
+    """Where other agents reach the agent of its node, at its address; 0: they cannot."""

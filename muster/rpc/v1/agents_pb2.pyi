@@ -485,6 +485,7 @@ class Assignment(_message.Message):
     SEQUENCE_FIELD_NUMBER: _builtins.int
     PROJECT_FIELD_NUMBER: _builtins.int
     FRAMEWORK_FIELD_NUMBER: _builtins.int
+    GANG_COMMANDS_FIELD_NUMBER: _builtins.int
     DIALECTS_FIELD_NUMBER: _builtins.int
     execution: _builtins.str
     """Its id."""
@@ -514,6 +515,8 @@ class Assignment(_message.Message):
     """The number of the job in its fleet: 1, 2, …"""
     project: _builtins.str
     """The project of the job."""
+    gang_commands: _builtins.bool
+    """Whether user code may run commands in the other executions of its attempt."""
     @_builtins.property
     def gpus(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """UUIDs of its GPUs."""
@@ -555,11 +558,12 @@ class Assignment(_message.Message):
         sequence: _builtins.int = ...,
         project: _builtins.str = ...,
         framework: _model_pb2.Framework | None = ...,
+        gang_commands: _builtins.bool = ...,
         dialects: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["fence", b"fence", "framework", b"framework", "grace", b"grace"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "dialects", b"dialects", "execution", b"execution", "fence", b"fence", "framework", b"framework", "gpus", b"gpus", "grace", b"grace", "job", b"job", "job_name", b"job_name", "local_rank", b"local_rank", "local_world_size", b"local_world_size", "network", b"network", "node_count", b"node_count", "node_rank", b"node_rank", "project", b"project", "rank", b"rank", "role_key", b"role_key", "sequence", b"sequence", "world_size", b"world_size"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "dialects", b"dialects", "execution", b"execution", "fence", b"fence", "framework", b"framework", "gang_commands", b"gang_commands", "gpus", b"gpus", "grace", b"grace", "job", b"job", "job_name", b"job_name", "local_rank", b"local_rank", "local_world_size", b"local_world_size", "network", b"network", "node_count", b"node_count", "node_rank", b"node_rank", "project", b"project", "rank", b"rank", "role_key", b"role_key", "sequence", b"sequence", "world_size", b"world_size"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

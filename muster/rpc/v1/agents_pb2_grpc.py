@@ -4,6 +4,7 @@ import grpc
 import warnings
 
 from muster.rpc.v1 import agents_pb2 as muster_dot_rpc_dot_v1_dot_agents__pb2
+from muster.rpc.v1 import attachments_pb2 as muster_dot_rpc_dot_v1_dot_attachments__pb2
 
 GRPC_GENERATED_VERSION = '1.74.0'
 GRPC_VERSION = grpc.__version__
@@ -248,6 +249,11 @@ class PeerServiceStub(object):
                 request_serializer=muster_dot_rpc_dot_v1_dot_agents__pb2.PeerQuestion.SerializeToString,
                 response_deserializer=muster_dot_rpc_dot_v1_dot_agents__pb2.PeerAnswer.FromString,
                 _registered_method=True)
+        self.Run = channel.stream_stream(
+                '/muster.rpc.v1.PeerService/Run',
+                request_serializer=muster_dot_rpc_dot_v1_dot_attachments__pb2.AttachmentFrame.SerializeToString,
+                response_deserializer=muster_dot_rpc_dot_v1_dot_attachments__pb2.AttachmentFrame.FromString,
+                _registered_method=True)
 
 
 class PeerServiceServicer(object):
@@ -261,6 +267,14 @@ class PeerServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Run(self, request_iterator, context):
+        """Runs a command in an execution of the node that is asked. The first message is the command, and nothing is answered
+        before its signature has shown that it is one of the same attempt.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_PeerServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -268,6 +282,11 @@ def add_PeerServiceServicer_to_server(servicer, server):
                     servicer.Ask,
                     request_deserializer=muster_dot_rpc_dot_v1_dot_agents__pb2.PeerQuestion.FromString,
                     response_serializer=muster_dot_rpc_dot_v1_dot_agents__pb2.PeerAnswer.SerializeToString,
+            ),
+            'Run': grpc.stream_stream_rpc_method_handler(
+                    servicer.Run,
+                    request_deserializer=muster_dot_rpc_dot_v1_dot_attachments__pb2.AttachmentFrame.FromString,
+                    response_serializer=muster_dot_rpc_dot_v1_dot_attachments__pb2.AttachmentFrame.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -298,6 +317,33 @@ class PeerService(object):
             '/muster.rpc.v1.PeerService/Ask',
             muster_dot_rpc_dot_v1_dot_agents__pb2.PeerQuestion.SerializeToString,
             muster_dot_rpc_dot_v1_dot_agents__pb2.PeerAnswer.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Run(request_iterator,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.stream_stream(
+            request_iterator,
+            target,
+            '/muster.rpc.v1.PeerService/Run',
+            muster_dot_rpc_dot_v1_dot_attachments__pb2.AttachmentFrame.SerializeToString,
+            muster_dot_rpc_dot_v1_dot_attachments__pb2.AttachmentFrame.FromString,
             options,
             channel_credentials,
             insecure,

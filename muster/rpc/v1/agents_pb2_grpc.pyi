@@ -6,6 +6,7 @@ Between an agent and the coordinator: the agent dials out. And between agents, w
 from collections import abc as _abc
 from grpc import aio as _aio
 from muster.rpc.v1 import agents_pb2 as _agents_pb2
+from muster.rpc.v1 import attachments_pb2 as _attachments_pb2
 import abc as _abc_1
 import grpc as _grpc
 import sys
@@ -102,6 +103,10 @@ class PeerServiceStub:
     def __new__(cls, channel: _aio.Channel) -> PeerServiceAsyncStub: ...
     Ask: _grpc.UnaryUnaryMultiCallable[_agents_pb2.PeerQuestion, _agents_pb2.PeerAnswer]
     """Asked by an agent that has lost the coordinator (docs/fencing.md)."""
+    Run: _grpc.StreamStreamMultiCallable[_attachments_pb2.AttachmentFrame, _attachments_pb2.AttachmentFrame]
+    """Runs a command in an execution of the node that is asked. The first message is the command, and nothing is answered
+    before its signature has shown that it is one of the same attempt.
+    """
 
 @_typing.type_check_only
 class PeerServiceAsyncStub(PeerServiceStub):
@@ -110,6 +115,10 @@ class PeerServiceAsyncStub(PeerServiceStub):
     def __init__(self, channel: _aio.Channel) -> None: ...
     Ask: _aio.UnaryUnaryMultiCallable[_agents_pb2.PeerQuestion, _agents_pb2.PeerAnswer]  # type: ignore[assignment]
     """Asked by an agent that has lost the coordinator (docs/fencing.md)."""
+    Run: _aio.StreamStreamMultiCallable[_attachments_pb2.AttachmentFrame, _attachments_pb2.AttachmentFrame]  # type: ignore[assignment]
+    """Runs a command in an execution of the node that is asked. The first message is the command, and nothing is answered
+    before its signature has shown that it is one of the same attempt.
+    """
 
 class PeerServiceServicer(metaclass=_abc_1.ABCMeta):
     """What agents call on each other."""
@@ -121,5 +130,15 @@ class PeerServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_agents_pb2.PeerAnswer, _abc.Awaitable[_agents_pb2.PeerAnswer]]:
         """Asked by an agent that has lost the coordinator (docs/fencing.md)."""
+
+    @_abc_1.abstractmethod
+    def Run(
+        self,
+        request_iterator: _MaybeAsyncIterator[_attachments_pb2.AttachmentFrame],
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_attachments_pb2.AttachmentFrame], _abc.AsyncIterator[_attachments_pb2.AttachmentFrame]]:
+        """Runs a command in an execution of the node that is asked. The first message is the command, and nothing is answered
+        before its signature has shown that it is one of the same attempt.
+        """
 
 def add_PeerServiceServicer_to_server(servicer: PeerServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

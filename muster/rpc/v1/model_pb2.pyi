@@ -596,6 +596,7 @@ class JobSpec(_message.Message):
     PROJECT_FIELD_NUMBER: _builtins.int
     LABELS_FIELD_NUMBER: _builtins.int
     FRAMEWORK_FIELD_NUMBER: _builtins.int
+    GANG_COMMANDS_FIELD_NUMBER: _builtins.int
     DIALECTS_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Lower-case letters, digits and hyphens; need not be unique."""
@@ -613,6 +614,8 @@ class JobSpec(_message.Message):
     """`keep` or `stop`: what becomes of user code on a node without contact; empty: the default."""
     project: _builtins.str
     """The project that it belongs to; empty: the only one in which the caller may submit, else `default`."""
+    gang_commands: _builtins.bool
+    """Whether user code may run commands in the other executions of its attempt; absent: where the framework needs it."""
     @_builtins.property
     def roles(self) -> _containers.RepeatedCompositeFieldContainer[Global___Role]:
         """In rank order."""
@@ -658,14 +661,20 @@ class JobSpec(_message.Message):
         project: _builtins.str = ...,
         labels: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
         framework: Global___Framework | None = ...,
+        gang_commands: _builtins.bool | None = ...,
         dialects: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_max_per_node", b"_max_per_node", "framework", b"framework", "max_per_node", b"max_per_node", "restarts", b"restarts", "timeouts", b"timeouts"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_gang_commands", b"_gang_commands", "_max_per_node", b"_max_per_node", "framework", b"framework", "gang_commands", b"gang_commands", "max_per_node", b"max_per_node", "restarts", b"restarts", "timeouts", b"timeouts"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_per_node", b"_max_per_node", "dialects", b"dialects", "framework", b"framework", "labels", b"labels", "max_per_node", b"max_per_node", "name", b"name", "network", b"network", "node_labels", b"node_labels", "on_disconnect", b"on_disconnect", "packing", b"packing", "priority", b"priority", "project", b"project", "restarts", b"restarts", "roles", b"roles", "success", b"success", "timeouts", b"timeouts"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_gang_commands", b"_gang_commands", "_max_per_node", b"_max_per_node", "dialects", b"dialects", "framework", b"framework", "gang_commands", b"gang_commands", "labels", b"labels", "max_per_node", b"max_per_node", "name", b"name", "network", b"network", "node_labels", b"node_labels", "on_disconnect", b"on_disconnect", "packing", b"packing", "priority", b"priority", "project", b"project", "restarts", b"restarts", "roles", b"roles", "success", b"success", "timeouts", b"timeouts"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__gang_commands: _TypeAlias = _typing.Literal["gang_commands"]  # noqa: Y015
+    _WhichOneofArgType__gang_commands: _TypeAlias = _typing.Literal["_gang_commands", b"_gang_commands"]  # noqa: Y015
     _WhichOneofReturnType__max_per_node: _TypeAlias = _typing.Literal["max_per_node"]  # noqa: Y015
     _WhichOneofArgType__max_per_node: _TypeAlias = _typing.Literal["_max_per_node", b"_max_per_node"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__gang_commands) -> _WhichOneofReturnType__gang_commands | None: ...
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__max_per_node) -> _WhichOneofReturnType__max_per_node | None: ...
 
 Global___JobSpec: _TypeAlias = JobSpec  # noqa: Y015
@@ -680,14 +689,17 @@ class Framework(_message.Message):
     PROCESSES_FIELD_NUMBER: _builtins.int
     RENDEZVOUS_FIELD_NUMBER: _builtins.int
     RESTARTS_IN_PLACE_FIELD_NUMBER: _builtins.int
+    LAUNCH_FIELD_NUMBER: _builtins.int
     name: _builtins.str
-    """`pytorch`, `tensorflow`, `jax`, `xgboost`, `lightgbm` or `ray`."""
+    """`pytorch`, `tensorflow`, `jax`, `xgboost`, `lightgbm`, `deepspeed`, `mpi`, `horovod` or `ray`."""
     processes: _builtins.int
     """Processes that user code has in one execution; absent: one for each of its GPUs."""
     rendezvous: _builtins.str
     """`static` or `c10d`; empty: static."""
     restarts_in_place: _builtins.int
     """How often torchrun starts its processes again before the execution fails."""
+    launch: _builtins.str
+    """Where the command runs, `rank0` or `all`; empty: as is usual with the framework."""
     def __init__(
         self,
         *,
@@ -695,10 +707,11 @@ class Framework(_message.Message):
         processes: _builtins.int | None = ...,
         rendezvous: _builtins.str = ...,
         restarts_in_place: _builtins.int = ...,
+        launch: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_processes", b"_processes", "processes", b"processes"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_processes", b"_processes", "name", b"name", "processes", b"processes", "rendezvous", b"rendezvous", "restarts_in_place", b"restarts_in_place"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_processes", b"_processes", "launch", b"launch", "name", b"name", "processes", b"processes", "rendezvous", b"rendezvous", "restarts_in_place", b"restarts_in_place"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__processes: _TypeAlias = _typing.Literal["processes"]  # noqa: Y015
     _WhichOneofArgType__processes: _TypeAlias = _typing.Literal["_processes", b"_processes"]  # noqa: Y015
@@ -829,6 +842,7 @@ class Roster(_message.Message):
     PORTS_FIELD_NUMBER: _builtins.int
     EXPOSED_FIELD_NUMBER: _builtins.int
     GPUS_FIELD_NUMBER: _builtins.int
+    PEER_PORTS_FIELD_NUMBER: _builtins.int
     job: _builtins.str
     """The job."""
     job_name: _builtins.str
@@ -851,6 +865,8 @@ class Roster(_message.Message):
     """On bridge networking: that number → number in the container, both as text, in JSON; `{}` otherwise."""
     gpus: _builtins.str
     """UUIDs of its GPUs, in JSON."""
+    peer_ports: _builtins.str
+    """The port at its address where agents of other nodes reach that of its node; 0: they cannot."""
     def __init__(
         self,
         *,
@@ -865,10 +881,11 @@ class Roster(_message.Message):
         ports: _builtins.str = ...,
         exposed: _builtins.str = ...,
         gpus: _builtins.str = ...,
+        peer_ports: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["addresses", b"addresses", "attempt", b"attempt", "checked_in", b"checked_in", "exposed", b"exposed", "gpus", b"gpus", "job", b"job", "job_name", b"job_name", "network", b"network", "nodes", b"nodes", "ports", b"ports", "roles", b"roles"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["addresses", b"addresses", "attempt", b"attempt", "checked_in", b"checked_in", "exposed", b"exposed", "gpus", b"gpus", "job", b"job", "job_name", b"job_name", "network", b"network", "nodes", b"nodes", "peer_ports", b"peer_ports", "ports", b"ports", "roles", b"roles"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

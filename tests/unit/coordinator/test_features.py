@@ -10,6 +10,7 @@ from muster.domain.jobs.secret_use import SecretUse
 from tests.builders import World, spec
 
 LACKING = "has an agent that does not know secrets of the project; upgrade it"
+LACKING_BOTH = "has an agent that does not know commands in other executions, secrets of the project; upgrade it"
 
 
 def with_secrets(wanted: JobSpec) -> JobSpec:
@@ -38,6 +39,14 @@ def test_why_says_what_the_agents_do_not_know() -> None:
     assert [refusal.reason for refusal in explain(w.cluster, job, w.now).refusals] == [LACKING]
     refused = w.try_submit(with_secrets(spec(1)))
     assert [refusal.reason for refusal in refused.refusals] == [LACKING]  # type: ignore[union-attr]  # it was refused
+
+
+def test_commands_in_the_gang_need_a_word_of_their_own() -> None:
+    w = an_older_agent("a")
+    wanted = replace(spec(1), gang_commands=True)
+    assert w.phase(w.submit(wanted, queue_anyway=True)) is JobPhase.QUEUED
+    refused = w.try_submit(with_secrets(wanted))
+    assert [refusal.reason for refusal in refused.refusals] == [LACKING_BOTH]  # type: ignore[union-attr]  # it was refused
 
 
 def test_a_job_that_waited_for_a_word_starts_when_an_agent_says_it() -> None:

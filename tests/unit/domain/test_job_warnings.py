@@ -35,8 +35,24 @@ def test_a_launcher_that_knows_of_no_others_is_told_of(spec: JobSpec) -> None:
 
 
 @pytest.mark.parametrize(
+    ("words", "framework"),
+    [
+        ("mpirun -n 4 ./solve --hot", "mpi"),
+        ("mpiexec ./solve", "mpi"),
+        ("horovodrun -np 4 python train.py", "horovod"),
+        ("deepspeed train.py --deepspeed", "deepspeed"),
+    ],
+)
+def test_a_launcher_of_another_framework_is_told_that_one(words: str, framework: str) -> None:
+    [warning] = warnings(job(*words.split()))
+    assert f"`framework: {framework}`" in warning.message
+
+
+@pytest.mark.parametrize(
     "spec",
     [
+        job("mpirun", "--hostfile", "hosts", "./solve"),
+        job("deepspeed", "--hostfile", "hosts", "train.py"),
         job("torchrun", "--nnodes", "3", "train.py"),
         job("torchrun", "--nnodes=$NNODES", "train.py"),
         job("torchrun", "--standalone", "train.py"),

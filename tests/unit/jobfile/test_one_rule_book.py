@@ -13,7 +13,7 @@ from muster import wire
 from muster.domain.errors import InvalidJobError
 from muster.domain.fault import spell
 from muster.domain.jobs.frameworks.dialect import Dialect
-from muster.domain.jobs.frameworks.framework import Framework, FrameworkName, Rendezvous
+from muster.domain.jobs.frameworks.framework import Framework, FrameworkName, LaunchPlace, Rendezvous
 from muster.domain.jobs.job import (
     InlineFile,
     JobSpec,
@@ -26,6 +26,7 @@ from muster.domain.jobs.job import (
     Timeouts,
     Ulimit,
 )
+from muster.domain.jobs.lifecycle import SuccessRule
 from muster.domain.jobs.placeholders import ALONE
 from muster.domain.jobs.restart import ExitCodes, ExitRules, RestartPolicy
 from muster.domain.jobs.rules.filling_in import filled_in
@@ -120,6 +121,31 @@ REFUSED: Sequence[tuple[JobSpec, str]] = (
     (
         framed("ray", role(env={"RAY_ADDRESS": "local"})),
         "roles[0].env.RAY_ADDRESS: is set by framework ray; take it out of env",
+    ),
+    (
+        framed("mpi", job(CONTAINER, network=Network.BRIDGE)),
+        "network: mpi opens ports that it does not declare; use network: host",
+    ),
+    (framed("horovod", job(max_per_node=2)), "max_per_node: must be 1: with horovod every node has one execution"),
+    (
+        framed("mpi", job(success=SuccessRule.ALL)),
+        "success: must be rank0: with mpi the other executions wait until they are stopped",
+    ),
+    (
+        framed("deepspeed", job(gang_commands=False)),
+        "gang_commands: must be true: with deepspeed rank 0 starts processes in the other executions",
+    ),
+    (
+        framed("mpi", launch=LaunchPlace.ALL),
+        "framework.launch: cannot be all: with mpi the command runs on rank 0 alone",
+    ),
+    (
+        framed("pytorch", launch=LaunchPlace.RANK0),
+        "framework.launch: cannot be rank0: with pytorch the command runs in every execution",
+    ),
+    (
+        framed("mpi", role(env={"HYDRA_LAUNCHER": "fork"})),
+        "roles[0].env.HYDRA_LAUNCHER: is set by framework mpi; take it out of env",
     ),
     (job(dialects=(Dialect.SLURM, Dialect.SLURM)), 'dialects[1]: "slurm" is the dialect of dialects[0], too'),
     (

@@ -177,6 +177,7 @@ frameworks = st.builds(
     rendezvous=st.sampled_from(Rendezvous),
     restarts_in_place=st.integers(0, MOST_RESTARTS_IN_PLACE),
 ) | st.builds(Framework, name=st.sampled_from([FrameworkName.JAX, FrameworkName.XGBOOST]), processes=st.just(1))
+"""Frameworks that ask nothing else of a job."""
 
 
 def jobs(roles: st.SearchStrategy[Role], networks: list[Network]) -> st.SearchStrategy[JobSpec]:
@@ -206,6 +207,17 @@ def jobs(roles: st.SearchStrategy[Role], networks: list[Network]) -> st.SearchSt
     )
 
 
-any_job = (jobs(containers(), [Network.HOST, Network.BRIDGE]) | jobs(processes | containers(), [Network.HOST])).map(
-    filled_in
-)
+def from_rank0(spec: JobSpec, name: FrameworkName) -> JobSpec:
+    """The job with a framework whose processes rank 0 starts."""
+    return replace(spec, framework=Framework(name=name), success=None, max_per_node=None)
+
+
+any_job = (
+    jobs(containers(), [Network.HOST, Network.BRIDGE])
+    | jobs(processes | containers(), [Network.HOST])
+    | st.builds(
+        from_rank0,
+        jobs(processes | containers(), [Network.HOST]),
+        st.sampled_from([FrameworkName.MPI, FrameworkName.HOROVOD, FrameworkName.DEEPSPEED]),
+    )
+).map(filled_in)

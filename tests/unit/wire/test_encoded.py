@@ -3,7 +3,7 @@
 import pytest
 
 from muster.wire.checks import WireError
-from muster.wire.plans.encoded import EncodedOnce
+from muster.wire.gangs.encoded import EncodedOnce
 
 
 class Writer:

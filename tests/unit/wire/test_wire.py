@@ -19,7 +19,16 @@ from muster.domain.gangs.roster import Member, Roster
 from muster.domain.ids import JobId, NodeId, execution_id
 from muster.domain.jobs.job import JobSpec, Network, PortRequest, Role
 from muster.domain.jobs.view import Transition
-from muster.rpc.v1 import agents_pb2, fleet_pb2, jobs_pb2, model_pb2, nodes_pb2, projects_pb2, trust_pb2
+from muster.rpc.v1 import (
+    agents_pb2,
+    attachments_pb2,
+    fleet_pb2,
+    jobs_pb2,
+    model_pb2,
+    nodes_pb2,
+    projects_pb2,
+    trust_pb2,
+)
 from muster.wire import WireError
 from tests.unit.wire_pairs import PAIRS, Pair
 
@@ -80,7 +89,7 @@ def _receive(pair: Pair, sent: bytes) -> None:
 
 
 def _named(message: str) -> Descriptor:
-    files = (agents_pb2, fleet_pb2, jobs_pb2, model_pb2, nodes_pb2, projects_pb2, trust_pb2)
+    files = (agents_pb2, attachments_pb2, fleet_pb2, jobs_pb2, model_pb2, nodes_pb2, projects_pb2, trust_pb2)
     named: Descriptor = next(found for file in files if (found := file.DESCRIPTOR.message_types_by_name.get(message)))
     return named
 

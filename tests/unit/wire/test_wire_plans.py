@@ -13,7 +13,7 @@ from muster.domain.ids import AttemptId, ExecutionId, JobId, NodeId
 from muster.domain.jobs.job import InlineFile, Network, Role
 from muster.rpc.v1 import agents_pb2 as pb
 from muster.wire import PlanReader, PlanWriter, WireError, role_to_wire
-from muster.wire.plans.plans import PART
+from muster.wire.gangs.plans import PART
 from tests.unit import wire_values as values
 
 MIB = 1 << 20

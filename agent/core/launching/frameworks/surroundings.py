@@ -21,6 +21,10 @@ class Surroundings:
     """Name of a program that user code finds by PATH → content."""
     wrapper: tuple[str, ...] = ()
     """Words that come before the command of the job."""
+    instead: tuple[str, ...] = ()
+    """Words that run in place of the command of the job and of any entrypoint."""
+    own_variables: str = ""
+    """A variable to be set to the names of all that differ between executions; empty: none."""
     masked: tuple[bytes, ...] = field(default=(), repr=False)
     """Values that must not show up in what it prints."""
     host_names: Mapping[str, str] = field(default_factory=dict)

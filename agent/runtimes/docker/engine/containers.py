@@ -52,6 +52,14 @@ class EngineContainers:
                 if (await self.state(container)).started:
                     return None
 
+    async def run_beside(self, container: str, command: Sequence[str], env: Mapping[str, str]) -> None:
+        """Start a command in a container that runs, as its user; what it prints goes nowhere. Raises EngineError."""
+        handle = self._connection.docker.containers.container(container)
+        beside = await self._connection.call(
+            lambda: handle.exec(command, stdout=False, stderr=False, environment=dict(env))
+        )
+        await self._connection.call(lambda: beside.start(detach=True, timeout=CALL_LIMIT))
+
     async def state(self, container: str, patience: float = AWAY_LIMIT) -> ContainerState:
         """How a container is, by id or name."""
         found = await self._connection.call(

@@ -1,5 +1,6 @@
 """The framework that a job's code is written for, as the job names it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -18,6 +19,9 @@ class FrameworkName(StrEnum):
     JAX = "jax"  #: `jax.distributed.initialize()`
     XGBOOST = "xgboost"  #: rabit's tracker on rank 0
     LIGHTGBM = "lightgbm"  #: a list of machines
+    DEEPSPEED = "deepspeed"  #: its launcher on rank 0, which starts the processes of all executions
+    MPI = "mpi"  #: mpirun on rank 0, which starts the processes of all executions
+    HOROVOD = "horovod"  #: horovodrun, or mpirun, on rank 0
     RAY = "ray"  #: a cluster whose head is rank 0, where the command runs
 
 
@@ -26,6 +30,26 @@ class Rendezvous(StrEnum):
 
     STATIC = "static"  #: rank 0 listens at the master port, and all are there from the start
     C10D = "c10d"  #: torchrun agrees on the members itself, which restarts in place need
+
+
+class LaunchPlace(StrEnum):
+    """Where the command of a job runs."""
+
+    RANK0 = "rank0"  #: on rank 0 alone, which starts processes in the other executions, or gives them work
+    ALL = "all"  #: in every execution
+
+
+LAUNCH_PLACES: Mapping[FrameworkName, tuple[LaunchPlace, ...]] = {
+    **dict.fromkeys(FrameworkName, (LaunchPlace.ALL,)),
+    FrameworkName.DEEPSPEED: (LaunchPlace.RANK0, LaunchPlace.ALL),
+    FrameworkName.MPI: (LaunchPlace.RANK0,),
+    FrameworkName.HOROVOD: (LaunchPlace.RANK0,),
+    FrameworkName.RAY: (LaunchPlace.RANK0,),
+}
+"""Where the command can run with each framework; the first place is the default."""
+
+_WITH_PROCESSES = frozenset({FrameworkName.PYTORCH, FrameworkName.DEEPSPEED, FrameworkName.MPI, FrameworkName.HOROVOD})
+_STARTING_ELSEWHERE = frozenset({FrameworkName.DEEPSPEED, FrameworkName.MPI, FrameworkName.HOROVOD})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,11 +65,23 @@ class Framework:
     rendezvous: Rendezvous = Rendezvous.STATIC
     restarts_in_place: int = 0
     """How often torchrun starts its processes again before the execution fails."""
+    launch: LaunchPlace | None = None
+    """Where the command runs; None: where it does by default with this framework. Settled at the submit."""
 
     @property
     def is_launched(self) -> bool:
-        """Whether a launcher in the execution starts the processes, so that there can be several."""
-        return self.name is FrameworkName.PYTORCH
+        """Whether a launcher starts the processes of an execution, so that there can be several."""
+        return self.name in _WITH_PROCESSES
+
+    @property
+    def place(self) -> LaunchPlace:
+        """Where the command runs."""
+        return self.launch or LAUNCH_PLACES[self.name][0]
+
+    @property
+    def starts_elsewhere(self) -> bool:
+        """Whether rank 0 starts the processes of all executions, and the others wait for them."""
+        return self.place is LaunchPlace.RANK0 and self.name in _STARTING_ELSEWHERE
 
 
 def processes_of(framework: Framework | None, gpus: int) -> int:

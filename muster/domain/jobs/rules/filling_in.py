@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from muster.domain.jobs.frameworks.dialect import VALOHAI_REPOSITORY, Dialect
-from muster.domain.jobs.frameworks.framework import FrameworkName
+from muster.domain.jobs.frameworks.framework import Framework, FrameworkName, LaunchPlace
 from muster.domain.jobs.frameworks.tensorflow_roles import chief_of, needs_chief
 from muster.domain.jobs.job import JobSpec, Role
 from muster.domain.jobs.lifecycle import SuccessRule
@@ -11,11 +11,21 @@ from muster.domain.jobs.lifecycle import SuccessRule
 
 def filled_in(spec: JobSpec) -> JobSpec:
     """The job with everything said that follows from what it says; harmless when repeated."""
-    if spec.framework is not None and spec.framework.processes is None and not spec.framework.is_launched:
-        spec = replace(spec, framework=replace(spec.framework, processes=1))
+    if spec.framework is not None:
+        spec = _with_framework(spec, spec.framework)
     if Dialect.VALOHAI in spec.dialects:
         spec = replace(spec, roles=tuple(map(_in_repository, spec.roles)))
     return spec if spec.success is not None else replace(spec, success=_success(spec))
+
+
+def _with_framework(spec: JobSpec, framework: Framework) -> JobSpec:
+    """The job with what its framework takes for granted."""
+    processes = 1 if framework.processes is None and not framework.is_launched else framework.processes
+    spec = replace(spec, framework=replace(framework, processes=processes, launch=framework.place))
+    if not framework.starts_elsewhere:
+        return spec
+    commands = True if spec.gang_commands is None else spec.gang_commands
+    return replace(spec, max_per_node=1 if spec.max_per_node is None else spec.max_per_node, gang_commands=commands)
 
 
 def _in_repository(role: Role) -> Role:
@@ -26,7 +36,7 @@ def _in_repository(role: Role) -> Role:
 def _success(spec: JobSpec) -> SuccessRule | str:
     """The rule or role that decides; servers and evaluators of TensorFlow run until somebody stops them."""
     names = [role.name for role in spec.roles]
-    if spec.framework is not None and spec.framework.name is FrameworkName.RAY:
+    if spec.framework is not None and spec.framework.place is LaunchPlace.RANK0:
         return SuccessRule.RANK0
     if spec.framework is not None and spec.framework.name is FrameworkName.TENSORFLOW and needs_chief(names):
         return chief_of(names)

@@ -4,24 +4,38 @@ from collections.abc import Iterator, Mapping
 
 from muster.domain.fault import Fault
 from muster.domain.jobs.frameworks.framework import (
+    LAUNCH_PLACES,
     MOST_PROCESSES,
     MOST_RESTARTS_IN_PLACE,
     Framework,
     FrameworkName,
+    LaunchPlace,
     Rendezvous,
 )
 from muster.domain.jobs.frameworks.tensorflow_roles import CHIEFS, ROLES
 from muster.domain.jobs.job import JobSpec, Network
+from muster.domain.jobs.lifecycle import SuccessRule
 from muster.domain.jobs.rules import job_values
 from muster.domain.quoting import nearest, quote
 
+_OF_TORCHRUN = frozenset(
+    {
+        *("PET_NNODES", "PET_NODE_RANK", "PET_NPROC_PER_NODE", "PET_MASTER_ADDR", "PET_MASTER_PORT"),
+        *("PET_MAX_RESTARTS", "PET_LOCAL_ADDR", "PET_RDZV_ID", "PET_RDZV_BACKEND", "PET_RDZV_ENDPOINT"),
+    }
+)
+_OF_MPIRUN = frozenset(
+    {
+        *("OMPI_MCA_plm_rsh_agent", "OMPI_MCA_orte_default_hostfile"),
+        *("PRTE_MCA_plm_ssh_agent", "PRTE_MCA_prte_default_hostfile"),
+        *("HYDRA_LAUNCHER", "HYDRA_LAUNCHER_EXEC", "HYDRA_HOST_FILE"),
+        *("I_MPI_HYDRA_BOOTSTRAP", "I_MPI_HYDRA_BOOTSTRAP_EXEC", "I_MPI_HYDRA_HOST_FILE"),
+        "PDSH_RCMD_TYPE",
+    }
+)
+
 ALWAYS_SET: Mapping[FrameworkName, frozenset[str]] = {
-    FrameworkName.PYTORCH: frozenset(
-        {
-            *("PET_NNODES", "PET_NODE_RANK", "PET_NPROC_PER_NODE", "PET_MASTER_ADDR", "PET_MASTER_PORT"),
-            *("PET_MAX_RESTARTS", "PET_LOCAL_ADDR", "PET_RDZV_ID", "PET_RDZV_BACKEND", "PET_RDZV_ENDPOINT"),
-        }
-    ),
+    FrameworkName.PYTORCH: _OF_TORCHRUN,
     FrameworkName.TENSORFLOW: frozenset({"TF_CONFIG"}),
     FrameworkName.JAX: frozenset(
         {
@@ -37,6 +51,9 @@ ALWAYS_SET: Mapping[FrameworkName, frozenset[str]] = {
         }
     ),
     FrameworkName.LIGHTGBM: frozenset({"LIGHTGBM_MACHINES"}),
+    FrameworkName.DEEPSPEED: _OF_TORCHRUN | _OF_MPIRUN,
+    FrameworkName.MPI: _OF_MPIRUN,
+    FrameworkName.HOROVOD: _OF_MPIRUN,
     FrameworkName.RAY: frozenset({"RAY_ADDRESS", "RAY_AUTH_MODE", "RAY_AUTH_TOKEN"}),
 }
 """Variables that a framework's members find each other by; a job that sets one of them would be torn apart."""
@@ -50,6 +67,9 @@ def framework_faults(spec: JobSpec, framework: Framework) -> Iterator[Fault]:
     """Everything that is wrong with the framework of a job, and with the job because of it."""
     yield from _numbers(framework)
     yield from _only_pytorch(framework)
+    yield from _launch(framework)
+    if framework.starts_elsewhere:
+        yield from _starting_elsewhere(spec, framework.name)
     if framework.name is FrameworkName.TENSORFLOW:
         yield from _tensorflow(spec)
     if framework.name is FrameworkName.LIGHTGBM and spec.network is Network.BRIDGE:
@@ -61,6 +81,30 @@ def framework_faults(spec: JobSpec, framework: Framework) -> Iterator[Fault]:
         for variable in sorted(role.env.keys() & ALWAYS_SET[framework.name]):
             message = f"is set by framework {framework.name}; take it out of env"
             yield Fault(path=("roles", number, "env", variable), message=message)
+
+
+def _launch(framework: Framework) -> Iterator[Fault]:
+    allowed = LAUNCH_PLACES[framework.name]
+    if framework.place not in allowed:
+        where = "on rank 0 alone" if LaunchPlace.RANK0 in allowed else "in every execution"
+        message = f"cannot be {framework.place}: with {framework.name} the command runs {where}"
+        yield Fault(path=("framework", "launch"), message=message)
+
+
+def _starting_elsewhere(spec: JobSpec, name: FrameworkName) -> Iterator[Fault]:
+    """What would keep rank 0 from starting the processes of the other executions, or these from ending."""
+    if spec.network is Network.BRIDGE:
+        message = f"{name} opens ports that it does not declare; use network: host"
+        yield Fault(path=("network",), message=message)
+    if spec.max_per_node not in {None, 1}:
+        message = f"must be 1: with {name} every node has one execution; use resources.gpus and framework.processes"
+        yield Fault(path=("max_per_node",), message=message)
+    if spec.success is not None and spec.deciding != range(1):
+        message = f"must be {SuccessRule.RANK0}: with {name} the other executions wait until they are stopped"
+        yield Fault(path=("success",), message=message)
+    if spec.gang_commands is False:
+        message = f"must be true: with {name} rank 0 starts processes in the other executions"
+        yield Fault(path=("gang_commands",), message=message)
 
 
 def _ray(spec: JobSpec) -> Iterator[Fault]:

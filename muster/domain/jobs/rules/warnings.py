@@ -6,16 +6,22 @@ from pathlib import PurePosixPath
 
 from muster.domain.fault import Fault
 from muster.domain.jobs.frameworks.dialect import Dialect
+from muster.domain.jobs.frameworks.framework import FrameworkName
 from muster.domain.jobs.job import JobSpec, Role
 
 _SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh"})
 _BEFORE_PROGRAM = frozenset({"exec", "env", "nice", "time"})
 _ENDS = frozenset({";", "&&", "||", "|", "&", "(", ")"})
+_OF_MPI = ("--host", "-host", "-H", "-f", "--machinefile", "-machinefile")
 _LAUNCHERS = {
-    "torchrun": ("--nnodes", "--standalone", "--rdzv"),
-    "accelerate": ("--num_machines", "--config_file"),
+    "torchrun": (FrameworkName.PYTORCH, ("--nnodes", "--standalone", "--rdzv")),
+    "accelerate": (FrameworkName.PYTORCH, ("--num_machines", "--config_file")),
+    "mpirun": (FrameworkName.MPI, _OF_MPI),
+    "mpiexec": (FrameworkName.MPI, _OF_MPI),
+    "horovodrun": (FrameworkName.HOROVOD, ("--host", "-H")),
+    "deepspeed": (FrameworkName.DEEPSPEED, ("--hostfile", "-H", "--no_ssh", "--num_nodes", "--master_addr")),
 }
-"""Programs that start the processes of one machine, and options by which they are told of the others."""
+"""Programs that start the processes of one machine: their framework, and options that tell them of other machines."""
 _MODULES = {
     "torch.distributed.run": "torchrun",
     "torch.distributed.launch": "torchrun",
@@ -31,7 +37,7 @@ def warnings(spec: JobSpec) -> Iterator[Fault]:
             if launcher is not None and not any(name.startswith("PET_") for name in role.env):
                 message = (
                     f"runs {launcher} without a word about the other executions: each of the {spec.size} would train "
-                    "by itself, as a world of its own; add the line `framework: pytorch`"
+                    f"by itself, as a world of its own; add the line `framework: {_LAUNCHERS[launcher][0]}`"
                 )
                 yield Fault(path=("roles", number, "command"), message=message)
 
@@ -75,7 +81,7 @@ def _lonely_launcher(words: Sequence[str]) -> str | None:
     elif name == "accelerate" and rest[1:2] != ["launch"]:
         return None
     options = [word.replace("-", "_") for word in rest[1:] if word.startswith("-")]
-    told = _LAUNCHERS.get(name)
+    _, told = _LAUNCHERS.get(name, (None, None))
     if told is None or any(word.startswith(each.replace("-", "_")) for word in options for each in told):
         return None
     return name

@@ -47,10 +47,15 @@ def gang(roles: Sequence[str], gpus: int = 0, *, image: str | None = None, **cha
 
 def launched(orders: Sequence[Assignment], nodes: Sequence[str] = (), site: LaunchSite = SITE) -> list[Launch]:
     """What each of these executions finds, on nodes of its own unless others are named."""
+    roster = roster_of(orders, nodes)
+    return [launch(order, roster, site) for order in orders]
+
+
+def roster_of(orders: Sequence[Assignment], nodes: Sequence[str] = ()) -> Roster:
+    """The roster of these executions, on nodes of their own unless others are named."""
     first, members = orders[0], map(member, orders)
     placed = [replace(each, node=NodeId(nodes[each.rank])) if nodes else each for each in members]
-    roster = Roster.of(job=JOB, job_name=first.job_name, attempt=first.attempt, network=first.network, members=placed)
-    return [launch(order, roster, site) for order in orders]
+    return Roster.of(job=JOB, job_name=first.job_name, attempt=first.attempt, network=first.network, members=placed)
 
 
 def member(order: Assignment) -> Member:

@@ -11,7 +11,7 @@ from agent.core.launching.frameworks.boosting import lightgbm
 from agent.core.launching.launch import launch, port_requests
 from muster.domain.gangs.plan import Launch
 from muster.domain.gangs.roster import PortLease, Roster
-from muster.domain.jobs.frameworks.framework import Framework, FrameworkName, Rendezvous
+from muster.domain.jobs.frameworks.framework import Framework, FrameworkName, LaunchPlace, Rendezvous
 from muster.domain.jobs.job import Network, PortRequest, Role
 from muster.domain.jobs.rules.framework_rules import ALWAYS_SET
 from tests.unit.agent.core.gang_builders import SITE, found, framed, member, workers
@@ -144,6 +144,10 @@ def test_what_a_framework_sets_is_what_the_rule_book_keeps_out_of_env(name: Fram
     several = [framed(name, workers(2), gpus=1)]
     if name is FrameworkName.PYTORCH:
         several.append(framed(name, workers(2), gpus=1, rendezvous=Rendezvous.C10D))
+    if name is FrameworkName.DEEPSPEED:
+        several += [
+            framed(name, workers(2), launch=LaunchPlace.ALL, rendezvous=rendezvous) for rendezvous in Rendezvous
+        ]
     brought = {variable for launches in several for each in launches for variable in each.env} - without
     assert {each for each in brought if not each.startswith("MUSTER_")} == ALWAYS_SET[name]
 

@@ -358,3 +358,37 @@ def test_very_long_lines_of_the_tail_are_cut(tmp_path: Path) -> None:
     with closing(LogSpool(tmp_path / "log")) as spool:
         spool.append_all([out(b"x" * MAX_RECORD, number) for number in range(20)])
         assert spool.tail(3) == ("x" * MAX_TAIL_LINE + "…",) * 3
+
+
+def test_two_processes_may_write_into_a_log_beside_each_other(tmp_path: Path) -> None:
+    with closing(LogSpool(tmp_path / "log")) as supervisor, closing(LogSpool(tmp_path / "log")) as agent:
+        supervisor.append(out(b"one"))
+        assert agent.append_beside((err(b"told"), err(b"more")))
+        supervisor.append(out(b"two"))
+        agent.look()
+        assert stored(agent) == [out(b"one"), err(b"told"), err(b"more"), out(b"two")]
+
+
+def test_a_line_of_the_other_process_that_is_being_written_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "log").write_bytes(format_record(out(b"one"))[:-1])
+    with closing(LogSpool(tmp_path / "log")) as agent:
+        agent.append_beside((err(b"told"),))
+    assert (tmp_path / "log").read_bytes().startswith(format_record(out(b"one"))[:-1])
+
+
+def test_a_full_disk_takes_nothing_from_what_another_process_has_written(tmp_path: Path) -> None:
+    with closing(LogSpool(tmp_path / "log")) as supervisor, closing(LogSpool(tmp_path / "log")) as agent:
+        supervisor.append(out(b"one"))
+        assert agent.append_beside((err(b"told" * 100),))
+        with files_limited_to((tmp_path / "log").stat().st_size + 10):
+            supervisor.append(out(b"two" * 100))
+        agent.look()
+        assert stored(agent) == [out(b"one"), err(b"told" * 100)]
+
+
+def test_nothing_is_written_beside_beyond_the_limit_or_after_the_end(tmp_path: Path) -> None:
+    with closing(LogSpool(tmp_path / "log", limit=300)) as spool:
+        assert spool.append_beside((err(b"x" * 100),))
+        assert not spool.append_beside((err(b"x" * 200),))
+        spool.finish()
+        assert not spool.append_beside((err(b"x"),))

@@ -15,8 +15,8 @@ from muster.rpc.v1 import agents_pb2 as pb
 from muster.rpc.v1 import model_pb2
 from muster.wire import checks
 from muster.wire.checks import WireError
-from muster.wire.plans.encoded import EncodedOnce
-from muster.wire.plans.rosters import roster_from_bytes, roster_to_bytes
+from muster.wire.gangs.encoded import EncodedOnce
+from muster.wire.gangs.rosters import roster_from_bytes, roster_to_bytes
 from muster.wire.specs import dialects_from_wire, framework_from_wire, framework_to_wire, role_from_wire, role_to_wire
 
 PART = 4 * 1024 * 1024
@@ -277,6 +277,7 @@ def _assignment_to_wire(assignment: Assignment, role_key: str) -> pb.Assignment:
         project=assignment.project,
         framework=framework_to_wire(assignment.framework),
         dialects=assignment.dialects,
+        gang_commands=assignment.gang_commands,
         attempt=assignment.attempt,
         rank=assignment.rank,
         world_size=assignment.world_size,
@@ -310,6 +311,7 @@ def _assignment_from_wire(sent: pb.Assignment, roles: Mapping[str, Role | WireEr
         project=checks.label(sent.project, "Assignment.project"),
         framework=framework_from_wire(sent.framework) if sent.HasField("framework") else None,
         dialects=dialects_from_wire(sent.dialects, "Assignment.dialects"),
+        gang_commands=sent.gang_commands,
         attempt=checks.between(sent.attempt, 1, checks.MAX_COUNT, "Assignment.attempt"),
         rank=checks.between(sent.rank, 0, world_size - 1, "Assignment.rank"),
         world_size=world_size,

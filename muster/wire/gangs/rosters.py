@@ -46,6 +46,7 @@ class _Column:
 _WORDS = _Column(r"[A-Za-z0-9_.:%-]+", "letters, digits and -_.:%")
 _PORTS = _Column(_map(r'"[a-z0-9_-]+": \d{1,5}'), "names and ports in JSON")
 _EXPOSED = _Column(_map(r'"\d{1,5}": "\d{1,5}"'), "ports and ports in JSON")
+_NUMBERS = _Column(r"\d{1,5}", "numbers of ports")
 _GPUS = _Column(r'\[(?:"[^"\\\n\[\]{}][^\\\n\[\]{}]*")?\]', "UUIDs in JSON")
 
 
@@ -59,6 +60,7 @@ def roster_to_bytes(roster: Roster) -> bytes:
         roster.ports,
         roster.exposed,
         roster.gpus,
+        roster.peer_ports,
     )
     size = sum(len(column) + sum(map(len, column)) for column in columns)
     if size > _MOST_UNPACKED - _REST:
@@ -88,6 +90,7 @@ def roster_to_wire(roster: Roster) -> pb.Roster:
         ports="\n".join(roster.ports),
         exposed="\n".join(roster.exposed),
         gpus="\n".join(roster.gpus),
+        peer_ports="\n".join(roster.peer_ports),
     )
 
 
@@ -105,12 +108,20 @@ def roster_from_wire(message: pb.Roster) -> Roster:
         ports=_PORTS.read(message.ports, "Roster.ports"),
         exposed=_EXPOSED.read(message.exposed, "Roster.exposed"),
         gpus=_GPUS.read(message.gpus, "Roster.gpus"),
+        peer_ports=_peer_ports(message),
     )
     size = checks.between(len(roster.nodes), 1, checks.MAX_SIZE, "Roster.nodes")
     columns = (roster.roles, roster.addresses, roster.checked_in, roster.ports, roster.exposed, roster.gpus)
-    if any(len(column) != size for column in columns):
+    if any(len(column) != size for column in (*columns, roster.peer_ports)):
         raise WireError("Roster.nodes", f"has {size} lines, and not all others have as many")
     return roster
+
+
+def _peer_ports(message: pb.Roster) -> tuple[str, ...]:
+    """A coordinator that is older than commands between nodes does not tell them."""
+    if not message.peer_ports:
+        return ("0",) * (message.nodes.count("\n") + 1)
+    return _NUMBERS.read(message.peer_ports, "Roster.peer_ports")
 
 
 def _packed(data: bytes) -> bytes:

@@ -1,0 +1,175 @@
+"""The companion of every runtime: commands that come through the door run as user code does, and end with it."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, closing, suppress
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from agent.attach.door import ExecutionDoor
+from agent.attach.ticket import kept_ticket, made_ticket
+from agent.core.door.names import CALLERS
+from agent.core.door.packets import CommandWanted, GangExit, GangOutput
+from agent.core.launching.launch import CONTAINER_RUN
+from agent.logs.spool import LogSpool
+from agent.loop.doors import with_companion
+from agent.runtimes.kernel.rights import may_switch
+from muster.domain.gangs.log import parse_records
+from muster.domain.ids import ExecutionId
+from muster.domain.jobs.failure import Exit
+from muster.domain.jobs.job import Role, RuntimeKind
+from tests.contract.docker_place import DockerPlace
+from tests.contract.lone_loop import NoGangCommands
+from tests.contract.runtimes import (
+    GRACE,
+    Place,
+    ProcessPlace,
+    ProcessPlaceOfOthers,
+    Trial,
+    assignment_for,
+    directory_for,
+    ignored,
+    launch_for,
+    running,
+    shell,
+)
+
+LIMIT = 60.0
+ABOUT_ME = "id -u; id -g; pwd; echo $GREETING; grep -c . /proc/self/cgroup; grep CapEff /proc/self/status"
+STAYS = Role(command=shell(f"{ABOUT_ME}; echo up; while :; do sleep 1; done"), env={"GREETING": "good morning"})
+
+needs_other_users = pytest.mark.skipif(not may_switch(), reason="only an agent with root's rights may switch users")
+
+PLACES = [
+    pytest.param(ProcessPlace, id="process"),
+    pytest.param(ProcessPlaceOfOthers, id="process of another user", marks=needs_other_users),
+    pytest.param(DockerPlace, id="docker", marks=pytest.mark.docker),
+]
+
+
+@pytest.fixture(params=PLACES)
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    if request.param is DockerPlace:
+        return DockerPlace(tmp_path, request.getfixturevalue("docker_socket"))
+    made: Place = request.param(tmp_path)
+    return made
+
+
+@pytest.fixture
+def tmp_path() -> Iterator[Path]:
+    """Where other users get to as well; pytest's own is closed to them."""
+    with TemporaryDirectory(dir="/var/tmp", prefix="muster-test-") as directory:
+        Path(directory).chmod(0o711)
+        yield Path(directory)
+
+
+@asynccontextmanager
+async def served(door: ExecutionDoor) -> AsyncIterator[ExecutionDoor]:
+    door.open()
+    serving = asyncio.create_task(door.serve())
+    try:
+        yield door
+    finally:
+        serving.cancel()
+        with suppress(asyncio.CancelledError):
+            await serving
+
+
+@asynccontextmanager
+async def doored(place: Place, directory: Path, role: Role) -> AsyncIterator[tuple[Trial, ExecutionDoor]]:
+    """A prepared execution with a door that nobody serves yet; at the end nothing of it may be left."""
+    assignment = replace(assignment_for(replace(role, image=place.image)), gang_commands=True)
+    own = directory_for(directory, assignment.execution)
+    door = ExecutionDoor(own, made_ticket(own), NoGangCommands())
+    own.run.mkdir()
+    async with asyncio.timeout(LIMIT), place.runtime() as runtime:
+        with closing(LogSpool(own.log)) as spool:
+            sandbox = await runtime.prepare(assignment, own, spool, (), ignored)
+            container = role_runtime(place) is RuntimeKind.DOCKER
+            env = {"MUSTER_DOOR": f"{CONTAINER_RUN}/door" if container else str(own.door)}
+            launch = launch_for(assignment)
+            launch = with_companion(replace(launch, env={**launch.env, **env}), door)
+            try:
+                yield Trial(sandbox, spool, own, launch), door
+            finally:
+                await sandbox.remove()
+        assert running(assignment.execution) == []
+        assert await place.left(assignment.execution) == []
+
+
+def role_runtime(place: Place) -> RuntimeKind:
+    return RuntimeKind.PROCESS if place.image is None else RuntimeKind.DOCKER
+
+
+async def printed(door: ExecutionDoor, *words: str) -> list[bytes]:
+    """The lines that a command prints in the execution behind a door."""
+    command = await door.companion.run(CommandWanted(number=0, words=words))
+    output = b""
+    try:
+        while not isinstance(piece := await command.read(), GangExit):
+            output += piece.data if isinstance(piece, GangOutput) else b""
+        return output.splitlines()
+    finally:
+        command.close()
+
+
+async def test_a_command_runs_as_user_code_does(place: Place, tmp_path: Path) -> None:
+    async with doored(place, tmp_path, STAYS) as (trial, door), served(door):
+        await trial.release()
+        await trial.says(b"up")
+        assert [*await printed(door, *shell(ABOUT_ME)), b"up"] == trial.printed()
+
+
+async def test_a_command_finds_the_programs_for_others_first_in_path(place: Place, tmp_path: Path) -> None:
+    async with doored(place, tmp_path, STAYS) as (trial, door), served(door):
+        await trial.release()
+        programs = f"{place.config_directory(trial.directory)}/bin"
+        lines = await printed(
+            door, *shell(f"for name in {' '.join(CALLERS)}; do command -v $name; done; ssh somebody true 2>&1; echo $?")
+        )
+        refusal = f"ssh: somebody is no member of the attempt of {trial.sandbox.execution}"
+        found = [f"{programs}/{name}" for name in CALLERS]
+        assert [line.decode() for line in lines] == [*found, refusal, "255"]
+
+
+async def test_the_end_does_not_wait_for_the_companion(place: Place, tmp_path: Path) -> None:
+    async with doored(place, tmp_path, Role(command=shell("exit 3"))) as (trial, door), served(door):
+        assert await trial.run() == Exit(code=3)
+        assert [each.text for each in parse_records(trial.spool.read(0, trial.spool.size)) if each.marker] == []
+
+
+async def test_commands_end_with_user_code(place: Place, tmp_path: Path) -> None:
+    async with doored(place, tmp_path, STAYS) as (trial, door), served(door):
+        await trial.release()
+        command = await door.companion.run(CommandWanted(number=0, words=shell("echo on; while :; do sleep 1; done")))
+        assert await command.read() == GangOutput(data=b"on\n")
+        await trial.sandbox.stop(timedelta(0))
+        await trial.end()
+        assert isinstance(await command.read(), GangExit)
+        command.close()
+
+
+async def test_the_companion_serves_the_next_agent(place: Place, tmp_path: Path) -> None:
+    async with doored(place, tmp_path, STAYS) as (trial, door):
+        async with served(door):
+            await trial.release()
+            assert await printed(door, "echo", "once") == [b"once"]
+        later = ExecutionDoor(trial.directory, kept_ticket(trial.directory), NoGangCommands())
+        async with served(later):
+            assert await printed(later, "echo", "again") == [b"again"]
+        await trial.sandbox.stop(GRACE)
+
+
+def test_only_the_agent_may_read_the_ticket(tmp_path: Path) -> None:
+    own = directory_for(tmp_path, ExecutionId("abc-1-0"))
+    ticket = made_ticket(own)
+    assert kept_ticket(own) == ticket
+    assert (own.path / "ticket").stat().st_mode & 0o777 == 0o600
+
+
+def test_an_execution_without_a_door_has_no_ticket(tmp_path: Path) -> None:
+    assert kept_ticket(directory_for(tmp_path, ExecutionId("abc-1-0"))) == ""

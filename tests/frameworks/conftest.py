@@ -1,0 +1,29 @@
+"""Machines for frameworks that take an address for a machine, as MPI does: each with its own network and host name."""
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.deployment import Deployment, deployed
+from tests.e2e.fleet import lacking, open_fleet
+
+PLAIN_PROCESSES = ("--processes", "--no-docker", "--job-user", "none")
+"""Options of an agent; the frameworks lie below a home directory, which another user could not read."""
+
+
+@pytest.fixture(scope="module")
+def machines() -> Iterator[Deployment]:
+    """A coordinator with two nodes that run plain processes."""
+    if reason := lacking():
+        pytest.skip(reason)
+    with (
+        open_fleet(2) as fleet,
+        tempfile.TemporaryDirectory(dir=fleet.directory) as directory,
+        deployed(fleet, Path(directory)) as deployment,
+    ):
+        for node in fleet.nodes:
+            deployment.start_agent(node, *PLAIN_PROCESSES)
+        deployment.await_nodes(2)
+        yield deployment

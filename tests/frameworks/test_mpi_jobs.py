@@ -1,0 +1,134 @@
+"""mpirun on rank 0 starts the processes of all executions, whichever MPI it belongs to, and what ends ends all."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Mapping
+from contextlib import aclosing, asynccontextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+
+from muster.client.client import Client
+from muster.domain.jobs.frameworks.framework import Framework, FrameworkName
+from muster.domain.jobs.job import JobSpec
+from muster.domain.jobs.lifecycle import JobPhase
+from muster.domain.jobs.view import JobView
+from tests.e2e.deployment import Deployment
+from tests.frameworks.conftest import PLAIN_PROCESSES
+from tests.frameworks.environments import interpreter
+from tests.integration.jobs import shell
+
+pytestmark = pytest.mark.fleet
+
+PROGRAMS = Path(__file__).with_name("programs")
+MPIRUN = {
+    "openmpi": "mpirun -n 4 python",
+    "mpich": "mpirun -n 4 python",
+    "impi": "mpirun -genvexcl $MUSTER_OWN_VARIABLES -n 4 python",
+}
+LIMIT = 120.0
+
+
+def environment(name: str) -> Mapping[str, str]:
+    """The MPI's own programs before all others."""
+    return {"PATH": f"{interpreter(name).parent}:{os.defpath}"}
+
+
+def job(name: str, script: str, **env: str) -> JobSpec:
+    """Two executions with two processes each."""
+    framework = Framework(name=FrameworkName.MPI, processes=2)
+    return shell(script, workers=2, framework=framework, env={**environment(name), **env})
+
+
+def mpirun(name: str, program: str, *words: object) -> JobSpec:
+    """The job in which mpirun starts a program in Python."""
+    return job(name, " ".join((MPIRUN[name], str(PROGRAMS / program), *map(str, words))))
+
+
+@asynccontextmanager
+async def client_of(machines: Deployment) -> AsyncIterator[Client]:
+    """A client, for as long as one job may take."""
+    async with asyncio.timeout(LIMIT), machines.client as client:
+        yield client
+
+
+async def run(client: Client, spec: JobSpec) -> tuple[JobView, list[str]]:
+    """How a job ended, and what user code printed in it."""
+    submitted = await client.jobs.submit(spec)
+    async with aclosing(client.jobs.logs(submitted.id, follow=True)) as log:
+        printed = [line.text.decode() async for line in log if not line.text.startswith(b"[muster] ")]
+    return await client.jobs.wait(submitted.id), printed
+
+
+def exit_code(view: JobView) -> int | None:
+    return None if view.failure is None or view.failure.exit is None else view.failure.exit.code
+
+
+@pytest.mark.parametrize("name", MPIRUN)
+async def test_all_processes_start_on_their_nodes_and_find_each_other(machines: Deployment, name: str) -> None:
+    spec = mpirun(name, "mpi_sum.py")
+    async with client_of(machines) as client:
+        ended, printed = await run(client, spec)
+    assert ended.phase is JobPhase.SUCCEEDED, (ended.summary, printed)
+    assert sorted(printed) == [
+        "rank 0 of 4 on node1, sum 6",
+        "rank 1 of 4 on node1, sum 6",
+        "rank 2 of 4 on node2, sum 6",
+        "rank 3 of 4 on node2, sum 6",
+    ]
+
+
+@pytest.mark.parametrize(("name", "how"), [("openmpi", "exit"), ("mpich", "abort"), ("impi", "abort")])
+async def test_a_process_that_fails_ends_the_job_with_its_code(machines: Deployment, name: str, how: str) -> None:
+    spec = mpirun(name, "mpi_fail.py", how)
+    async with client_of(machines) as client:
+        ended, _ = await run(client, spec)
+    assert (ended.phase, exit_code(ended)) == (JobPhase.FAILED, 7)
+
+
+@pytest.mark.parametrize("name", MPIRUN)
+async def test_with_mpirun_all_processes_end(machines: Deployment, tmp_path: Path, name: str) -> None:
+    line = f"{MPIRUN[name]} {PROGRAMS / 'mpi_wait.py'} {tmp_path / 'never'}"
+    all_wait = f"[ $(ls {tmp_path}/pid.* 2>/dev/null | wc -l) = 4 ]"
+    spec = job(name, f"{line} & until {all_wait}; do sleep 0.1; done; kill -9 $!; wait $!")
+    async with client_of(machines) as client:
+        ended, _ = await run(client, spec)
+    assert (ended.phase, exit_code(ended)) == (JobPhase.FAILED, 137)
+    pids = [int(file.suffix[1:]) for file in await asyncio.to_thread(lambda: list(tmp_path.glob("pid.*")))]
+    assert len(pids) == 4
+    assert not any(map(psutil.pid_exists, pids))
+
+
+async def test_a_daemon_that_is_missing_is_told_at_once(machines: Deployment) -> None:
+    spec = job("openmpi", "mpirun true", PRTE_MCA_prte_launch_agent="/nowhere/prted")
+    async with client_of(machines) as client:
+        ended, printed = await run(client, spec)
+    assert ended.phase is JobPhase.FAILED
+    assert any("not found" in line for line in printed), printed
+
+
+@pytest.mark.parametrize("name", MPIRUN)
+async def test_agents_that_restart_disturb_nothing(machines: Deployment, tmp_path: Path, name: str) -> None:
+    go = tmp_path / "go"
+    spec = mpirun(name, "mpi_wait.py", go)
+    async with client_of(machines) as client:
+        submitted = await client.jobs.submit(spec)
+        waiting = 0
+        async with aclosing(client.jobs.logs(submitted.id, follow=True)) as log:
+            async for line in log:
+                waiting += line.text.endswith(b" waits")
+                if waiting == 4:
+                    break
+        await asyncio.to_thread(restart_agents, machines)
+        go.touch()
+        ended = await client.jobs.wait(submitted.id)
+    assert ended.phase is JobPhase.SUCCEEDED, ended.summary
+
+
+def restart_agents(machines: Deployment) -> None:
+    for node in machines.fleet.nodes:
+        machines.agents[node.name].stop()
+    for node in machines.fleet.nodes:
+        machines.start_agent(node, *PLAIN_PROCESSES)
+    machines.await_nodes(2)
