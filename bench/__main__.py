@@ -19,6 +19,7 @@ from bench import (
     admission,
     containers,
     core,
+    gang_commands,
     gangs,
     pages,
     profile,
@@ -54,8 +55,9 @@ SECTIONS: Mapping[str, Callable[[Setting], Awaitable[None]]] = {
     "queue": scale.measure_queue,
     "ray": actors.measure,
     "gloo": rendezvous.measure,
+    "commands": gang_commands.measure,
 }
-PEERS = ("slurm", "ray", "torch", "docker")
+PEERS = ("slurm", "ray", "torch", "docker", "mpi")
 WITHIN = 90.0
 """Minutes for all of it, where nothing else is said: nothing may hang for ever."""
 KEPT = "MUSTER_BENCH_KEPT"

@@ -28,8 +28,13 @@ NEEDS = {
     "compiler": ("gcc",),
 }
 """Programs, and files, whose presence says that the packages are installed."""
-PYTHON = {"torch": ("torch==2.13.0", "numpy"), "ray": ("ray[default]==2.60.0",), "charts": ("matplotlib",)}
-MODULES = {"torch": "torch", "ray": "ray", "charts": "matplotlib"}
+PYTHON = {
+    "torch": ("torch==2.13.0", "numpy"),
+    "ray": ("ray[default]==2.60.0",),
+    "mpi": ("mpich==5.0.2", "mpi4py==4.1.2"),
+    "charts": ("matplotlib",),
+}
+MODULES = {"torch": "torch", "ray": "ray", "mpi": "mpi4py", "charts": "matplotlib"}
 POLICY = Path("/usr/sbin/policy-rc.d")
 INSTALL_WITHIN = 1200.0
 
