@@ -3,6 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Protocol
 
 from agent.attach.caller import GangRefusedError
@@ -23,9 +24,16 @@ from muster.domain.gangs.attachment import (
     GangCommand,
 )
 from muster.domain.ids import AttemptId, ExecutionId, NodeId
+from muster.wire.checks import WireError
 
 FIRST_FRAME_LIMIT = 5.0
 """Seconds in which another agent says what it wants."""
+
+HANG_UP_LIMIT = 5.0
+"""Seconds in which another agent hangs up once it was told how its command ended."""
+
+FRAMES_AHEAD = 4
+"""Frames of another agent that are read before they are asked for; then it waits."""
 
 MOST_COMMANDS_FOR_OTHERS = 1024
 """Commands that executions of other nodes have under way on this one."""
@@ -112,11 +120,20 @@ class CommandsForPeers:
             daemon=command.daemon,
             has_input=command.has_input,
         )
+        caller = PeerCaller(stream)
+        listening = asyncio.create_task(caller.listen(), name=f"what the caller of {execution} says")
         try:
-            code = await self._commands.run(wanted, PeerCaller(stream))
+            code = await self._commands.run(wanted, caller)
+            await stream.write(AttachmentEnded(code=code & 0xFF))
+            # Where the other side writes to a call that has ended, gRPC drops what it has not read yet. So it hangs up first.
+            with suppress(TimeoutError):
+                async with asyncio.timeout(HANG_UP_LIMIT):
+                    await caller.hung_up()
         except GangRefusedError as error:
             raise _rejected(CommandFault.NOT_HERE, str(error)) from None
-        await stream.write(AttachmentEnded(code=code & 0xFF))
+        finally:
+            listening.cancel()
+            await asyncio.gather(listening, return_exceptions=True)
 
 
 class PeerCaller:
@@ -124,6 +141,22 @@ class PeerCaller:
 
     def __init__(self, stream: FrameStream) -> None:
         self._stream = stream
+        self._heard: asyncio.Queue[AttachmentFrame | ConnectionError | WireError] = asyncio.Queue(FRAMES_AHEAD)
+        """What it says, and last of all why it says no more."""
+
+    async def listen(self) -> None:
+        """Take in what it says until it says no more; for one task, as gRPC takes one reader, and no pause of it."""
+        try:
+            while (frame := await self._stream.read()) is not None:
+                await self._heard.put(frame)
+            await self._heard.put(ConnectionResetError("the agent that wanted the command has gone away"))
+        except (ConnectionError, WireError) as error:
+            await self._heard.put(error)
+
+    async def hung_up(self) -> None:
+        """Wait until it says no more."""
+        while not isinstance(await self._heard.get(), ConnectionError | WireError):
+            pass
 
     async def begun(self) -> None:
         """Tell it that its command runs."""
@@ -141,15 +174,15 @@ class PeerCaller:
 
     async def heard(self) -> GangInput | GangInputEnd | GangSignal:
         """The next piece of its input, the end of that, or a signal for the command."""
-        match await self._stream.read():
+        match await self._heard.get():
             case AttachmentInput(data=data):
                 return GangInput(data=data)
             case AttachmentInputEnd():
                 return GangInputEnd()
             case AttachmentSignal(number=number):
                 return GangSignal(number=number)
-            case None:
-                raise ConnectionResetError("the agent that wanted the command has gone away")
+            case ConnectionError() | WireError() as error:
+                raise error
             case _:
                 raise ConnectionAbortedError("the agent that wanted the command says what it may not say")
 

@@ -147,7 +147,9 @@ async def test_a_command_is_hung_up_when_its_caller_is_gone(tmp_path: Path) -> N
 async def test_a_daemon_goes_on_without_its_caller_and_prints_into_the_log(tmp_path: Path) -> None:
     async with three(tmp_path) as nodes:
         with closing(NamedPipe(tmp_path / "go")) as go:
-            caller = await nodes["a"].call("muster-rsh", "1", f"echo up; read x < {go.path}; echo later; echo bad >&2")
+            # What is on its way when the caller dies is lost, so it says the same again and again.
+            line = f"echo up; read x < {go.path}; while :; do echo later; echo bad >&2; sleep 0.05; done"
+            caller = await nodes["a"].call("muster-rsh", "1", line)
             assert await first_line(caller) == b"up\n"
             caller.kill()
             await caller.communicate()
@@ -314,6 +316,33 @@ async def test_what_is_not_read_is_not_printed_further(tmp_path: Path) -> None:
                 read += len(frame.data)
             assert (read, frame) == (MUCH, AttachmentEnded(code=0))
         assert (tmp_path / "done").exists()
+
+
+class HeldStream:
+    """The stream of a call in this process."""
+
+    def __init__(self, *says: AttachmentFrame) -> None:
+        self.says: asyncio.Queue[AttachmentFrame | None] = asyncio.Queue()
+        self.told: asyncio.Queue[AttachmentFrame] = asyncio.Queue()
+        for frame in says:
+            self.says.put_nowait(frame)
+
+    async def read(self) -> AttachmentFrame | None:
+        return await self.says.get()
+
+    async def write(self, frame: AttachmentFrame) -> None:
+        self.told.put_nowait(frame)
+
+
+async def test_a_call_lasts_until_the_agent_that_asked_has_hung_up(tmp_path: Path) -> None:
+    async with three(tmp_path) as nodes:
+        stream = HeldStream(command("exit 4", has_input=True))
+        serving = asyncio.create_task(nodes["b"].for_peers.serve(stream, lambda _: True))
+        assert [await stream.told.get() for _ in range(2)] == [AttachmentOpened(), AttachmentEnded(code=4)]
+        stream.says.put_nowait(AttachmentInputEnd())
+        stream.says.put_nowait(None)
+        await serving
+        assert stream.says.empty()
 
 
 async def first_line(caller: asyncio.subprocess.Process) -> bytes:

@@ -111,6 +111,7 @@ def test_the_roster_tells_everybody_of_everybody() -> None:
                 node=NodeId("a"),
                 address="10.0.0.1",
                 checked_in_at=AT + timedelta(seconds=2),
+                peer_port=20000,
                 ports=(port,),
             ),
             Member(
@@ -120,6 +121,7 @@ def test_the_roster_tells_everybody_of_everybody() -> None:
                 node=NodeId("b"),
                 address="10.0.0.2",
                 checked_in_at=AT,
+                peer_port=20000,
             ),
         ),
     )
