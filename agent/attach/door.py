@@ -94,6 +94,8 @@ class ExecutionDoor:
                     await line.say(GangRefused(text=f"the agent does not understand this program: {error}"))
         except (OSError, TimeoutError):
             pass  # whoever it was is gone, or says nothing
+        except Exception:  # the other lines of this door go on
+            log.exception("line at the door failed", extra={"execution": self.execution})
         finally:
             line.close()
             self._free.release()

@@ -125,7 +125,7 @@ class CommandsForPeers:
         try:
             code = await self._commands.run(wanted, caller)
             await stream.write(AttachmentEnded(code=code & 0xFF))
-            # Where the other side writes to a call that has ended, gRPC drops what it has not read yet. So it hangs up first.
+            # gRPC drops what the other side has not read yet where that writes to a call that has ended.
             with suppress(TimeoutError):
                 async with asyncio.timeout(HANG_UP_LIMIT):
                     await caller.hung_up()

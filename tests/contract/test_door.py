@@ -46,6 +46,8 @@ class Here:
     async def run(self, execution: ExecutionId, asked: GangCommandAsked, caller: DoorCaller) -> int:
         if asked.target == "nobody":
             raise GangRefusedError(f"nobody is no member of the attempt of {execution}")
+        if asked.target == "broken":
+            raise ZeroDivisionError
         wanted = CommandWanted(number=0, words=asked.words, env=asked.env, has_input=asked.has_input)
         command = await self.door.companion.run(wanted)
         try:
@@ -212,6 +214,16 @@ async def test_a_caller_that_is_refused_says_why(tmp_path: Path) -> None:
         _, errors = await caller.communicate()
         assert errors.startswith(b"muster-exec: nobody is no member of the attempt of xxx")
         assert caller.returncode == 255
+
+
+async def test_a_fault_of_the_agent_ends_the_line_that_it_concerns_and_no_other(tmp_path: Path) -> None:
+    async with a_place(tmp_path) as place:
+        other = await place.call("1", "cat", stdin=subprocess.PIPE)
+        await place.here.begun.acquire()
+        caller = await place.call("broken", "true")
+        await caller.communicate()
+        assert caller.returncode == 255
+        assert ((await other.communicate(b"on"))[0], other.returncode) == (b"on", 0)
 
 
 async def test_a_command_hears_that_its_caller_is_gone(tmp_path: Path) -> None:
