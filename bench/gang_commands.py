@@ -1,8 +1,9 @@
 """Commands from one execution of a gang in another: muster-exec, and mpirun that starts its daemons through the agents.
 
 Rank 0 of a job with `framework: mpi` times them by itself, one after the other in turns. Beside mpirun through the
-agents stands the same mpirun that starts as many processes on this machine and needs no daemon. It is MPICH's: that of
-Open MPI 5 waits for ever in one of 60 runs where several of its daemons share a machine, with any remote shell.
+agents stands the same mpirun whose remote shell is a script that starts the daemon here, which ssh cannot be faster
+than. It is that of MPICH: that of Open MPI 5 waits for ever in one of 60 runs where several of its daemons share a
+machine, with any remote shell.
 """
 
 import json
@@ -23,8 +24,13 @@ TIMER = PROGRAMS / "time_commands.py"
 ELSEWHERE, HERE, BARE = "muster-exec on another node", "muster-exec on the same node", "the program alone"
 EXEC_BAR = Bar(figure="muster-exec RANK true, on another node", limit=15, unit="ms")
 MPIRUN = "mpirun hostname, {} executions through agents"
-ON_ONE = f"mpirun hostname, {FEW} processes on one machine"
-MPIRUN_BAR = Bar(figure=f"mpirun hostname, {FEW} executions: through agents / on one machine", limit=2.5)
+WITHOUT = f"mpirun hostname, {FEW} daemons through a script"
+MPIRUN_BAR = Bar(figure=f"mpirun hostname, {FEW} executions: through agents / through a script", limit=2.5)
+REMOTE_SHELL = """#!/bin/sh
+# `-x HOST WORDS`, as MPICH calls ssh.
+shift 2
+exec /bin/sh -c "$*"
+"""
 
 
 async def measure(setting: Setting) -> None:
@@ -38,12 +44,21 @@ async def measure(setting: Setting) -> None:
         setting.findings.absolute(EXEC_BAR, ELSEWHERE)
         if has_mpi:
             mpirun = str(setting.scratch.python.with_name("mpirun"))
-            plain = ["env", "-i", f"HOME={Path.home()}", f"PATH={os.defpath}"]
-            alone = [*plain, mpirun, "-n", str(FEW), "hostname"]
+            alone = [*_without_agents(setting.scratch.fresh("mpirun")), mpirun, "-n", str(FEW), "hostname"]
             for size in (FEW, MANY):
                 ways = {MPIRUN.format(size): [mpirun, "-n", str(size), "hostname"]}
-                await timed.take(size, {**ways, ON_ONE: alone} if size == FEW else ways, turns=setting.repeats(15, 5))
-            setting.findings.ratio(MPIRUN_BAR, MPIRUN.format(FEW), ON_ONE)
+                await timed.take(size, {**ways, WITHOUT: alone} if size == FEW else ways, turns=setting.repeats(15, 5))
+            setting.findings.ratio(MPIRUN_BAR, MPIRUN.format(FEW), WITHOUT)
+
+
+def _without_agents(directory: Path) -> list[str]:
+    """Words before mpirun: it finds as many hosts, and a remote shell that starts everything here."""
+    shell, hosts = directory / "remote-shell", directory / "hosts"
+    shell.write_text(REMOTE_SHELL, encoding="utf-8")
+    shell.chmod(0o755)
+    hosts.write_text("".join(f"127.0.1.{number}:1\n" for number in range(1, FEW + 1)), encoding="utf-8")
+    told = {"HYDRA_LAUNCHER": "ssh", "HYDRA_LAUNCHER_EXEC": shell, "HYDRA_HOST_FILE": hosts}
+    return ["env", "-i", f"PATH={os.defpath}", *(f"{name}={value}" for name, value in told.items())]
 
 
 class Timed:
