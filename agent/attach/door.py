@@ -52,6 +52,7 @@ class ExecutionDoor:
         """What its companion shows."""
         self._commands = commands
         self._listener: socket.socket | None = None
+        self._served = False
         self._free = asyncio.Semaphore(MOST_LINES)
         self._running = 0
         self.companion = Companion()
@@ -62,18 +63,31 @@ class ExecutionDoor:
         self._directory.run.chmod(0o711)
         self._directory.door.unlink(missing_ok=True)
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._listener.setblocking(False)
+        try:
+            self._listen(self._listener)
+        except OSError:
+            self._listener.close()
+            raise
+
+    def close(self) -> None:
+        """Be there for nobody, if it was opened and never served; one that was served closes by itself."""
+        if self._listener is not None and not self._served:
+            self._listener.close()
+
+    def _listen(self, listener: socket.socket) -> None:
+        listener.setblocking(False)
         parent = os.open(self._directory.run, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            self._listener.bind(f"/proc/self/fd/{parent}/{self._directory.door.name}")  # no path is too long for that
+            listener.bind(f"/proc/self/fd/{parent}/{self._directory.door.name}")  # no path is too long for that
         finally:
             os.close(parent)
         self._directory.door.chmod(0o666)  # whoever can get to the directory may come
-        self._listener.listen(MOST_LINES)
+        listener.listen(MOST_LINES)
 
     async def serve(self) -> None:
         """Serve until cancelled; then every line is closed, and callers hear that the agent has gone away."""
         assert self._listener is not None, "`open` comes first"
+        self._served = True
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.TaskGroup() as lines:

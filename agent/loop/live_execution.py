@@ -48,7 +48,9 @@ class LiveExecution:
                 await asyncio.to_thread(note, self.directory, replace(self.record, started_at=at))
 
     def close(self) -> None:
-        """Let go of its log; harmless when repeated."""
+        """Let go of its log, and of a door that nobody came to serve; harmless when repeated."""
         if self.noting is not None:
             self.noting.cancel()
+        if self.door is not None:
+            self.door.close()
         self.spool.close()

@@ -77,6 +77,7 @@ async def served(door: ExecutionDoor) -> AsyncIterator[ExecutionDoor]:
         serving.cancel()
         with suppress(asyncio.CancelledError):
             await serving
+        door.close()
 
 
 @asynccontextmanager

@@ -162,6 +162,7 @@ async def served(door: ExecutionDoor) -> AsyncIterator[None]:
         serving.cancel()
         with suppress(asyncio.CancelledError):
             await serving
+        door.close()
 
 
 async def _printed(door: ExecutionDoor, *words: str) -> bytes:
@@ -214,6 +215,19 @@ async def test_a_caller_that_is_refused_says_why(tmp_path: Path) -> None:
         _, errors = await caller.communicate()
         assert errors.startswith(b"muster-exec: nobody is no member of the attempt of xxx")
         assert caller.returncode == 255
+
+
+def test_a_door_that_nobody_came_to_serve_is_let_go(tmp_path: Path) -> None:
+    place = new_place(tmp_path)
+    place.door.open()
+    place.door.close()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as stranger:
+        parent = os.open(place.directory.run, os.O_PATH)
+        try:
+            with pytest.raises(ConnectionRefusedError):
+                stranger.connect(f"/proc/self/fd/{parent}/door")
+        finally:
+            os.close(parent)
 
 
 async def test_a_fault_of_the_agent_ends_the_line_that_it_concerns_and_no_other(tmp_path: Path) -> None:

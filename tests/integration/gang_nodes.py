@@ -248,6 +248,7 @@ async def _served(door: ExecutionDoor) -> AsyncIterator[None]:
         serving.cancel()
         with suppress(asyncio.CancelledError):
             await serving
+        door.close()
 
 
 def _companion(directory: ExecutionDirectory) -> Callable[[], None]:
