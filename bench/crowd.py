@@ -29,7 +29,6 @@ import grpc.aio
 
 from agent.core.stream import FIRST_PAUSE, LONGEST_PAUSE, PAUSE_GROWTH
 from bench.core import inventory
-from coordinator.tuning.event_loop import CoordinatorLoop
 from muster import wire
 from muster.domain.ids import NodeId
 from muster.rpc import protocol
@@ -245,5 +244,5 @@ async def _joined(address: str, count: int, token: JoinToken) -> list[Agent]:
 
 if __name__ == "__main__":
     # Agents have loops of their own, in which little waits at a time. In this one they must not pay for each other.
-    with asyncio.Runner(loop_factory=CoordinatorLoop) as runner:
+    with asyncio.Runner() as runner:
         runner.run(main())

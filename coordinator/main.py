@@ -47,7 +47,6 @@ from coordinator.trust.authority import FleetAuthority
 from coordinator.trust.registry import Registry
 from coordinator.trust.token_uses import write_seldom
 from coordinator.tuning import garbage, heap
-from coordinator.tuning.event_loop import CoordinatorLoop
 from muster import __version__
 from muster.daemon.journal import configure
 from muster.daemon.refusal import refusing
@@ -73,7 +72,7 @@ def main() -> None:
     os.umask(0o077)
     with refusing("muster-coordinator"):
         _allow_connections()
-        with directory.lock(), asyncio.Runner(loop_factory=CoordinatorLoop) as runner:
+        with directory.lock(), asyncio.Runner() as runner:
             fleet = FleetFiles(directory)
             fleet.allow_start(wall_time())
             runner.run(run(settings, directory, fleet, systemd, journal))

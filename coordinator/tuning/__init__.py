@@ -1,1 +1,1 @@
-"""How the process treats thousands of connections: its event loop, its memory, its garbage."""
+"""How the process treats thousands of connections: its memory, its garbage."""
