@@ -24,6 +24,7 @@ from agent.fencing.peer_server import answering
 from agent.logs.mask import MASK_NOTHING, Mask
 from agent.logs.spool import LogSpool
 from agent.runtimes.kernel.subtree import descendants, strike
+from muster.domain.gangs.attachment import AttachmentFrame
 from muster.domain.gangs.log import parse_records
 from muster.domain.gangs.roster import Member, Roster
 from muster.domain.ids import AttemptId, ExecutionId, NodeId, execution_id
@@ -111,6 +112,22 @@ class HeldCaller:
         while text not in self.printed:
             self._more.clear()
             await self._more.wait()
+
+
+class HeldStream:
+    """The stream of a call in this process."""
+
+    def __init__(self, *says: AttachmentFrame) -> None:
+        self.says: asyncio.Queue[AttachmentFrame | None] = asyncio.Queue()
+        self.told: asyncio.Queue[AttachmentFrame] = asyncio.Queue()
+        for frame in says:
+            self.says.put_nowait(frame)
+
+    async def read(self) -> AttachmentFrame | None:
+        return await self.says.get()
+
+    async def write(self, frame: AttachmentFrame) -> None:
+        self.told.put_nowait(frame)
 
 
 class GangNode:

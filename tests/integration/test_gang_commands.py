@@ -39,7 +39,7 @@ from muster.rpc.v1 import agents_pb2_grpc
 from muster.rpc.v1 import attachments_pb2 as pb
 from muster.wire.gangs.attachments import attachment_frame_from_wire, attachment_frame_to_wire
 from tests.integration.attempt_part import ATTEMPT, SECRET, A, B
-from tests.integration.gang_nodes import GangNode, HeldCaller, NamedPipe, gang
+from tests.integration.gang_nodes import GangNode, HeldCaller, HeldStream, NamedPipe, gang
 from tests.integration.peer_certificates import shown_by
 
 LIMIT = 60.0
@@ -316,22 +316,6 @@ async def test_what_is_not_read_is_not_printed_further(tmp_path: Path) -> None:
                 read += len(frame.data)
             assert (read, frame) == (MUCH, AttachmentEnded(code=0))
         assert (tmp_path / "done").exists()
-
-
-class HeldStream:
-    """The stream of a call in this process."""
-
-    def __init__(self, *says: AttachmentFrame) -> None:
-        self.says: asyncio.Queue[AttachmentFrame | None] = asyncio.Queue()
-        self.told: asyncio.Queue[AttachmentFrame] = asyncio.Queue()
-        for frame in says:
-            self.says.put_nowait(frame)
-
-    async def read(self) -> AttachmentFrame | None:
-        return await self.says.get()
-
-    async def write(self, frame: AttachmentFrame) -> None:
-        self.told.put_nowait(frame)
 
 
 async def test_a_call_lasts_until_the_agent_that_asked_has_hung_up(tmp_path: Path) -> None:
