@@ -71,7 +71,8 @@ async def test_all_processes_start_on_their_nodes_and_find_each_other(machines: 
     async with client_of(machines) as client:
         ended, printed = await run(client, spec)
     assert ended.phase is JobPhase.SUCCEEDED, (ended.summary, printed)
-    assert sorted(printed) == [
+    # mpirun itself may print more: Open MPI warns where a process that it starts is quicker than its bookkeeping.
+    assert sorted(line for line in printed if line.startswith("rank ")) == [
         "rank 0 of 4 on node1, sum 6",
         "rank 1 of 4 on node1, sum 6",
         "rank 2 of 4 on node2, sum 6",
