@@ -3,13 +3,14 @@
 import asyncio
 import os
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import TypeVar
 
 from agent.attach.caller import GangRefusedError
 from agent.attach.gang_site import CommandCaller, GangSite, NotYetError
 from agent.attach.local_commands import LocalCommand, LocalCommands
 from agent.attach.remote_command import PeerAgent, run_at_peer
-from agent.attach.several import run_in_several
+from agent.attach.several import run_in_several, run_step
 from agent.core.door.gang_rules import GangPart, signed
 from agent.core.door.packets import GangCommandAsked, Targets
 from agent.core.door.targets import TargetRefused, ranks_of
@@ -50,10 +51,13 @@ class CommandsInGangs:
             raise GangRefusedError(ranks.text)
 
         async def run(rank: int, caller: CommandCaller) -> int:
-            return await self._patiently(lambda: self._once(execution, rank, asked, caller))
+            own = replace(asked, has_input=asked.has_input and not (asked.step and rank != ranks[0]))
+            return await self._patiently(lambda: self._once(execution, rank, own, caller))
 
         if asked.targets is Targets.ONE:
             return await run(ranks[0], caller)
+        if asked.step:
+            return await run_step(ranks, run, caller)
         return await run_in_several(ranks, run, caller, has_input=asked.has_input)
 
     async def _once(self, execution: ExecutionId, rank: int, asked: GangCommandAsked, caller: CommandCaller) -> int:

@@ -1,6 +1,7 @@
-"""One command in several executions at once, for one caller."""
+"""One command in several executions at once, for one caller; as a step, one program whose parts end together."""
 
 import asyncio
+import signal
 from collections.abc import Awaitable, Callable, Sequence
 
 from agent.attach.caller import GangRefusedError
@@ -13,6 +14,9 @@ MOST_AT_THE_SAME_TIME = 64
 
 HEARD_AHEAD = 4
 """Pieces of input that wait for one of the commands; then all wait for it."""
+
+MOST_HEARD = 64
+"""Signals and pieces of input that wait for a part of a step; further signals are dropped."""
 
 REFUSED_CODE = 255
 
@@ -134,3 +138,99 @@ class PartOfCaller:
         """Pass on what is left of its output."""
         await self._shared.output(self._output.end())
         await self._shared.error_output(self._error_output.end())
+
+
+async def run_step(
+    ranks: Sequence[int], run: "Callable[[int, CommandCaller], Awaitable[int]]", caller: CommandCaller
+) -> int:
+    """The exit code of the first part that failed, which has the others ended by SIGTERM; otherwise 0.
+
+    Output comes as it is, and input goes to the first part. All parts run at once, as they may wait for each other.
+    """
+    shared = SharedCaller(caller)
+    parts = [PartOfStep(shared, rank) for rank in ranks]
+    failed: list[int] = []
+
+    async def in_one(part: PartOfStep) -> None:
+        try:
+            code = await run(part.rank, part)
+        except GangRefusedError as error:
+            await part.error_output(f"rank {part.rank}: {error}\n".encode(errors="surrogateescape"))
+            code = REFUSED_CODE
+        part.close()
+        if code and not failed:
+            for each in parts:
+                each.signal(GangSignal(number=signal.SIGTERM))
+        if code:
+            failed.append(code)
+
+    hearing = asyncio.create_task(_share_out_step(caller, parts), name="input of a step")
+    running = [asyncio.create_task(in_one(part), name=f"step in rank {part.rank}") for part in parts]
+    together = asyncio.gather(*running)
+    try:
+        await asyncio.wait((hearing, together), return_when=asyncio.FIRST_COMPLETED)
+        if not together.done():
+            hearing.result()
+        await together
+        return failed[0] if failed else 0
+    finally:
+        for each in (hearing, *running):
+            each.cancel()
+        await asyncio.gather(hearing, *running, together, return_exceptions=True)
+
+
+async def _share_out_step(caller: CommandCaller, parts: "Sequence[PartOfStep]") -> None:
+    while True:
+        packet = await caller.heard()
+        if isinstance(packet, GangSignal):
+            for part in parts:
+                part.signal(packet)
+        else:
+            await parts[0].feed(packet)
+
+
+class PartOfStep:
+    """The caller, as the part in one execution sees it."""
+
+    def __init__(self, caller: SharedCaller, rank: int) -> None:
+        self.rank = rank
+        self._caller = caller
+        self._heard: asyncio.Queue[GangInput | GangInputEnd | GangSignal] = asyncio.Queue()
+        self._space = asyncio.Semaphore(HEARD_AHEAD)
+        self._over = False
+
+    async def begun(self) -> None:
+        """Tell it that a part runs."""
+        await self._caller.begun()
+
+    async def output(self, data: bytes) -> None:
+        """Pass on output."""
+        await self._caller.output(data)
+
+    async def error_output(self, data: bytes) -> None:
+        """Pass on what was printed as errors."""
+        await self._caller.error_output(data)
+
+    async def heard(self) -> GangInput | GangInputEnd | GangSignal:
+        """The next piece of its input, the end of that, or a signal for the part."""
+        packet = await self._heard.get()
+        if not isinstance(packet, GangSignal):
+            self._space.release()
+        return packet
+
+    async def feed(self, packet: GangInput | GangInputEnd) -> None:
+        """Give the part its input; waits while that does not read, and not for one that has ended."""
+        if not self._over:
+            await self._space.acquire()
+            self._heard.put_nowait(packet)
+
+    def signal(self, packet: GangSignal) -> None:
+        """Give the part a signal, behind the input that it has not read; no more than it could ever need."""
+        if self._heard.qsize() < MOST_HEARD:
+            self._heard.put_nowait(packet)
+
+    def close(self) -> None:
+        """Let nobody wait for it any more, as the part has ended."""
+        self._over = True
+        for _ in range(HEARD_AHEAD):
+            self._space.release()

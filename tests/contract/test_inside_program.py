@@ -24,6 +24,7 @@ from agent.core.door.packets import (
     GangInputEnd,
     GangOutput,
     GangRefused,
+    GangSignal,
     Speaker,
     StayAsked,
     Targets,
@@ -254,6 +255,34 @@ def test_a_caller_passes_on_input_output_and_the_exit_code(door: DoorSide) -> No
     line.say(GangErrorOutput(data=b"err"))
     line.say(GangExit(code=42))
     assert (caller.communicate(timeout=ANSWER_LIMIT), caller.returncode) == ((b"out", b"err"), 42)
+
+
+def test_signals_go_to_the_command_that_muster_exec_waits_for(door: DoorSide) -> None:
+    caller = door.run("muster-exec", "-n", "1", "train")
+    line = door.line(Speaker.CALLER)
+    line.hear()
+    line.say(GangBegun())
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1):
+        caller.send_signal(number)
+        assert line.hear() == GangSignal(number=number)
+    line.say(GangExit(code=3))
+    assert caller.wait(ANSWER_LIMIT) == 3
+
+
+def test_a_signal_ends_the_program_that_stands_for_ssh(door: DoorSide) -> None:
+    caller = door.run("ssh", "1", "orted")
+    line = door.line(Speaker.CALLER)
+    line.hear()
+    caller.send_signal(signal.SIGTERM)
+    assert caller.wait(ANSWER_LIMIT) == -signal.SIGTERM
+
+
+@pytest.mark.parametrize("word", ["-h", "--help"])
+def test_muster_exec_says_how_it_is_used(door: DoorSide, word: str) -> None:
+    caller = door.run("muster-exec", word)
+    output, errors = caller.communicate(timeout=ANSWER_LIMIT)
+    assert output.startswith(b"Usage: muster-exec [OPTIONS] [--] TARGET WORDS...\n")
+    assert (errors, caller.returncode) == (b"", 0)
 
 
 def test_the_end_of_a_command_is_heard_although_its_input_was_not_read(door: DoorSide) -> None:

@@ -2,21 +2,20 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Mapping
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import Mapping
+from contextlib import aclosing
 from pathlib import Path
 
 import psutil
 import pytest
 
-from muster.client.client import Client
 from muster.domain.jobs.frameworks.framework import Framework, FrameworkName
 from muster.domain.jobs.job import JobSpec
 from muster.domain.jobs.lifecycle import JobPhase
-from muster.domain.jobs.view import JobView
 from tests.e2e.deployment import Deployment
 from tests.frameworks.conftest import PLAIN_PROCESSES
 from tests.frameworks.environments import interpreter
+from tests.frameworks.machine_jobs import client_of, exit_code, run
 from tests.integration.jobs import shell
 
 pytestmark = pytest.mark.fleet
@@ -27,7 +26,6 @@ MPIRUN = {
     "mpich": "mpirun -n 4 python",
     "impi": "mpirun -genvexcl $MUSTER_OWN_VARIABLES -n 4 python",
 }
-LIMIT = 120.0
 
 
 def environment(name: str) -> Mapping[str, str]:
@@ -44,25 +42,6 @@ def job(name: str, script: str, **env: str) -> JobSpec:
 def mpirun(name: str, program: str, *words: object) -> JobSpec:
     """The job in which mpirun starts a program in Python."""
     return job(name, " ".join((MPIRUN[name], str(PROGRAMS / program), *map(str, words))))
-
-
-@asynccontextmanager
-async def client_of(machines: Deployment) -> AsyncIterator[Client]:
-    """A client, for as long as one job may take."""
-    async with asyncio.timeout(LIMIT), machines.client as client:
-        yield client
-
-
-async def run(client: Client, spec: JobSpec) -> tuple[JobView, list[str]]:
-    """How a job ended, and what user code printed in it."""
-    submitted = await client.jobs.submit(spec)
-    async with aclosing(client.jobs.logs(submitted.id, follow=True)) as log:
-        printed = [line.text.decode() async for line in log if not line.text.startswith(b"[muster] ")]
-    return await client.jobs.wait(submitted.id), printed
-
-
-def exit_code(view: JobView) -> int | None:
-    return None if view.failure is None or view.failure.exit is None else view.failure.exit.code
 
 
 @pytest.mark.parametrize("name", MPIRUN)

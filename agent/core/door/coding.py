@@ -41,6 +41,7 @@ from agent.core.door.packets import (
 class _CallFlag(IntFlag):
     DAEMON = 1
     INPUT = 2
+    STEP = 4
 
 
 class _CommandFlag(IntFlag):
@@ -85,7 +86,7 @@ def _encoded(packet: Packet) -> bytes:
 def _from_caller(packet: CallerPacket) -> bytes:
     match packet:
         case GangCommandAsked():
-            flags = _CallFlag.DAEMON * packet.daemon | _CallFlag.INPUT * packet.has_input
+            flags = _CallFlag.DAEMON * packet.daemon | _CallFlag.INPUT * packet.has_input | _CallFlag.STEP * packet.step
             head = bytes((DOOR_VERSION, flags, packet.targets))
             return b"G" + head + _text(packet.target) + _texts(packet.words) + _texts(packet.env)
         case GangInput(data=data):
@@ -233,6 +234,7 @@ def _gang_command(cursor: _Cursor) -> GangCommandAsked:
         env=env,
         daemon=bool(flags & _CallFlag.DAEMON),
         has_input=bool(flags & _CallFlag.INPUT),
+        step=bool(flags & _CallFlag.STEP),
     )
 
 

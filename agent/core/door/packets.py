@@ -66,6 +66,8 @@ class GangCommandAsked:
     daemon: bool = False
     """Whether the command goes on when the line is lost."""
     has_input: bool = False
+    step: bool = False
+    """Whether what runs in several executions is one program: one that fails ends the others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

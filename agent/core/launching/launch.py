@@ -6,7 +6,7 @@ from dataclasses import replace
 from agent.core.launching.dialects.known_dialects import spoken
 from agent.core.launching.expansion import expanded
 from agent.core.launching.frameworks.known_frameworks import surroundings, with_framework_port
-from agent.core.launching.frameworks.surroundings import Surroundings, if_short
+from agent.core.launching.frameworks.surroundings import if_short
 from agent.core.launching.network_defaults import network_defaults
 from agent.core.launching.site import LaunchSite
 from muster.domain.fleet.secret import Handover
@@ -39,8 +39,8 @@ def launch(assignment: Assignment, roster: Roster, site: LaunchSite) -> Launch:
     }
     network = network_defaults(assignment, address, site)
     env = {**role.env, **brought.env, **told.env, **own}
-    if brought.own_variables:
-        env[brought.own_variables] = ",".join((*own, *network))
+    if own_variables := brought.own_variables or told.own_variables:
+        env[own_variables] = ",".join((*own, *network))
     defaults = {
         "NPROC_PER_NODE": str(assignment.processes),
         **network,
@@ -52,26 +52,27 @@ def launch(assignment: Assignment, roster: Roster, site: LaunchSite) -> Launch:
     files = {**rosters, **brought.files, **told.files}
     container = assignment.role.runtime is RuntimeKind.DOCKER
     names = {**host_names(roster), **told.host_names} if container else {}
+    wrapper = (*told.wrapper, *brought.wrapper)
     return Launch(
         env=env,
         defaults=defaults,
         config_files=files,
         programs=told.programs,
-        role=_as_run(role, brought) if role.expand or brought.wrapper or brought.instead else None,
+        role=_as_run(role, wrapper, brought.instead) if role.expand or wrapper or brought.instead else None,
         secrets=Handover(masked=brought.masked),
         host_names=names,
     )
 
 
-def _as_run(role: Role, brought: Surroundings) -> Role:
+def _as_run(role: Role, wrapper: tuple[str, ...], instead: tuple[str, ...]) -> Role:
     """The role with words before its command, behind the image's entrypoint and before one of the job; or with others
     in place of all.
     """
-    if brought.instead:
-        return replace(role, entrypoint=None if role.image is None else (), command=brought.instead)
-    if not brought.wrapper:
+    if instead:
+        return replace(role, entrypoint=None if role.image is None else (), command=instead)
+    if not wrapper:
         return role
-    command = (*brought.wrapper, *(role.entrypoint or ()), *role.command)
+    command = (*wrapper, *(role.entrypoint or ()), *role.command)
     return replace(role, entrypoint=None if role.entrypoint is None else (), command=command)
 
 

@@ -8,13 +8,33 @@ enum { ONE = 1, RANKS = 2, ALL = 3 };
 
 struct wish {
     const char *name;
-    int is_ssh, is_daemon, input, background;
+    int is_ssh, is_daemon, is_step, input, background;
     int targets;
     const char *target;
     char **words; /* up to a null pointer */
     char *variables[MOST_VARIABLES];
     int variable_count;
 };
+
+static const char help[] =
+    "Usage: muster-exec [OPTIONS] [--] TARGET WORDS...\n"
+    "       muster-exec [OPTIONS] --ranks 0,2-3 [--] WORDS...\n"
+    "       muster-exec [OPTIONS] --all [--] WORDS...\n"
+    "\n"
+    "Runs a command in another execution of this job. TARGET is a rank, a name such as\n"
+    "worker-1, a node or an address of the job. One word is a line for /bin/sh; several\n"
+    "are a program and its arguments. The exit code is that of the command, or 255 where\n"
+    "it cannot be run; with several targets it is the highest.\n"
+    "\n"
+    "  --all         in all executions; each line begins with its rank\n"
+    "  --ranks LIST  in these executions\n"
+    "  --step        the executions are parts of one program: output as it is, input to\n"
+    "                the first, and one that fails has the others ended by SIGTERM\n"
+    "  -e NAME=VALUE a variable for the command; may be given 64 times\n"
+    "  -n            the command has no input\n"
+    "  -h, --help    this text\n"
+    "\n"
+    "SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 go to the command.\n";
 
 static struct packet packet, pending;
 
@@ -86,6 +106,8 @@ static int read_as_exec(struct wish *wish, char **arguments) {
         }
         if (same(*arguments, "-n")) {
             wish->input = 0;
+        } else if (same(*arguments, "--step")) {
+            wish->is_step = 1;
         } else if (same(*arguments, "--all")) {
             wish->targets = ALL;
             wish->target = "";
@@ -113,7 +135,7 @@ static void put_wish(const struct wish *wish) {
         size += length_of(wish->words[count++]) + 1;
     put_bytes(&packet, "G", 1);
     put_number(&packet, DOOR_VERSION, 1);
-    put_number(&packet, (unsigned long)(wish->is_daemon | wish->input << 1), 1);
+    put_number(&packet, (unsigned long)(wish->is_daemon | wish->input << 1 | wish->is_step << 2), 1);
     put_number(&packet, (unsigned long)wish->targets, 1);
     put_text(&packet, wish->target);
     if (count > MOST_TEXTS || size > LARGEST_PACKET)
@@ -143,6 +165,29 @@ static int dial_for_long(const char *door) {
         line = dial(door);
     }
     return line;
+}
+
+/* A descriptor that tells of signals for the command; those that whoever called ignores stay ignored. */
+static int open_signals(void) {
+    static const int passed_on[] = {SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2, SIGTERM};
+    uint64_t mask = 0;
+    for (size_t each = 0; each < sizeof passed_on / sizeof *passed_on; each++)
+        if (!is_ignored(passed_on[each]))
+            mask |= bit_of(passed_on[each]);
+    mask_signals(mask);
+    return (int)system_call(__NR_signalfd4, -1, (long)&mask, 8, O_CLOEXEC, 0);
+}
+
+/* Hands a signal on; the exit code where the command takes nothing any more, or -1. */
+static int pass_signal(int line, int signals) {
+    static unsigned char found[128];
+    static struct packet told;
+    if (read_some(signals, found, sizeof found) != sizeof found)
+        return -1;
+    told.size = 0;
+    put_bytes(&told, "K", 1);
+    put_bytes(&told, found, 1); /* a number in the order of this machine, below 256 */
+    return send_packet(line, &told, 0, 0, MSG_DONTWAIT) == -EAGAIN ? 128 + found[0] : -1;
 }
 
 /* Reads the next piece of input into `pending`. */
@@ -183,17 +228,18 @@ static int take_answer(const struct wish *wish, const unsigned char *bytes, long
 }
 
 /* Moves bytes until the command has ended. Directions do not wait for each other. */
-static int carry(int line, const struct wish *wish) {
+static int carry(int line, int signals, const struct wish *wish) {
     static unsigned char bytes[LARGEST_PACKET];
     int input = wish->input, begun = 0;
 
     for (;;) {
         int reads = input && !pending.size;
-        struct poll_entry entries[2] = {
+        struct poll_entry entries[3] = {
             {line, (short)(pending.size ? POLLIN | POLLOUT : POLLIN), 0},
             {reads ? 0 : -1, POLLIN, 0},
+            {signals, POLLIN, 0},
         };
-        if (wait_for(entries, 2) < 0)
+        if (wait_for(entries, 3) < 0)
             continue;
         if (entries[0].found & (POLLIN | POLLHUP | POLLERR)) {
             long size = system_call(__NR_recvfrom, line, (long)bytes, sizeof bytes, MSG_DONTWAIT, 0);
@@ -216,18 +262,25 @@ static int carry(int line, const struct wish *wish) {
             if (pending.size && pending.bytes[0] == 'H')
                 input = 0;
         }
+        if (entries[2].found) {
+            int code = pass_signal(line, signals);
+            if (code >= 0)
+                return code;
+        }
         if (pending.size && send_packet(line, &pending, 0, 0, MSG_DONTWAIT) != -EAGAIN)
             pending.size = 0;
     }
 }
 
 int call_gang(const char *name, char **arguments, char **environment) {
-    struct wish wish = {name, 0, 0, 1, 0, ONE, 0, 0, {0}, 0};
+    struct wish wish = {name, 0, 0, 0, 1, 0, ONE, 0, 0, {0}, 0};
     const char *door = value_of("MUSTER_DOOR", environment);
-    int code, line;
+    int code, line, signals;
 
     wish.is_daemon = same(name, "muster-rsh");
     wish.is_ssh = !same(name, "muster-exec");
+    if (!wish.is_ssh && *arguments && (same(*arguments, "-h") || same(*arguments, "--help")))
+        return write_all(1, help, sizeof help - 1) < 0;
     code = wish.is_ssh ? read_as_ssh(&wish, arguments) : read_as_exec(&wish, arguments);
     if (code)
         return code;
@@ -243,7 +296,8 @@ int call_gang(const char *name, char **arguments, char **environment) {
     line = dial_for_long(door);
     if (line < 0)
         return fail(name, "the agent of this node does not answer at ", door);
+    signals = wish.is_ssh ? -1 : open_signals();
     if (send_packet(line, &packet, 0, 0, 0) < 0)
         return fail(name, "the agent of this node has gone away", "");
-    return carry(line, &wish);
+    return carry(line, signals, &wish);
 }

@@ -2,6 +2,7 @@
  *
  *     muster-inside stay DOOR     starts commands for the agent; MUSTER_TICKET tells it from other programs
  *     muster-inside wait          does nothing until SIGTERM or SIGINT, and then ends with 0
+ *     muster-inside tasks …       starts the tasks of a step on this node: tasks.c
  *     muster-exec, muster-rsh, muster-ssh, ssh: commands in other executions of the gang
  */
 
@@ -27,6 +28,37 @@ char *value_of(const char *name, char **environment) {
             return *environment + size + 1;
     }
     return 0;
+}
+
+long execute(char **words, char **variables) {
+    static char path[4096];
+    const char *name = words[0], *search = value_of("PATH", variables);
+    long result, worst = -ENOENT;
+    size_t size = length_of(name);
+
+    for (const char *at = name; *at; at++)
+        if (*at == '/')
+            return system_call(__NR_execve, (long)name, (long)words, (long)variables, 0, 0);
+    if (!search)
+        search = "/usr/local/bin:/usr/bin:/bin";
+    while (*name) {
+        size_t end = 0;
+        while (search[end] && search[end] != ':')
+            end++;
+        if (end + size + 2 <= sizeof path) {
+            copy(path, search, end);
+            if (end)
+                path[end] = '/';
+            copy(path + end + (end != 0), name, size + 1);
+            result = system_call(__NR_execve, (long)path, (long)words, (long)variables, 0, 0);
+            if (result != -ENOENT && result != -ENOTDIR)
+                worst = result;
+        }
+        if (!search[end])
+            break;
+        search += end + 1;
+    }
+    return worst;
 }
 
 /* The main program of an execution in which others start commands. It may be the first process of a container. */
@@ -56,6 +88,8 @@ void run(long *stack) {
         leave(stay(arguments[2], environment));
     if (count == 2 && same(arguments[1], "wait"))
         leave(wait_here());
-    say("muster-inside: say `stay DOOR` or `wait`\n");
+    if (count > 6 && same(arguments[1], "tasks"))
+        leave(run_tasks(arguments + 2, environment));
+    say("muster-inside: say `stay DOOR`, `wait` or `tasks FIRST COUNT LABELS GPUS PROGRAM`\n");
     leave(2);
 }

@@ -9,6 +9,12 @@ int stay(const char *door, char **environment);
 /* Has a command run in another execution of the gang: muster-exec, muster-rsh and ssh. */
 int call_gang(const char *name, char **arguments, char **environment);
 
+/* Starts the tasks of a step on this node, and waits for them: what srun calls. */
+int run_tasks(char **arguments, char **environment);
+
+/* Becomes the program, looked for as a shell does; what it answers is why that cannot be, as -ERRNO. */
+long execute(char **words, char **variables);
+
 /* The value of a variable, or 0. */
 char *value_of(const char *name, char **environment);
 

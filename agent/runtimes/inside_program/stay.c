@@ -104,38 +104,6 @@ static char **environment_of_order(void) {
     return fresh;
 }
 
-/* Becomes the program, looked for as a shell does; what it answers is why that cannot be. */
-static long execute(char **variables) {
-    static char path[4096];
-    const char *name = order.words[0], *search = value_of("PATH", variables);
-    long result, worst = -ENOENT;
-    size_t size = length_of(name);
-
-    for (const char *at = name; *at; at++)
-        if (*at == '/')
-            return system_call(__NR_execve, (long)name, (long)order.words, (long)variables, 0, 0);
-    if (!search)
-        search = "/usr/local/bin:/usr/bin:/bin";
-    while (*name) {
-        size_t end = 0;
-        while (search[end] && search[end] != ':')
-            end++;
-        if (end + size + 2 <= sizeof path) {
-            copy(path, search, end);
-            if (end)
-                path[end] = '/';
-            copy(path + end + (end != 0), name, size + 1);
-            result = system_call(__NR_execve, (long)path, (long)order.words, (long)variables, 0, 0);
-            if (result != -ENOENT && result != -ENOTDIR)
-                worst = result;
-        }
-        if (!search[end])
-            break;
-        search += end + 1;
-    }
-    return worst;
-}
-
 /* The child: its standard streams are what is given; it says through the pipe `fault` why it cannot run. */
 __attribute__((noreturn)) static void become(const int *streams, int terminal, int fault) {
     char **variables = environment_of_order();
@@ -154,7 +122,7 @@ __attribute__((noreturn)) static void become(const int *streams, int terminal, i
     if (result >= 0 && *order.workdir)
         result = system_call(__NR_chdir, (long)order.workdir, 0, 0, 0, 0);
     if (result >= 0)
-        result = execute(variables);
+        result = execute(order.words, variables);
     number = (int)-result;
     write_all(fault, &number, sizeof number);
     leave(127);

@@ -35,7 +35,7 @@ static inline long system_call(long number, long a, long b, long c, long d, long
 }
 
 enum { EPERM = 1, ENOENT = 2, EINTR = 4, EAGAIN = 11, ENOMEM = 12, EACCES = 13, ENOTDIR = 20, E2BIG = 7, ECONNRESET = 104, ECONNREFUSED = 111 };
-enum { O_RDWR = 2, O_NOCTTY = 0400, O_CLOEXEC = 02000000, AT_FDCWD = -100 };
+enum { O_RDWR = 2, O_NOCTTY = 0400, O_NONBLOCK = 04000, O_CLOEXEC = 02000000, AT_FDCWD = -100 };
 #if defined(__aarch64__)
 enum { O_DIRECTORY = 040000, O_PATH = 010000000 };
 #else
@@ -44,8 +44,9 @@ enum { O_DIRECTORY = 0200000, O_PATH = 010000000 };
 enum { AF_UNIX = 1, SOCK_SEQPACKET = 5, SOL_SOCKET = 1, SCM_RIGHTS = 1, SO_SNDBUF = 7 };
 enum { MSG_DONTWAIT = 0x40, MSG_NOSIGNAL = 0x4000, MSG_TRUNC = 0x20 };
 enum { POLLIN = 1, POLLOUT = 4, POLLERR = 8, POLLHUP = 16 };
-enum { SIGHUP = 1, SIGINT = 2, SIGKILL = 9, SIGPIPE = 13, SIGTERM = 15, SIGCHLD = 17, SIGSTOP = 19, LAST_SIGNAL = 64 };
-enum { SIG_BLOCK = 0, SIG_SETMASK = 2, WNOHANG = 1 };
+enum { SIGHUP = 1, SIGINT = 2, SIGKILL = 9, SIGPIPE = 13, SIGALRM = 14, SIGTERM = 15, SIGCHLD = 17, SIGSTOP = 19, LAST_SIGNAL = 64 };
+enum { SIGQUIT = 3, SIGUSR1 = 10, SIGUSR2 = 12 };
+enum { SIG_BLOCK = 0, SIG_SETMASK = 2, SIG_IGN = 1, WNOHANG = 1 };
 enum { TIOCSCTTY = 0x540E, TIOCSWINSZ = 0x5414, TIOCSPTLCK = 0x40045431, TIOCGPTPEER = 0x5441 };
 
 struct poll_entry {
@@ -154,6 +155,17 @@ static inline void set_signal(int number, long handler) {
         uint64_t mask;
     } wanted = {handler, 0, 0, 0};
     system_call(__NR_rt_sigaction, number, (long)&wanted, 0, 8, 0);
+}
+
+static inline int is_ignored(int number) {
+    struct {
+        long handler;
+        unsigned long flags;
+        long restorer;
+        uint64_t mask;
+    } found = {0, 0, 0, 0};
+    system_call(__NR_rt_sigaction, number, 0, (long)&found, 8, 0);
+    return found.handler == SIG_IGN;
 }
 
 static inline void mask_signals(uint64_t mask) {

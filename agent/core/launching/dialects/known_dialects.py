@@ -21,13 +21,25 @@ def spoken(who: Assignment, roster: Roster, site: LaunchSite) -> Surroundings:
     files: dict[str, bytes] = {}
     programs: dict[str, bytes] = {}
     names: dict[str, str] = {}
+    own = ""
+    wrapper: tuple[str, ...] = ()
     for each in _each(who, roster, site):
         env |= each.env
         defaults |= each.defaults
         files |= each.files
         programs |= each.programs
         names |= each.host_names
-    return Surroundings(env=env, defaults=defaults, files=files, programs=programs, host_names=names)
+        own = own or each.own_variables
+        wrapper = wrapper or each.wrapper
+    return Surroundings(
+        env=env,
+        defaults=defaults,
+        files=files,
+        programs=programs,
+        host_names=names,
+        own_variables=own,
+        wrapper=wrapper,
+    )
 
 
 def _each(who: Assignment, roster: Roster, site: LaunchSite) -> Iterator[Surroundings]:

@@ -5,9 +5,13 @@ Every execution is a node of its own, as it sees no processors and GPUs but thos
 
 from itertools import groupby
 
+from agent.core.launching.dialects.batch import PARENT_OF_COMMAND, SCANCEL
 from agent.core.launching.dialects.node_list import compressed
+from agent.core.launching.dialects.sbcast import SBCAST
 from agent.core.launching.dialects.scontrol import SCONTROL
-from agent.core.launching.frameworks.surroundings import Surroundings, if_short
+from agent.core.launching.dialects.squeue import SQUEUE
+from agent.core.launching.dialects.srun import SRUN
+from agent.core.launching.frameworks.surroundings import OWN_VARIABLES, Surroundings, if_short
 from agent.core.launching.site import LaunchSite
 from muster.domain.gangs.plan import Assignment
 from muster.domain.gangs.roster import Roster, host_names
@@ -51,7 +55,9 @@ def slurm(who: Assignment, roster: Roster, site: LaunchSite) -> Surroundings:
         env["SLURM_GPUS_ON_NODE"] = str(len(who.gpus))
     return Surroundings(
         env=env,
-        programs={"scontrol": SCONTROL.encode()},
+        programs=_PROGRAMS,
+        wrapper=("/bin/sh", f"{site.config}/bin/batch") if who.gang_commands and who.rank == 0 else (),
+        own_variables=OWN_VARIABLES,
         host_names=dict(zip(names, roster.addresses, strict=True)) if _contained(who) else {},
     )
 
@@ -79,4 +85,15 @@ def _counts(tasks: list[int]) -> str:
     return ",".join(f"{number}(x{length})" if length > 1 else str(number) for number, length in runs)
 
 
+_PROGRAMS = {
+    name: script.encode()
+    for name, script in {
+        "batch": PARENT_OF_COMMAND,
+        "sbcast": SBCAST,
+        "scancel": SCANCEL,
+        "scontrol": SCONTROL,
+        "squeue": SQUEUE,
+        "srun": SRUN,
+    }.items()
+}
 _NODE_LISTS = ("SLURM_JOB_NODELIST", "SLURM_NODELIST", "SLURM_STEP_NODELIST")

@@ -6,17 +6,13 @@ from agent.core.launching.frameworks.launched_hosts import (
     in_place_of_command,
     remote_shell,
 )
-from agent.core.launching.frameworks.surroundings import Surroundings
+from agent.core.launching.frameworks.surroundings import OWN_VARIABLES, Surroundings
 from agent.core.launching.site import LaunchSite
 from muster.domain.gangs.plan import Assignment
 from muster.domain.gangs.roster import HOSTFILE, Roster
 
 LARGEST_STAR = 64
 """Executions up to which mpirun starts every daemon itself; in larger gangs daemons start others, as in a tree."""
-
-OWN_VARIABLES = "MUSTER_OWN_VARIABLES"
-"""Names the variables that rank 0's mpirun must not hand to others: Intel MPI hands over all (MPICH, too, without
-`HYDRA_ENV`), and the others would take themselves for rank 0, with its GPUs."""
 
 
 def mpi(who: Assignment, roster: Roster, site: LaunchSite) -> Surroundings:

@@ -6,6 +6,10 @@ from dataclasses import dataclass, field
 LONGEST_LIST = 64 * 1024
 """Bytes of a variable that names every member; a longer one is left out, as Linux takes no more than 128 KiB."""
 
+OWN_VARIABLES = "MUSTER_OWN_VARIABLES"
+"""Names the variables that rank 0 must not hand to the others, which would take themselves for rank 0, with its GPUs.
+Intel MPI's mpirun hands over all (MPICH's, too, without `HYDRA_ENV`), and so does srun."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:

@@ -44,6 +44,7 @@ PACKETS: dict[Speaker, st.SearchStrategy[Packet]] = {
             env=_variables.map(tuple),
             daemon=st.booleans(),
             has_input=st.booleans(),
+            step=st.booleans(),
         ),
         st.builds(GangInput, data=_data),
         st.just(GangInputEnd()),

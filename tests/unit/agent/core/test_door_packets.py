@@ -103,7 +103,7 @@ def test_what_the_door_does_not_take_is_not_sent(packet: Packet, reason: str) ->
         (bytes(LARGEST_PACKET + 1), Speaker.CALLER, "longer than"),
         (b"S\x02\0\0\0\0", Speaker.COMPANION, "version 2 of the door is not known"),
         (b"S\x01" + (LONGEST_TICKET + 1).to_bytes(4, "big"), Speaker.COMPANION, "is more than 128"),
-        (b"G\x01\x04\x01", Speaker.CALLER, "is more than 3"),
+        (b"G\x01\x08\x01", Speaker.CALLER, "is more than 7"),
         (b"G\x01\x00\x09" + b"\0" * 8, Speaker.CALLER, "names no way"),
         (b"G\x01\x00\x01" + b"\0" * 8, Speaker.CALLER, "no words"),
         (b"G\x01\x00\x01" + b"\xff\xff\xff\xff", Speaker.CALLER, "is more than"),
