@@ -20,6 +20,10 @@ while kill -s 0 "$command" 2>/dev/null; do
   code=0
   wait "$command" || code=$?
 done
+# A signal may have cut the last wait short, although the command had ended: its code is still to be asked for.
+again=0
+wait "$command" 2>/dev/null || again=$?
+[ "$again" = 127 ] || code=$again
 
 # Whether another process of this group is there: its step may be ending its tasks on other nodes.
 others() {

@@ -48,7 +48,7 @@ def test_scancel_ends_the_command_and_the_program_in_front(slurm: SlurmJob) -> N
 
 
 def test_scancel_lets_a_script_tidy_up(slurm: SlurmJob) -> None:
-    script = "trap 'echo tidy; exit 3' TERM; scancel 17 & sleep 1000 & wait"
+    script = "trap 'echo tidy; exit 3' TERM; sleep 1000 & scancel 17; wait"
     done = slurm.run("batch", "sh", "-c", script)
     assert (done.returncode, done.stdout) == (3, "tidy\n")
 
