@@ -49,14 +49,20 @@ async def test_a_task_that_fails_ends_the_step_with_its_code(machines: Deploymen
 
 
 async def test_scancel_on_another_node_ends_the_script_and_its_tasks(machines: Deployment, tmp_path: Path) -> None:
-    script = f"""srun sh -c 'trap "touch {tmp_path}/$SLURM_PROCID; exit" TERM
-        [ $SLURM_PROCID != 3 ] || scancel $SLURM_JOB_ID; sleep 1000 & wait'; echo goes on"""
+    task = f"""
+        trap "touch {tmp_path}/ended.$SLURM_PROCID; exit" TERM
+        touch {tmp_path}/up.$SLURM_PROCID
+        until [ $(ls {tmp_path} | grep -c up) = 4 ]; do sleep 0.1; done
+        [ $SLURM_PROCID != 3 ] || scancel $SLURM_JOB_ID
+        sleep 1000 & wait
+        """
+    script = f"srun sh -c '{task}'; echo goes on"
     async with client_of(machines) as client:
         ended, printed = await run(client, sbatch(script))
     assert (ended.phase, exit_code(ended)) == (JobPhase.FAILED, 143)
     assert "goes on" not in printed
-    told = await asyncio.to_thread(lambda: sorted(file.name for file in tmp_path.iterdir()))
-    assert told == ["0", "1", "2", "3"]
+    told = await asyncio.to_thread(lambda: sorted(file.name for file in tmp_path.glob("ended.*")))
+    assert told == [f"ended.{task}" for task in range(4)]
 
 
 async def test_sbcast_copies_a_file_to_all_nodes(machines: Deployment, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@
 #include "inside.h"
 #include "system.h"
 
-enum { MOST_TASKS = 256, MOST_VARIABLES = 8192, LONGEST_LINE = 4096, PATIENCE = 30, NOT_RUN = 126, NOT_FOUND = 127 };
+enum { MOST_TASKS = 256, MOST_VARIABLES = 8192, LONGEST_LINE = 4000, PATIENCE = 30, NOT_RUN = 126, NOT_FOUND = 127 };
 
 /* Output of a task that gets labels. */
 struct stream {
@@ -144,19 +144,24 @@ static void ring_after(long seconds) {
     system_call(__NR_setitimer, 0, (long)timer, 0, 0, 0);
 }
 
+/* One write, so that lines of other nodes do not come between the label and its line. */
 static void print_line(unsigned long place, int which) {
+    static char line[LONGEST_LINE + 32];
     struct stream *stream = &tasks[place].streams[which];
-    char label[24] = "";
-    add_number(label, first + place);
-    copy(label + length_of(label), ": ", 3);
-    write_all(which + 1, label, length_of(label));
-    write_all(which + 1, stream->line, stream->size);
-    if (stream->line[stream->size - 1] != '\n')
-        write_all(which + 1, "\n", 1);
+    size_t size;
+    line[0] = 0;
+    add_number(line, first + place);
+    size = length_of(line);
+    copy(line + size, ": ", 2);
+    copy(line + size + 2, stream->line, stream->size);
+    size += 2 + stream->size;
+    if (line[size - 1] != '\n')
+        line[size++] = '\n';
+    write_all(which + 1, line, size);
     stream->size = 0;
 }
 
-/* Reads what a task has printed; a line is passed on when it is whole, or longer than a page. */
+/* Reads what a task has printed; a line is passed on when it is whole, or longer than a pipe takes at once. */
 static void read_lines(unsigned long place, int which) {
     struct stream *stream = &tasks[place].streams[which];
     char bytes[LONGEST_LINE];
