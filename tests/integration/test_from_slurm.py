@@ -20,7 +20,7 @@ def jobs_of_the_page() -> dict[str, JobSpec]:
 
 def test_each_job_file_of_the_page_asks_for_the_dialect() -> None:
     jobs = jobs_of_the_page()
-    assert list(jobs) == ["train", "hostnames", "part-1", "part-2"]
+    assert list(jobs) == ["script", "train", "hostnames", "part-1", "part-2"]
     assert {spec.dialects for spec in jobs.values()} == {(Dialect.SLURM,)}
 
 
