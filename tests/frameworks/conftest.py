@@ -9,13 +9,13 @@ import pytest
 from tests.e2e.deployment import Deployment, deployed
 from tests.e2e.fleet import lacking, open_fleet
 
-PLAIN_PROCESSES = ("--processes", "--no-docker", "--job-user", "none")
+NODE_OPTIONS = ("--processes", "--job-user", "none")
 """Options of an agent; the frameworks lie below a home directory, which another user could not read."""
 
 
 @pytest.fixture(scope="module")
 def machines() -> Iterator[Deployment]:
-    """A coordinator with two nodes that run plain processes."""
+    """A coordinator with two nodes that run plain processes and containers."""
     if reason := lacking():
         pytest.skip(reason)
     with (
@@ -24,6 +24,6 @@ def machines() -> Iterator[Deployment]:
         deployed(fleet, Path(directory)) as deployment,
     ):
         for node in fleet.nodes:
-            deployment.start_agent(node, *PLAIN_PROCESSES)
+            deployment.start_agent(node, *NODE_OPTIONS)
         deployment.await_nodes(2)
         yield deployment

@@ -4,12 +4,14 @@ import fcntl
 import hashlib
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 import pytest
+
+from tests.frameworks.horovod_build import horovod_wheel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,13 +22,27 @@ class Environment:
     """What pip installs."""
     modules: tuple[str, ...]
     """What its programs import."""
+    upon: str | None = None
+    """The environment whose packages it has as well."""
+    build: Callable[[Path, Path], Path] | None = None
+    """Builds one more package with its Python, in a directory for that; what pip then installs."""
 
 
 ENVIRONMENTS: Mapping[str, Environment] = {
     "torch": Environment(
-        packages=("torch==2.13.*", "numpy==2.4.*", "accelerate==1.15.*", "lightning==2.6.*"),
-        modules=("torch", "accelerate", "lightning"),
+        packages=("torch==2.13.*", "numpy==2.4.*", "accelerate==1.15.*", "lightning==2.6.*", "submitit==1.5.*"),
+        modules=("torch", "accelerate", "lightning", "submitit"),
     ),
+    "deepspeed": Environment(
+        packages=("deepspeed==0.19.*", "ninja==1.13.*", "setuptools==80.*"), modules=("deepspeed",), upon="torch"
+    ),
+    "horovod": Environment(
+        packages=("cloudpickle==3.*", "psutil==7.*", "pyyaml==6.*", "packaging", "setuptools==80.*", "wheel"),
+        modules=("horovod.torch",),
+        upon="torch",
+        build=horovod_wheel,
+    ),
+    "tensorflow": Environment(packages=("tensorflow-cpu==2.21.*",), modules=("tensorflow",)),
     "jax": Environment(
         packages=("jax==0.10.*", "xgboost-cpu==3.2.*", "lightgbm==4.7.*", "numpy==2.4.*"),
         modules=("jax", "xgboost", "lightgbm"),
@@ -50,7 +66,9 @@ def interpreter(name: str) -> Path:
     has a limit in time.
     """
     wanted = ENVIRONMENTS[name]
-    digest = hashlib.sha256("\n".join((sys.version, *wanted.packages)).encode()).hexdigest()[:12]
+    upon = None if wanted.upon is None else interpreter(wanted.upon)
+    below = () if upon is None else (str(upon),)
+    digest = hashlib.sha256("\n".join((sys.version, *below, *wanted.packages)).encode()).hexdigest()[:12]
     directory = CACHE / f"{name}-{digest}"
     python = directory / "bin" / "python"
     CACHE.mkdir(parents=True, exist_ok=True)
@@ -59,10 +77,18 @@ def interpreter(name: str) -> Path:
         ready = directory / "ready"
         if not ready.exists():
             _run(sys.executable, "-m", "venv", "--clear", str(directory))
+            if upon is not None:
+                _packages_of(python).joinpath("upon.pth").write_text(f"{_packages_of(upon)}\n")
             _install(python, wanted.packages)
+            if wanted.build is not None:
+                _install(python, (str(wanted.build(python, directory)),))
             ready.touch()
     _run(str(python), "-c", f"import {', '.join(wanted.modules)}")
     return python
+
+
+def _packages_of(python: Path) -> Path:
+    return Path(_run(str(python), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip())
 
 
 def _install(python: Path, packages: tuple[str, ...]) -> None:
@@ -71,9 +97,10 @@ def _install(python: Path, packages: tuple[str, ...]) -> None:
         pytest.skip(f"pip cannot install {', '.join(packages)}: {done.stderr.strip().rpartition(chr(10))[2]}")
 
 
-def _run(*words: str) -> None:
+def _run(*words: str) -> str:
     done = _done(*words)
     assert done.returncode == 0, f"{' '.join(words)}\n{done.stdout}{done.stderr}"
+    return done.stdout
 
 
 def _done(*words: str) -> "subprocess.CompletedProcess[str]":
