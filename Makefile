@@ -66,7 +66,7 @@ e2e: setup       ## only the tests on the fleet testbed; needs root and Docker
 chaos: setup     ## jobs on the fleet testbed while things break, for MINUTES; SEED decides which (docs/testing.md)
 	$(PY) -m tests.e2e.chaos --minutes $(MINUTES) $(if $(SEED),--seed $(SEED)) $(if $(KEEP),--keep $(KEEP))
 
-frameworks: setup ## jobs of the real PyTorch, JAX, XGBoost, valohai-utils and others; the first run takes 2.2 GB (docs/testing.md)
+frameworks: setup ## jobs of the real PyTorch, JAX, TensorFlow, Horovod and others; the first run takes half an hour (docs/testing.md)
 	$(PYTEST) tests/frameworks tests/large_frameworks
 
 fuzz: setup      ## what others send and write, at random for MINUTES; SEED decides what comes first (docs/testing.md)

@@ -74,6 +74,19 @@ def digits() -> Image:
     return _cached("muster/digits", (*_interpreter(), *DIGITS_PACKAGES), _add_shell, _add_python, _add_torch)
 
 
+def with_packages(name: str, *packages: str) -> Image:
+    """busybox, Python, and packages of PyPI with their programs."""
+    return _cached(
+        name, (*_interpreter(), *packages), _add_shell, _add_python, lambda root: _add_packages(root, packages)
+    )
+
+
+def with_programs(name: str, *parts: Path) -> Image:
+    """busybox, and programs and directories of this machine at their places here, with the libraries that they load."""
+    versions = (f"{part} {part.stat().st_size} {part.stat().st_mtime_ns}" for part in parts)
+    return _cached(name, tuple(versions), _add_shell, lambda root: _add_programs(root, parts))
+
+
 def _cached(name: str, recipe: Sequence[str], *layers: Callable[[Path], None]) -> Image:
     parts = [Path(__file__).read_text(), *recipe]
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
@@ -136,6 +149,17 @@ def _add_python(root: Path) -> None:
     _add_libraries(root, [INTERPRETER, *extensions])
 
 
+def _add_programs(root: Path, parts: Sequence[Path]) -> None:
+    for part in parts:
+        if part.is_dir():
+            shutil.copytree(part, _inside(root, part), ignore_dangling_symlinks=True, dirs_exist_ok=True)
+        else:
+            shutil.copy(part, _inside(root, part))
+    _add_libraries(
+        root, [*(part for part in parts if part.is_file()), *(each for part in parts for each in part.rglob("*.so"))]
+    )
+
+
 def _add_libraries(root: Path, programs: Sequence[Path]) -> None:
     """Add what the loader loads for them, where it found it."""
     answer = subprocess.run(["ldd", *programs], capture_output=True, text=True, check=False).stdout
@@ -143,6 +167,17 @@ def _add_libraries(root: Path, programs: Sequence[Path]) -> None:
     beside = {path.parent / name for path in found if path.name == "libc.so.6" for name in LOADED_LATER}
     for path in (*found, *(path for path in beside if path.exists())):
         shutil.copy(path, _inside(root, path))
+
+
+def _add_packages(root: Path, packages: Sequence[str]) -> None:
+    answer = _base_python("import site; print(site.getsitepackages()[0])")
+    there = _inside(root, Path(answer.strip()))
+    _pip(f"--target={there}", *packages)
+    _add_libraries(root, list(there.rglob("*.so")))
+    for program in (there / "bin").glob("*"):
+        if program.read_bytes().startswith(b"#!"):
+            program.write_text(re.sub(r"^#!.*", "#!/usr/bin/python3", program.read_text(), count=1))
+        shutil.move(program, root / "usr/bin" / program.name)
 
 
 def _add_torch(root: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 from muster.domain.jobs.frameworks.framework import Framework, FrameworkName
 from muster.domain.jobs.lifecycle import JobPhase
 from tests.frameworks.environments import interpreter
+from tests.frameworks.recipes import recipe
 from tests.integration.fleet import running_fleet
 from tests.integration.jobs import command
 
@@ -34,6 +35,14 @@ async def test_jax_needs_no_arguments(tmp_path: Path, workers: int) -> None:
     told = await lines(tmp_path, FrameworkName.JAX, "jax_sum.py", workers)
     total = sum(range(workers))
     assert told == [f"process {rank} of {workers} is rank {rank}, sum {total}" for rank in range(workers)]
+
+
+async def test_the_recipe_of_jax_is_right(tmp_path: Path) -> None:
+    spec = recipe("JAX", "python train.py", f"{interpreter('jax')} {PROGRAMS / 'jax_sum.py'}")
+    async with running_fleet(tmp_path, "a", "b") as fleet:
+        job = await fleet.run(spec)
+        told = {f"{rank} process {rank} of 2 is rank {rank}, sum 1" for rank in range(2)}
+        assert told <= set(await fleet.texts(job.id, follow=True)), job.summary
 
 
 @pytest.mark.parametrize("workers", [2, 3])

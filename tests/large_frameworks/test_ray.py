@@ -1,12 +1,14 @@
 """A job is a cluster of Ray: its command runs once, on rank 0, when all nodes have joined."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 from muster.domain.jobs.frameworks.framework import Framework, FrameworkName
 from muster.domain.jobs.lifecycle import JobPhase
 from muster.domain.jobs.rules.filling_in import filled_in
 from tests.frameworks.environments import interpreter
+from tests.frameworks.recipes import recipe
 from tests.integration.fleet import running_fleet
 from tests.integration.jobs import command
 
@@ -19,7 +21,7 @@ def path() -> dict[str, str]:
 
 
 async def test_tasks_run_on_every_node_and_all_ends_with_the_command(tmp_path: Path) -> None:
-    spec = filled_in(command("python", str(PROGRAM), workers=2, max_per_node=1, framework=RAY, env=path()))
+    spec = replace(recipe("Ray", "train.py", str(PROGRAM), path=path()["PATH"]), max_per_node=1)
     async with running_fleet(tmp_path, "a", "b") as fleet:
         job = await fleet.run(spec)
         printed = await fleet.texts(job.id, follow=True)

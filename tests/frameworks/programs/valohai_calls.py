@@ -27,7 +27,9 @@ def seen(member: Any) -> dict[str, Any]:
 
 group, execution = valohai.distributed, valohai.execution().config
 assert execution is not None
+Path(valohai.outputs("models").path("model.txt")).write_text(f"model of rank {group.rank}")
 told = {
+    "kept": (Path(os.environ["MUSTER_OUTPUTS_DIR"]) / "models" / "model.txt").read_text(),
     "rank": group.rank,
     "is_distributed_task": group.is_distributed_task(),
     "group_name": group.group_name,
@@ -52,7 +54,6 @@ told = {
     "working_directory": str(Path.cwd()),
     "variables": {name: value for name, value in os.environ.items() if name.startswith("VH_")},
 }
-Path(valohai.outputs("models").path("model.txt")).write_text(f"model of rank {group.rank}\n")
 valohai.set_status_detail("training")  # nothing hears it here, and nothing goes wrong
 with valohai.logger() as logger:
     logger.log("told", 1)

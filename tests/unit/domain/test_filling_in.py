@@ -30,10 +30,10 @@ def test_where_rank_0_starts_all_processes_it_decides_and_every_node_has_one_exe
     assert spec.framework.processes is None  # as many as there are GPUs
 
 
-def test_deepspeed_in_every_execution_is_like_torchrun() -> None:
+def test_deepspeed_in_every_execution_needs_no_commands_and_still_a_node_for_each() -> None:
     spec = job(FrameworkName.DEEPSPEED, LaunchPlace.ALL)
     assert (place(spec), spec.success) == (LaunchPlace.ALL, SuccessRule.ALL)
-    assert (spec.max_per_node, spec.gang_commands) == (None, None)
+    assert (spec.max_per_node, spec.gang_commands) == (1, None)
 
 
 @pytest.mark.parametrize("name", sorted(set(FrameworkName) - set(FROM_RANK0)))

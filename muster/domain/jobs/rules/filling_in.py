@@ -22,10 +22,12 @@ def _with_framework(spec: JobSpec, framework: Framework) -> JobSpec:
     """The job with what its framework takes for granted."""
     processes = 1 if framework.processes is None and not framework.is_launched else framework.processes
     spec = replace(spec, framework=replace(framework, processes=processes, launch=framework.place))
-    if not framework.starts_elsewhere:
-        return spec
-    commands = True if spec.gang_commands is None else spec.gang_commands
-    return replace(spec, max_per_node=1 if spec.max_per_node is None else spec.max_per_node, gang_commands=commands)
+    # DeepSpeed refuses hosts that are listed twice, wherever it is launched.
+    if spec.max_per_node is None and (framework.starts_elsewhere or framework.name is FrameworkName.DEEPSPEED):
+        spec = replace(spec, max_per_node=1)
+    if spec.gang_commands is None and framework.starts_elsewhere:
+        spec = replace(spec, gang_commands=True)
+    return spec
 
 
 def _in_repository(role: Role) -> Role:

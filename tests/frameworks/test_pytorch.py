@@ -1,5 +1,6 @@
 """PyTorch's launchers make one world of all executions, with nothing said but the framework."""
 
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -7,8 +8,10 @@ from typing import Any
 import pytest
 
 from muster.domain.jobs.frameworks.framework import Framework, FrameworkName, Rendezvous
+from muster.domain.jobs.job import JobSpec
 from muster.domain.jobs.lifecycle import JobPhase
 from tests.frameworks.environments import interpreter
+from tests.frameworks.recipes import recipe
 from tests.integration.fleet import running_fleet
 from tests.integration.jobs import command
 
@@ -25,9 +28,14 @@ def pytorch(**keys: Any) -> Framework:
 
 
 async def lines(directory: Path, *words: str, framework: Framework | None = None, workers: int = 2) -> list[str]:
+    """What the executions of a program print that says what a rank has become."""
+    return await lines_of(directory, command(*words, workers=workers, max_per_node=1, framework=framework))
+
+
+async def lines_of(directory: Path, spec: JobSpec) -> list[str]:
     """What the executions of a job print that says what a rank has become, sorted; the job must succeed."""
     async with running_fleet(directory, "a", "b") as fleet:
-        job = await fleet.run(command(*words, workers=workers, max_per_node=1, framework=framework))
+        job = await fleet.run(spec)
         printed = await fleet.texts(job.id, follow=True)
         assert job.phase is JobPhase.SUCCEEDED, (job.summary, printed)
         found = (re.search(r"rank \d+ of .*", line) for line in printed)
@@ -49,8 +57,20 @@ async def test_torchrun_needs_no_option(tmp_path: Path, rendezvous: Rendezvous) 
     assert sorted(line.split()[5] for line in told) == ["0", "0", "1", "1"]
 
 
+@pytest.mark.parametrize("heading", ["Frameworks", "PyTorch"])
+async def test_the_recipes_are_right(tmp_path: Path, heading: str) -> None:
+    path = f"{interpreter('torch').parent}:{os.defpath}"
+    spec = recipe(heading, "train.py", str(PROGRAMS / "ddp.py"), processes=2, path=path)
+    assert of_one_world(await lines_of(tmp_path, spec), 4)
+
+
 async def test_one_process_in_each_execution_needs_no_framework(tmp_path: Path) -> None:
     assert of_one_world(await lines(tmp_path, program("python"), str(PROGRAMS / "ddp.py")), 2)
+
+
+async def test_weights_are_sharded_over_all_executions(tmp_path: Path) -> None:
+    told = await lines(tmp_path, program("python"), str(PROGRAMS / "fsdp.py"))
+    assert told == [f"rank {rank} of 2 has 4x4 gradient 64" for rank in range(2)]
 
 
 async def test_accelerate_finds_its_configuration(tmp_path: Path) -> None:
@@ -67,4 +87,4 @@ async def test_lightning_trains_with_one_device_and_with_several(tmp_path: Path,
     words = (program("python"), str(PROGRAMS / "fit.py"), str(devices))
     told = await lines(tmp_path, *words, framework=pytorch(processes=processes))
     size = 2 * devices
-    assert told == [f"rank {rank} of {size} after 2 steps" for rank in range(size)]
+    assert told == [f"rank {rank} of {size} after 2 steps, by LightningEnvironment" for rank in range(size)]
