@@ -91,15 +91,28 @@ def _prepared(ledger: Ledger, local: LocalExecution, event: Prepared, now: datet
 
 def _exited(ledger: Ledger, local: LocalExecution, event: Exited, now: datetime) -> list[LedgerAction]:
     """An end that the agent itself brought about is nobody's success, whatever the exit code."""
-    failure = exit_failure(event.exit, event.log_tail)
+    exit_ = _told(local, event.exit)
+    failure = exit_failure(exit_, event.log_tail)
     if failure is not None and local.wanted.assignment is not None:
         failure = ledger.gpu_faults.blamed(failure, local.wanted.assignment.gpus, local.started_at, now)
     if local.cut is not None:
-        failure = _fence_failure(local.cut, event.exit, event.log_tail)
+        failure = _fence_failure(local.cut, exit_, event.log_tail)
     well = failure is None and local.phase is LocalState.RUNNING and not local.over
-    move = Move.FAILED if event.exit.code == 0 and failure is not None else Move.EXITED
-    end = replace(local.end, exit=event.exit, failure=failure, well=well)
+    move = Move.FAILED if exit_.code == 0 and failure is not None else Move.EXITED
+    end = replace(local.end, exit=exit_, failure=failure, well=well)
     return ledger.move(local, move, now, end=end)
+
+
+def _told(local: LocalExecution, exit_: Exit) -> Exit:
+    """What counts of an exit: user code that ends well, or when it is told to, got over a lack of memory.
+
+    Where rank 0 starts what runs here, the main program only waits, so its own end says nothing of that.
+    """
+    assignment = local.wanted.assignment
+    if assignment is not None and assignment.only_waits:
+        return exit_
+    own = exit_.code != 0 and local.phase is not LocalState.TERMINATING
+    return replace(exit_, out_of_memory=exit_.out_of_memory and own)
 
 
 def _fence(ledger: Ledger, local: LocalExecution, event: Fenced, now: datetime) -> list[LedgerAction]:

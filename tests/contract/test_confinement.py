@@ -270,12 +270,16 @@ async def test_the_killer_ends_it_too(tmp_path: Path, cgroups: Cgroups, user: Jo
         assert _alive(started) == []
 
 
-async def test_more_memory_than_it_asked_for_ends_it_and_is_told(tmp_path: Path, cgroups: Cgroups) -> None:
+@pytest.mark.parametrize(
+    ("script", "code"),
+    [("exec tail /dev/zero", 137), ("tail /dev/zero; true", 0)],
+    ids=["all ends", "a part ends"],
+)
+async def test_more_memory_than_it_asked_for_is_told(tmp_path: Path, cgroups: Cgroups, script: str, code: int) -> None:
     needs(cgroups, "memory")
-    greedy = (sys.executable, "-c", f"import os; os.write(1, b'ready\\n'); x = bytes(1) * {4 * MEMORY}")
-    role = Role(command=greedy, resources=Resources(memory=MEMORY))
+    role = Role(command=shell(script), resources=Resources(memory=MEMORY))
     async with prepared(tmp_path, cgroups, role) as it:
-        assert await it.run() == Exit(code=137, out_of_memory=True)
+        assert await it.run() == Exit(code=code, out_of_memory=True)
 
 
 async def test_more_processes_than_it_may_have_cannot_be_forked(tmp_path: Path, cgroups: Cgroups) -> None:

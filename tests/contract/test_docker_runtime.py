@@ -183,6 +183,15 @@ async def test_more_memory_than_allowed_is_told_apart(place: DockerPlace, tmp_pa
         assert await it.run() == Exit(code=137, out_of_memory=True)
 
 
+async def test_a_part_that_is_killed_for_want_of_memory_is_told_although_the_container_ends_well(
+    place: DockerPlace, tmp_path: Path
+) -> None:
+    role = script("tail /dev/zero; echo $?", resources=Resources(memory=20 * MIB))
+    async with place.runtime() as runtime, prepared(runtime, tmp_path, assigned(role)) as it:
+        assert await it.run() == Exit(code=0, out_of_memory=True)
+        assert it.printed()[-1] == b"137"
+
+
 async def test_a_signal_is_told_apart_from_an_exit(place: DockerPlace, tmp_path: Path) -> None:
     async with place.runtime() as runtime, prepared(runtime, tmp_path, assigned(script("kill -SEGV $$"))) as it:
         ended = await it.run()

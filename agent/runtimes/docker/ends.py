@@ -111,9 +111,8 @@ class ContainerEnd:
 
     def _exit(self, code: int, state: ContainerState) -> Exit:
         """Engines do not notice every kill for lack of memory; nobody else kills what has a limit."""
-        suspected = code == KILLED_EXIT_CODE and state.memory_limited
-        out_of_memory = (state.out_of_memory or suspected) and code != 0 and not self._stopping
-        return Exit(code=code, out_of_memory=out_of_memory)
+        suspected = code == KILLED_EXIT_CODE and state.memory_limited and not self._stopping
+        return Exit(code=code, out_of_memory=state.out_of_memory or suspected)
 
 
 async def end_told(containers: EngineContainers, container: str, look_every: float = FIRST_PROCESS_LOOK) -> bool:

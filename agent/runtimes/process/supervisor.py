@@ -222,7 +222,7 @@ class Copy:
 
     @property
     def _is_out_of_memory(self) -> bool:
-        return bool(self._code) and self._confinement.out_of_memory()
+        return self._confinement.out_of_memory()
 
     @property
     def _over(self) -> bool:

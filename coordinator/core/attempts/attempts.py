@@ -10,7 +10,7 @@ from coordinator.core.turn.turn import Turn
 from muster.domain.fleet.node import NodeState
 from muster.domain.gangs.plan import Goal
 from muster.domain.ids import AttemptId, ExecutionId, NodeId
-from muster.domain.jobs.failure import Failure, FailureKind
+from muster.domain.jobs.failure import Exit, Failure, FailureKind
 from muster.domain.jobs.lifecycle import PROGRESS, TERMINAL, State, Trigger
 
 
@@ -69,6 +69,22 @@ def blame(turn: Turn, attempt_id: AttemptId, failure: Failure) -> None:
     if attempt.failure is None and not turn.cluster.gangs.has_succeeded(attempt_id):
         turn.put(replace(attempt, failure=failure))
     stop(turn, attempt_id)
+
+
+def blame_memory(turn: Turn, execution: Execution) -> None:
+    """Name the execution that ran out of memory, where rank 0 has only seen a process that it started there end.
+
+    How rank 0 ended, and its last lines, stay: restarts go by its exit code. That code, which is handed on, may be all
+    that makes rank 0 look as if its own memory had been used up.
+    """
+    attempt, framework = turn.cluster.attempts[execution.attempt_id], turn.cluster.jobs[execution.job].spec.framework
+    seen, exit_ = attempt.failure, execution.exit
+    if exit_ is None or not exit_.out_of_memory or framework is None or not framework.starts_elsewhere:
+        return
+    if seen is not None and seen.rank == 0 and seen.exit is not None and seen.kind in _ENDS_OF_USER_CODE:
+        told = replace(seen, message=str(Exit(code=seen.exit.code)))
+        cause = replace(seen, kind=FailureKind.OUT_OF_MEMORY, message=f"ran out of memory; then {told}")
+        turn.put(replace(attempt, failure=_at(execution, cause)))
 
 
 def stop(turn: Turn, attempt_id: AttemptId) -> None:
@@ -180,6 +196,8 @@ def _summary(turn: Turn, attempt_id: AttemptId, late: str, missing: Sequence[Exe
 def _at(execution: Execution, failure: Failure) -> Failure:
     return replace(failure, rank=execution.rank, node=execution.node)
 
+
+_ENDS_OF_USER_CODE = {FailureKind.EXIT_CODE, FailureKind.SIGNAL, FailureKind.OUT_OF_MEMORY}
 
 _FORWARD = {
     State.PLACED: Trigger.PLACED,

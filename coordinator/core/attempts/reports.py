@@ -91,7 +91,9 @@ def _describe(turn: Turn, execution: Execution, detail: str) -> None:
 def _exited(turn: Turn, execution: Execution, report: Report) -> None:
     exit_ = report.exit or Exit(code=0)
     if execution.state is State.STOPPING:
-        attempts.confirm_stop(turn, replace(execution, exit=exit_))
+        ended = replace(execution, exit=exit_)
+        attempts.blame_memory(turn, ended)
+        attempts.confirm_stop(turn, ended)
         return
     running = attempts.reach(turn, _checked_in(execution, report), State.RUNNING)
     attempts.go_on(turn, execution.attempt_id)

@@ -63,6 +63,11 @@ class Assignment:
         """How many processes user code has in this execution."""
         return processes_of(self.framework, self.role.resources.gpus)
 
+    @property
+    def only_waits(self) -> bool:
+        """Whether its command is not run, as rank 0 starts what runs in it."""
+        return self.rank > 0 and self.framework is not None and self.framework.starts_elsewhere
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Desired:

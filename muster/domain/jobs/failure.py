@@ -63,6 +63,7 @@ class Exit:
     code: int
     """The exit code as a shell would say it: 128 + n for signal n."""
     out_of_memory: bool = False
+    """Whether anything of it was killed because the memory of the execution was used up."""
 
     @property
     def signal(self) -> str | None:
@@ -74,7 +75,7 @@ class Exit:
 
     def __str__(self) -> str:
         """Say how it ended, as the rest of a sentence: `was killed by SIGKILL`, `ended with exit code 3`."""
-        if self.out_of_memory:
+        if self.out_of_memory and self.code:
             return "ran out of memory and was killed"
         return f"was killed by {self.signal}" if self.signal else f"ended with exit code {self.code}"
 

@@ -23,6 +23,7 @@ from agent.core.observed import exit_failure
 from muster.domain.errors import IllegalTransitionError
 from muster.domain.gangs.plan import Desired, Goal, Plan, Report, Stage
 from muster.domain.jobs.failure import Exit, FailureKind
+from muster.domain.jobs.frameworks.framework import Framework, FrameworkName
 from tests.unit.agent.core.ledger_builders import MASTER, NOW, Agent, assignment, desired, execution, roster
 
 ME = execution()
@@ -256,6 +257,24 @@ def test_a_bad_end_is_put_into_words(end: Exit, kind: FailureKind, message: str)
     failure = exit_failure(end, ())
     assert failure is not None
     assert (failure.kind, failure.message) == (kind, message)
+
+
+@pytest.mark.parametrize(
+    ("rank", "counted"), [(0, Exit(code=0)), (1, Exit(code=0, out_of_memory=True))], ids=["its own program", "waits"]
+)
+def test_a_lack_of_memory_counts_after_a_good_end_where_the_main_program_only_waits(
+    agent: Agent, rank: int, counted: Exit
+) -> None:
+    me = execution(rank)
+    mpi = assignment(rank, framework=Framework(name=FrameworkName.MPI))
+    agent.plan(Desired(execution=me, goal=Goal.PREPARE, assignment=mpi))
+    agent.step(Prepared(execution=me, address=f"10.0.0.{rank + 1}", ports=(MASTER,)))
+    agent.plan(desired(Goal.ARM, rank), rosters=(roster(),))
+    agent.step(Armed(execution=me))
+    agent.plan(desired(Goal.RUN, rank))
+    agent.step(Started(execution=me))
+    [report] = told(agent.step(Exited(execution=me, exit=Exit(code=0, out_of_memory=True), log_tail=())))
+    assert report.exit == counted
 
 
 def test_a_good_end_is_no_failure() -> None:

@@ -8,12 +8,14 @@ from coordinator.core.events import PlanTooLarge
 from muster.domain.gangs.plan import Goal, Stage
 from muster.domain.ids import JobId, NodeId
 from muster.domain.jobs.failure import Exit, Failure, FailureKind
+from muster.domain.jobs.frameworks.framework import Framework, FrameworkName
 from muster.domain.jobs.job import JobSpec
 from muster.domain.jobs.lifecycle import JobPhase, State, SuccessRule
 from muster.domain.jobs.restart import RestartPolicy
 from tests.builders import World, spec
 
 PAIR = spec(2, gpus=1)
+MPI_PAIR = spec(2, gpus=1, framework=Framework(name=FrameworkName.MPI), success=SuccessRule.RANK0)
 NO_IMAGE = Failure(kind=FailureKind.IMAGE, message="no such image")
 
 
@@ -77,6 +79,43 @@ def test_only_the_first_failure_is_named() -> None:
 
     assert str(w.attempt(job).failure) == "rank 1 on b: ended with exit code 1"
     assert w.states(job) == [State.STOPPED, State.FAILED]
+
+
+@pytest.mark.parametrize("kind", [FailureKind.SIGNAL, FailureKind.OUT_OF_MEMORY])
+def test_a_waiting_execution_that_ran_out_of_memory_is_named_before_what_rank_0_saw_of_it(kind: FailureKind) -> None:
+    w = world()
+    job = w.running(MPI_PAIR)
+    seen = Failure(kind=kind, message="was killed", exit=Exit(code=137))
+    w.tell(job, 0, Stage.EXITED, exit=Exit(code=137), failure=seen)
+    w.tell(job, 1, Stage.EXITED, exit=Exit(code=0, out_of_memory=True))
+
+    message = "ran out of memory; then rank 0 on a: was killed by SIGKILL"
+    assert w.attempt(job).failure == Failure(
+        kind=FailureKind.OUT_OF_MEMORY, message=message, rank=1, node=NodeId("b"), exit=Exit(code=137)
+    )
+    assert w.states(job) == [State.FAILED, State.STOPPED]
+
+
+def test_of_several_that_ran_out_of_memory_the_first_that_is_told_is_named() -> None:
+    w = World(("a", 1), ("b", 1), ("c", 1))
+    job = w.running(spec(3, gpus=1, framework=MPI_PAIR.framework, success=SuccessRule.RANK0))
+    w.tell(job, 0, Stage.EXITED, exit=Exit(code=137))
+    w.tell(job, 2, Stage.EXITED, exit=Exit(code=0, out_of_memory=True))
+    w.tell(job, 1, Stage.EXITED, exit=Exit(code=0, out_of_memory=True))
+
+    assert str(w.attempt(job).failure) == "rank 2 on c: ran out of memory; then rank 0 on a: was killed by SIGKILL"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "end"), [(PAIR, Exit(code=143, out_of_memory=True)), (MPI_PAIR, Exit(code=0))], ids=["no MPI", "memory"]
+)
+def test_no_other_end_changes_what_is_named(wanted: JobSpec, end: Exit) -> None:
+    w = world()
+    job = w.running(wanted)
+    w.tell(job, 0, Stage.EXITED, exit=Exit(code=137))
+    w.tell(job, 1, Stage.EXITED, exit=end)
+
+    assert str(w.attempt(job).failure) == "rank 0 on a: was killed by SIGKILL"
 
 
 def test_the_exit_code_of_those_that_were_stopped_is_kept() -> None:
