@@ -24,6 +24,7 @@ TIMER = PROGRAMS / "time_commands.py"
 ELSEWHERE, HERE, BARE = "muster-exec on another node", "muster-exec on the same node", "the program alone"
 EXEC_BAR = Bar(figure="muster-exec RANK true, on another node", limit=15, unit="ms")
 MPIRUN = "mpirun hostname, {} executions through agents"
+MANY_BAR = Bar(figure=MPIRUN.format(MANY), limit=150, unit="ms")
 WITHOUT = f"mpirun hostname, {FEW} daemons through a script"
 MPIRUN_BAR = Bar(figure=f"mpirun hostname, {FEW} executions: through agents / through a script", limit=2.5)
 REMOTE_SHELL = """#!/bin/sh
@@ -48,6 +49,7 @@ async def measure(setting: Setting) -> None:
             for size in (FEW, MANY):
                 ways = {MPIRUN.format(size): [mpirun, "-n", str(size), "hostname"]}
                 await timed.take(size, {**ways, WITHOUT: alone} if size == FEW else ways, turns=setting.repeats(15, 5))
+            setting.findings.absolute(MANY_BAR, MPIRUN.format(MANY))
             setting.findings.ratio(MPIRUN_BAR, MPIRUN.format(FEW), WITHOUT)
 
 
