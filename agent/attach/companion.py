@@ -1,13 +1,19 @@
-"""The companion of one execution, as its agent sees it: asks it for commands, and hears how they go."""
+"""The companion of one execution, as its agent sees it: asks it for commands and connections."""
 
 import asyncio
 import itertools
 import os
+import socket
+import stat
+from collections.abc import Awaitable, Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from errno import EAGAIN, ENOENT, ENOTDIR
+from ipaddress import IPv4Address, IPv6Address
+from typing import TypeVar
 
 from agent.attach.command import LOST_CODE, AttachedCommand, checked
-from agent.attach.line import PacketLine, close_all
+from agent.attach.line import PacketLine, close_all, ready
 from agent.core.door.coding import decoded
 from agent.core.door.packets import (
     CommandExited,
@@ -15,6 +21,10 @@ from agent.core.door.packets import (
     CommandSignal,
     CommandStarted,
     CommandWanted,
+    CompanionOrder,
+    ConnectionBegun,
+    ConnectionFailed,
+    ConnectionWanted,
     DoorError,
     Speaker,
 )
@@ -28,6 +38,8 @@ NOT_RUN = 126
 
 HANGUP = 1
 
+T = TypeVar("T")
+
 
 class CompanionAwayError(Exception):
     """No companion has come to the door in time, or it is gone."""
@@ -40,6 +52,10 @@ class CommandRefusedError(Exception):
         super().__init__(text)
         self.code = code
         """The exit code that a shell gives for it."""
+
+
+class _NotHeardError(Exception):
+    """A companion was killed before it got to know of what it was asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +73,7 @@ class Companion:
         self._numbers = itertools.count(int.from_bytes(os.urandom(3), "big"))
         """Not those of the agent before, whose commands may go on."""
         self._starting: dict[int, _Starting] = {}
+        self._connecting: dict[int, asyncio.Future[socket.socket]] = {}
         self._commands: dict[int, AttachedCommand] = {}
         self._saying: set[asyncio.Task[None]] = set()
 
@@ -79,26 +96,55 @@ class Companion:
 
     async def run(self, wanted: CommandWanted) -> AttachedCommand:
         """Start a command, whatever its number says; raises CompanionAwayError, CommandRefusedError or DoorError."""
+        return await self._asked(lambda line: self._started_by(line, wanted), "has started the command")
+
+    async def connect(self, address: IPv4Address | IPv6Address, port: int) -> socket.socket:
+        """A connection in the network of the execution, by its user; it does not block.
+
+        Raises CompanionAwayError, OSError where nothing is reached, or DoorError.
+        """
+        begun = await self._asked(lambda line: self._begun_by(line, address, port), "has begun the connection")
+        with ExitStack() as unless_it_is_there:
+            unless_it_is_there.enter_context(begun)
+            async with asyncio.timeout(COMPANION_LIMIT):
+                await ready(begun.fileno(), asyncio.get_running_loop().add_writer)
+            if errno := begun.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
+                raise OSError(errno, os.strerror(errno))
+            unless_it_is_there.pop_all()
+        return begun
+
+    async def _asked(self, ask: Callable[[PacketLine], Awaitable[T]], what: str) -> T:
+        """What the companion answers, or another one that comes in its place; raises CompanionAwayError."""
         try:
             async with asyncio.timeout(COMPANION_LIMIT):
                 while True:
                     await self._present.wait()
                     assert self._line is not None, "it is present"
                     try:
-                        return await self._started_by(self._line, wanted)
-                    except ConnectionError:  # that one was killed just now, and another one may come
+                        return await ask(self._line)
+                    except _NotHeardError:  # that one was killed just now, and another one may come
                         self._gone()
         except TimeoutError as error:
-            message = f"nothing in the execution has started the command within {COMPANION_LIMIT:g} s"
-            raise CompanionAwayError(message) from error
+            raise CompanionAwayError(f"nothing in the execution {what} within {COMPANION_LIMIT:g} s") from error
+
+    async def _begun_by(self, line: PacketLine, address: IPv4Address | IPv6Address, port: int) -> socket.socket:
+        """Have it begun by the companion at a line; raises _NotHeardError."""
+        number = next(self._numbers)
+        answer: asyncio.Future[socket.socket] = asyncio.get_running_loop().create_future()
+        self._connecting[number] = answer
+        try:
+            await _said(line, ConnectionWanted(number=number, address=address, port=port))
+            return await answer
+        finally:
+            self._connecting.pop(number, None)
 
     async def _started_by(self, line: PacketLine, wanted: CommandWanted) -> AttachedCommand:
-        """Have it started by the companion at a line; raises ConnectionError where that has not got to know of it."""
+        """Have it started by the companion at a line; raises _NotHeardError."""
         number = next(self._numbers)
         asked = _Starting(replace(wanted, number=number), asyncio.get_running_loop().create_future())
         self._starting[number] = asked
         try:
-            await line.say(asked.wanted)
+            await _said(line, asked.wanted)
             return await asked.answer
         finally:
             self._starting.pop(number, None)
@@ -116,6 +162,11 @@ class Companion:
                 case CommandFailed(number=number, errno=errno):
                     if (asked := self._starting.pop(number, None)) is not None and not asked.answer.done():
                         asked.answer.set_exception(_refusal(asked.wanted, errno))
+                case ConnectionBegun(number=number):
+                    self._begun(number, descriptors)
+                case ConnectionFailed(number=number, errno=errno):
+                    if (answer := self._connecting.pop(number, None)) is not None and not answer.done():
+                        answer.set_exception(OSError(errno, os.strerror(errno)))
                 case _:
                     raise DoorError("a companion says only once that it stays")
         finally:
@@ -139,6 +190,15 @@ class Companion:
         self._commands[number] = command
         asked.answer.set_result(command)
 
+    def _begun(self, number: int, descriptors: list[int]) -> None:
+        if len(descriptors) != 1 or not stat.S_ISSOCK(os.fstat(descriptors[0]).st_mode):
+            raise DoorError("what came with a connection is not its socket")
+        answer = self._connecting.pop(number, None)
+        if answer is not None and not answer.done():
+            connection = socket.socket(fileno=descriptors.pop())
+            connection.setblocking(False)
+            answer.set_result(connection)
+
     def _signal(self, number: int, signal: int) -> None:
         if self._line is not None:
             task = asyncio.get_running_loop().create_task(
@@ -158,9 +218,20 @@ class Companion:
             if not asked.answer.done():
                 asked.answer.set_exception(CompanionAwayError("the companion of the execution was killed"))
         self._starting.clear()
+        for answer in self._connecting.values():
+            if not answer.done():
+                answer.set_exception(CompanionAwayError("the companion of the execution was killed"))
+        self._connecting.clear()
         for command in self._commands.values():
             command.ended(LOST_CODE)
         self._commands.clear()
+
+
+async def _said(line: PacketLine, packet: CompanionOrder) -> None:
+    try:
+        await line.say(packet)
+    except ConnectionError as error:
+        raise _NotHeardError from error
 
 
 async def _try_to_say(line: PacketLine, packet: CommandSignal) -> None:

@@ -5,11 +5,12 @@ import logging
 import os
 import socket
 from contextlib import suppress
+from functools import partial
 from typing import Protocol
 
 from agent.attach.caller import DoorCaller, GangRefusedError
 from agent.attach.companion import Companion
-from agent.attach.line import PacketLine, close_all
+from agent.attach.line import PacketLine, close_all, ready
 from agent.core.door.coding import decoded
 from agent.core.door.packets import DoorError, GangCommandAsked, GangExit, GangRefused, Speaker, StayAsked
 from agent.executions.layout import ExecutionDirectory
@@ -88,15 +89,20 @@ class ExecutionDoor:
         """Serve until cancelled; then every line is closed, and callers hear that the agent has gone away."""
         assert self._listener is not None, "`open` comes first"
         self._served = True
-        loop = asyncio.get_running_loop()
         try:
             async with asyncio.TaskGroup() as lines:
                 while True:
                     await self._free.acquire()
-                    connection, _ = await loop.sock_accept(self._listener)
-                    lines.create_task(self._serve(PacketLine(connection)), name=f"line to {self.execution}")
+                    line = PacketLine(await _accepted(self._listener))
+                    talking = lines.create_task(self._serve(line), name=f"line to {self.execution}")
+                    talking.add_done_callback(partial(self._over, line))
         finally:
             self._listener.close()
+
+    def _over(self, line: PacketLine, _: "asyncio.Task[None]") -> None:
+        """Also of a line whose task was cancelled before it had begun."""
+        line.close()
+        self._free.release()
 
     async def _serve(self, line: PacketLine) -> None:
         try:
@@ -110,9 +116,6 @@ class ExecutionDoor:
             pass  # whoever it was is gone, or says nothing
         except Exception:  # the other lines of this door go on
             log.exception("line at the door failed", extra={"execution": self.execution})
-        finally:
-            line.close()
-            self._free.release()
 
     async def _talk(self, line: PacketLine) -> None:
         async with asyncio.timeout(FIRST_PACKET_LIMIT):
@@ -165,3 +168,12 @@ class ExecutionDoor:
             for each in tasks:
                 each.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _accepted(listener: socket.socket) -> socket.socket:
+    """The next connection; nothing is awaited once it is there, as asyncio's own call may lose it when cancelled."""
+    while True:
+        try:
+            return listener.accept()[0]
+        except BlockingIOError:
+            await ready(listener.fileno(), asyncio.get_running_loop().add_reader)

@@ -2,7 +2,7 @@
 
 import asyncio
 import signal
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 
 from agent.attach.caller import GangRefusedError
 from agent.attach.gang_site import CommandCaller
@@ -49,18 +49,7 @@ async def run_in_several(
             await part.end()
             return code
 
-    hearing = asyncio.create_task(_share_out(caller, parts, has_input=has_input), name="input of gang commands")
-    running = [asyncio.create_task(in_one(part), name=f"gang command in rank {part.rank}") for part in parts]
-    together = asyncio.gather(*running)
-    try:
-        await asyncio.wait((hearing, together), return_when=asyncio.FIRST_COMPLETED)
-        if not together.done():
-            hearing.result()
-        return max(await together)
-    finally:
-        for each in (hearing, *running):
-            each.cancel()
-        await asyncio.gather(hearing, *running, together, return_exceptions=True)
+    return max(await _codes_of(map(in_one, parts), _share_out(caller, parts, has_input=has_input)))
 
 
 async def _share_out(caller: CommandCaller, parts: "Sequence[PartOfCaller]", *, has_input: bool) -> None:
@@ -151,7 +140,7 @@ async def run_step(
     parts = [PartOfStep(shared, rank) for rank in ranks]
     failed: list[int] = []
 
-    async def in_one(part: PartOfStep) -> None:
+    async def in_one(part: PartOfStep) -> int:
         try:
             code = await run(part.rank, part)
         except GangRefusedError as error:
@@ -163,16 +152,25 @@ async def run_step(
                 each.signal(GangSignal(number=signal.SIGTERM))
         if code:
             failed.append(code)
+        return code
 
-    hearing = asyncio.create_task(_share_out_step(caller, parts), name="input of a step")
-    running = [asyncio.create_task(in_one(part), name=f"step in rank {part.rank}") for part in parts]
+    await _codes_of(map(in_one, parts), _share_out_step(caller, parts))
+    return failed[0] if failed else 0
+
+
+async def _codes_of(parts: Iterable[Coroutine[None, None, int]], sharing_out: Coroutine[None, None, None]) -> list[int]:
+    """The exit code of each part, once all have ended; what the caller says is shared out until then.
+
+    All end with this call. Raises what sharing out raises, as the caller is gone then.
+    """
+    running = [asyncio.create_task(part, name=f"part {number} of gang commands") for number, part in enumerate(parts)]
+    hearing = asyncio.create_task(sharing_out, name="input of gang commands")
     together = asyncio.gather(*running)
     try:
         await asyncio.wait((hearing, together), return_when=asyncio.FIRST_COMPLETED)
         if not together.done():
             hearing.result()
-        await together
-        return failed[0] if failed else 0
+        return await together
     finally:
         for each in (hearing, *running):
             each.cancel()

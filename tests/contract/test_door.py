@@ -30,7 +30,7 @@ from agent.core.door.packets import (
 from agent.executions.layout import ExecutionDirectory
 from agent.runtimes.kernel.subtree import descendants, strike
 from muster.domain.ids import ExecutionId
-from tests.contract.door_side import TICKET, program
+from tests.contract.door_side import ANSWER_LIMIT, TICKET, program
 
 MUCH = 20_000_000
 LIMIT = 60.0
@@ -334,3 +334,23 @@ async def test_whoever_is_not_understood_is_told_so_and_nobody_else_hears_of_it(
         caller = await place.call("1", "true")
         assert await caller.wait() == 0
         await caller.communicate()
+
+
+async def test_a_line_that_comes_when_the_door_closes_is_closed(tmp_path: Path) -> None:
+    """Python warns of a socket that nobody closes, and a warning is an error here."""
+    directory = ExecutionDirectory(tmp_path, ExecutionId("x"))
+    directory.path.mkdir()
+    place = Place(directory)
+    place.door.open()
+    serving = asyncio.create_task(place.door.serve())
+    await asyncio.sleep(0)  # it waits for somebody
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as late:
+        late.settimeout(ANSWER_LIMIT)
+        late.connect(str(place.directory.door))
+        for _ in range(2):
+            await asyncio.sleep(0)  # the loop has seen the line, and the door is about to be told
+        serving.cancel()
+        with suppress(asyncio.CancelledError):
+            await serving
+        with suppress(ConnectionResetError):
+            assert late.recv(1) == b""

@@ -5,7 +5,6 @@ import shutil
 import signal
 import struct
 import subprocess
-from collections.abc import Iterator
 from errno import EACCES, ENOENT
 from pathlib import Path
 
@@ -35,13 +34,6 @@ ARCHITECTURES = ("x86_64", "aarch64")
 LARGEST_PROGRAM = 150_000
 """Bytes of it that an execution gets, at most."""
 SOURCES = Path(program().parent)
-
-
-@pytest.fixture
-def door(tmp_path: Path) -> Iterator[DoorSide]:
-    side = DoorSide(tmp_path)
-    yield side
-    side.close()
 
 
 @pytest.fixture

@@ -4,19 +4,10 @@ import os
 import shutil
 import signal
 import subprocess
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from tests.contract.door_side import ANSWER_LIMIT, DoorSide, program
-
-
-@pytest.fixture
-def door(tmp_path: Path) -> Iterator[DoorSide]:
-    side = DoorSide(tmp_path)
-    yield side
-    side.close()
 
 
 def tasks(door: DoorSide, *words: str, first: int = 0, count: int = 2, labels: int = 0) -> subprocess.Popen[bytes]:

@@ -32,8 +32,12 @@ from muster.domain.jobs.job import Network
 from muster.rpc.channel import Credentials
 from tests.contract.door_side import TICKET, program
 from tests.integration.attempt_part import ATTEMPT, SECRET, Part
+from tests.integration.peer_certificates import shown_by
 
 LOCALHOST = "127.0.0.1"
+
+LIMIT = 60.0
+"""Seconds that a test with such nodes may take."""
 
 
 @dataclass
@@ -233,6 +237,13 @@ async def gang(
         for node in nodes.values():
             running = {rank: node.execution(rank) for rank in node.ranks}
             node.site.gang = GangPart(attempt=ATTEMPT, secret=SECRET, roster=roster, running=running)
+        yield nodes
+
+
+@asynccontextmanager
+async def three(root: Path) -> AsyncIterator[Mapping[str, GangNode]]:
+    """Node a with rank 0, node b with ranks 1 and 2."""
+    async with asyncio.timeout(LIMIT), gang(root, shown_by, a=[0], b=[1, 2]) as nodes:
         yield nodes
 
 

@@ -5,7 +5,7 @@ import hashlib
 import os
 import signal
 import subprocess
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, closing, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -39,21 +39,13 @@ from muster.rpc.v1 import agents_pb2_grpc
 from muster.rpc.v1 import attachments_pb2 as pb
 from muster.wire.gangs.attachments import attachment_frame_from_wire, attachment_frame_to_wire
 from tests.integration.attempt_part import ATTEMPT, SECRET, A, B
-from tests.integration.gang_nodes import GangNode, HeldCaller, HeldStream, NamedPipe, gang
+from tests.integration.gang_nodes import LIMIT, GangNode, HeldCaller, HeldStream, NamedPipe, gang, three
 from tests.integration.peer_certificates import shown_by
 
-LIMIT = 60.0
 MUCH = 20_000_000
 C = NodeId("c")
 SHOWN_BY_A = shown_by(A)
 Call: TypeAlias = "grpc.aio.StreamStreamCall[pb.AttachmentFrame, pb.AttachmentFrame]"
-
-
-@asynccontextmanager
-async def three(root: Path) -> AsyncIterator[Mapping[str, GangNode]]:
-    """Node a with rank 0, node b with ranks 1 and 2."""
-    async with asyncio.timeout(LIMIT), gang(root, shown_by, a=[0], b=[1, 2]) as nodes:
-        yield nodes
 
 
 async def test_output_error_output_and_exit_code_come_from_another_node(tmp_path: Path) -> None:

@@ -3,22 +3,11 @@
 import asyncio
 import signal
 import subprocess
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager, closing
+from contextlib import closing
 from pathlib import Path
 
 from agent.core.door.packets import GangCommandAsked, GangSignal, Targets
-from tests.integration.gang_nodes import GangNode, HeldCaller, NamedPipe, gang
-from tests.integration.peer_certificates import shown_by
-
-LIMIT = 60.0
-
-
-@asynccontextmanager
-async def three(root: Path) -> AsyncIterator[Mapping[str, GangNode]]:
-    """Node a with rank 0, node b with ranks 1 and 2."""
-    async with asyncio.timeout(LIMIT), gang(root, shown_by, a=[0], b=[1, 2]) as nodes:
-        yield nodes
+from tests.integration.gang_nodes import HeldCaller, NamedPipe, three
 
 
 async def test_the_parts_of_a_step_print_as_they_are_and_the_first_reads_the_input(tmp_path: Path) -> None:

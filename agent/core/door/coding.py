@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from enum import IntFlag
+from ipaddress import IPv4Address, IPv6Address
 
 from agent.core.door.packets import (
     DOOR_VERSION,
@@ -21,6 +22,9 @@ from agent.core.door.packets import (
     CommandWanted,
     CompanionOrder,
     CompanionPacket,
+    ConnectionBegun,
+    ConnectionFailed,
+    ConnectionWanted,
     DoorError,
     GangBegun,
     GangCommandAsked,
@@ -121,6 +125,10 @@ def _from_companion(packet: CompanionPacket) -> bytes:
             return b"E" + _number(number) + _number(code, 1, 255)
         case CommandFailed(number=number, errno=errno):
             return b"F" + _number(number) + _number(errno)
+        case ConnectionBegun(number=number):
+            return b"M" + _number(number)
+        case ConnectionFailed(number=number, errno=errno):
+            return b"X" + _number(number) + _number(errno)
 
 
 def _to_companion(packet: CompanionOrder) -> bytes:
@@ -132,6 +140,9 @@ def _to_companion(packet: CompanionOrder) -> bytes:
             return b"C" + head + size + _text(packet.workdir) + _texts(packet.words) + _texts(packet.env)
         case CommandSignal(number=number, signal=signal):
             return b"K" + _number(number) + _number(signal, 1, LAST_SIGNAL)
+        case ConnectionWanted(number=number, address=address, port=port):
+            version = bytes((address.version,))
+            return b"N" + _number(number) + version + _number(port, 2, 0xFFFF) + address.packed
 
 
 def _cut(text: str) -> str:
@@ -257,6 +268,14 @@ def _command(cursor: _Cursor) -> CommandWanted:
     )
 
 
+def _connection(cursor: _Cursor) -> ConnectionWanted:
+    number, version, port = cursor.number(), cursor.number(1), cursor.number(2)
+    if version not in _ADDRESSES:
+        raise DoorError(f"{version} is no version of the Internet Protocol")
+    size, address = _ADDRESSES[version]
+    return ConnectionWanted(number=number, address=address(cursor.take(size)), port=port)
+
+
 def _variables(cursor: _Cursor) -> tuple[str, ...]:
     variables = cursor.texts()
     if any(each.find("=") < 1 for each in variables):
@@ -275,6 +294,12 @@ def _signal(cursor: _Cursor) -> int:
         raise DoorError("0 is no signal")
     return signal
 
+
+_ADDRESSES: Mapping[int, tuple[int, Callable[[bytes], IPv4Address | IPv6Address]]] = {
+    4: (4, IPv4Address),
+    6: (16, IPv6Address),
+}
+"""How many bytes an address has and what reads them, by the version of the Internet Protocol."""
 
 _READERS: Mapping[Speaker, Mapping[bytes, Callable[[_Cursor], Packet]]] = {
     Speaker.CALLER: {
@@ -295,9 +320,12 @@ _READERS: Mapping[Speaker, Mapping[bytes, Callable[[_Cursor], Packet]]] = {
         b"P": lambda cursor: CommandStarted(number=cursor.number(), pid=cursor.number()),
         b"E": lambda cursor: CommandExited(number=cursor.number(), code=cursor.number(1)),
         b"F": lambda cursor: CommandFailed(number=cursor.number(), errno=cursor.number()),
+        b"M": lambda cursor: ConnectionBegun(number=cursor.number()),
+        b"X": lambda cursor: ConnectionFailed(number=cursor.number(), errno=cursor.number()),
     },
     Speaker.AGENT_TO_COMPANION: {
         b"C": _command,
         b"K": lambda cursor: CommandSignal(number=cursor.number(), signal=_signal(cursor)),
+        b"N": _connection,
     },
 }

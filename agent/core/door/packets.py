@@ -1,11 +1,13 @@
 """The packets of the door, the socket between an execution and its agent; docs/door.md has them byte by byte.
 
 Two kinds of programs come to the door. A *caller* wants a command in another execution of its gang. The *companion*
-starts commands in its own. Whoever connects speaks first. One message of the socket is one packet.
+starts commands in its own, and opens connections there. Whoever connects speaks first. One message of the socket is
+one packet.
 """
 
 from dataclasses import dataclass
 from enum import Enum, IntEnum
+from ipaddress import IPv4Address, IPv6Address
 
 DOOR_VERSION = 1
 """What a companion or a caller says of itself first: it may be older or newer than its agent."""
@@ -181,16 +183,40 @@ class CommandSignal:
     signal: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionWanted:
+    """A connection that the companion is to open in the network of its execution."""
+
+    number: int
+    address: IPv4Address | IPv6Address
+    port: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionBegun:
+    """A connection is on its way; its socket comes with the packet."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionFailed:
+    """A connection could not be begun, with the kernel's number for the reason."""
+
+    number: int
+    errno: int
+
+
 CallerPacket = GangCommandAsked | GangInput | GangInputEnd | GangSignal
 """What a caller may send."""
 
 CallerAnswer = GangBegun | GangOutput | GangErrorOutput | GangExit | GangRefused
 """What a caller may be sent."""
 
-CompanionPacket = StayAsked | CommandStarted | CommandExited | CommandFailed
+CompanionPacket = StayAsked | CommandStarted | CommandExited | CommandFailed | ConnectionBegun | ConnectionFailed
 """What a companion may send."""
 
-CompanionOrder = CommandWanted | CommandSignal
+CompanionOrder = CommandWanted | CommandSignal | ConnectionWanted
 """What a companion may be sent."""
 
 Packet = CallerPacket | CallerAnswer | CompanionPacket | CompanionOrder

@@ -72,15 +72,10 @@ char *take_text(struct cursor *cursor, char **space) {
 /* Writes a path of this directory's descriptor; a path of a socket may be no longer than 107 bytes. */
 static void name_below(char *target, long directory, const char *name) {
     static const char below[] = "/proc/self/fd/";
-    char digits[20];
-    size_t at = sizeof below - 1;
-    int count = 0;
-    copy(target, below, at);
-    do
-        digits[count++] = (char)('0' + directory % 10);
-    while (directory /= 10);
-    while (count)
-        target[at++] = digits[--count];
+    size_t at;
+    copy(target, below, sizeof below);
+    add_number(target, (unsigned long)directory);
+    at = length_of(target);
     target[at++] = '/';
     copy(target + at, name, length_of(name) + 1);
 }

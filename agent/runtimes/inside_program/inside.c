@@ -88,8 +88,10 @@ void run(long *stack) {
         leave(stay(arguments[2], environment));
     if (count == 2 && same(arguments[1], "wait"))
         leave(wait_here());
+    if (count == 2 && same(arguments[1], "files"))
+        leave(serve_files());
     if (count > 6 && same(arguments[1], "tasks"))
         leave(run_tasks(arguments + 2, environment));
-    say("muster-inside: say `stay DOOR`, `wait` or `tasks FIRST COUNT LABELS GPUS PROGRAM`\n");
+    say("muster-inside: say `stay DOOR`, `wait`, `files` or `tasks FIRST COUNT LABELS GPUS PROGRAM`\n");
     leave(2);
 }

@@ -12,6 +12,9 @@ int call_gang(const char *name, char **arguments, char **environment);
 /* Starts the tasks of a step on this node, and waits for them: what srun calls. */
 int run_tasks(char **arguments, char **environment);
 
+/* Serves the files of the execution on standard input and output, as SFTP, until the input ends. */
+int serve_files(void);
+
 /* Becomes the program, looked for as a shell does; what it answers is why that cannot be, as -ERRNO. */
 long execute(char **words, char **variables);
 

@@ -1,5 +1,6 @@
-/* The companion: starts commands for the agent and hands over their pipes, or their terminal. */
+/* The companion: starts commands and opens connections for the agent, and hands over their descriptors. */
 
+#include "connect.h"
 #include "door.h"
 #include "inside.h"
 
@@ -229,6 +230,23 @@ static void carry_out(int line) {
         close_it(ends[each]);
 }
 
+/* Hands over the connection as soon as it is begun, so that a slow one holds up nothing here. */
+static void open_connection(int line, const struct connection *wanted) {
+    long result = connect_to(wanted);
+    int connection = (int)result;
+
+    if (result < 0) {
+        say_number(line, 'X', wanted->number, (unsigned long)-result, 4);
+        return;
+    }
+    packet.size = 0;
+    packet.too_long = 0;
+    put_bytes(&packet, "M", 1);
+    put_number(&packet, wanted->number, 4);
+    send_packet(line, &packet, &connection, 1, 0);
+    close_it(connection);
+}
+
 static void close_outputs(struct command *command) {
     for (int each = 0; each < 2; each++) {
         close_it(command->output[each]);
@@ -302,6 +320,7 @@ static void pass_on(const struct poll_entry *entries, size_t count) {
 static void serve(int line, int children) {
     static unsigned char bytes[LARGEST_PACKET];
     struct poll_entry entries[2 + 2 * MOST_COMMANDS] = {{line, POLLIN, 0}, {children, POLLIN, 0}};
+    struct connection connection;
 
     for (;;) {
         size_t count = watch(entries, 2);
@@ -323,6 +342,8 @@ static void serve(int line, int children) {
                 carry_out(line);
             else if (bytes[0] == 'K')
                 send_signal(bytes, (size_t)size);
+            else if (bytes[0] == 'N' && is_connection(bytes, (size_t)size, &connection))
+                open_connection(line, &connection);
             else
                 return;
         }

@@ -34,14 +34,15 @@ static inline long system_call(long number, long a, long b, long c, long d, long
 #endif
 }
 
-enum { EPERM = 1, ENOENT = 2, EINTR = 4, EAGAIN = 11, ENOMEM = 12, EACCES = 13, ENOTDIR = 20, E2BIG = 7, ECONNRESET = 104, ECONNREFUSED = 111 };
+enum { EPERM = 1, ENOENT = 2, EINTR = 4, EAGAIN = 11, ENOMEM = 12, EACCES = 13, ENOTDIR = 20, E2BIG = 7, ECONNRESET = 104, ECONNREFUSED = 111, EINPROGRESS = 115 };
+enum { EEXIST = 17, EINVAL = 22, ENOSPC = 28, EROFS = 30, ENOTEMPTY = 39, EDQUOT = 122 };
 enum { O_RDWR = 2, O_NOCTTY = 0400, O_NONBLOCK = 04000, O_CLOEXEC = 02000000, AT_FDCWD = -100 };
 #if defined(__aarch64__)
 enum { O_DIRECTORY = 040000, O_PATH = 010000000 };
 #else
 enum { O_DIRECTORY = 0200000, O_PATH = 010000000 };
 #endif
-enum { AF_UNIX = 1, SOCK_SEQPACKET = 5, SOL_SOCKET = 1, SCM_RIGHTS = 1, SO_SNDBUF = 7 };
+enum { AF_UNIX = 1, AF_INET = 2, AF_INET6 = 10, SOCK_STREAM = 1, SOCK_SEQPACKET = 5, SOL_SOCKET = 1, SCM_RIGHTS = 1, SO_SNDBUF = 7 };
 enum { MSG_DONTWAIT = 0x40, MSG_NOSIGNAL = 0x4000, MSG_TRUNC = 0x20 };
 enum { POLLIN = 1, POLLOUT = 4, POLLERR = 8, POLLHUP = 16 };
 enum { SIGHUP = 1, SIGINT = 2, SIGKILL = 9, SIGPIPE = 13, SIGALRM = 14, SIGTERM = 15, SIGCHLD = 17, SIGSTOP = 19, LAST_SIGNAL = 64 };
@@ -104,6 +105,19 @@ static inline void copy(void *to, const void *from, size_t size) {
     const unsigned char *source = from;
     for (size_t at = 0; at < size; at++)
         target[at] = source[at];
+}
+
+/* Writes a number behind what stands in a text. */
+static inline void add_number(char *text, unsigned long value) {
+    char digits[20];
+    size_t size = length_of(text);
+    int used = 0;
+    do
+        digits[used++] = (char)('0' + value % 10);
+    while (value /= 10);
+    while (used)
+        text[size++] = digits[--used];
+    text[size] = 0;
 }
 
 static inline long read_some(int descriptor, void *data, size_t size) {

@@ -28,19 +28,6 @@ static unsigned long number_of(const char *text) {
     return value;
 }
 
-/* Writes a number behind what stands in a text. */
-static void add_number(char *text, unsigned long value) {
-    char digits[20];
-    size_t size = length_of(text);
-    int used = 0;
-    do
-        digits[used++] = (char)('0' + value % 10);
-    while (value /= 10);
-    while (used)
-        text[size++] = digits[--used];
-    text[size] = 0;
-}
-
 static int sets(const char *variable, const char *name) {
     while (*name && *variable == *name) {
         variable++;
@@ -65,13 +52,15 @@ static char *devices_of(unsigned long place, const char *all) {
     return text;
 }
 
-/* The variables of the child. */
+/* The variables of the task in this place. */
 static char **environment_of(unsigned long place, char **environment) {
     static char *variables[MOST_VARIABLES + 1];
     static char task[40], local[40];
     size_t used = 0;
 
-    for (; *environment && used + 3 < MOST_VARIABLES; environment++)
+    if (gpus)
+        variables[used++] = devices_of(place, value_of("CUDA_VISIBLE_DEVICES", environment));
+    for (; *environment && used + 2 < MOST_VARIABLES; environment++)
         if (!sets(*environment, "SLURM_PROCID=") && !sets(*environment, "SLURM_LOCALID=") &&
             !(gpus && sets(*environment, "CUDA_VISIBLE_DEVICES=")))
             variables[used++] = *environment;
@@ -86,18 +75,9 @@ static char **environment_of(unsigned long place, char **environment) {
 }
 
 __attribute__((noreturn)) static void become_task(unsigned long place, char **words, char **environment, const int *outputs) {
-    const char *all = value_of("CUDA_VISIBLE_DEVICES", environment);
-    char **variables = environment_of(place, environment);
     long result;
 
     mask_signals(0);
-    if (gpus) {
-        size_t end = 0;
-        while (variables[end])
-            end++;
-        variables[end] = devices_of(place, all);
-        variables[end + 1] = 0;
-    }
     if (first + place > 0) {
         long nothing = system_call(__NR_openat, AT_FDCWD, (long)"/dev/null", O_CLOEXEC, 0, 0);
         system_call(__NR_dup3, nothing, 0, 0, 0, 0);
@@ -105,7 +85,7 @@ __attribute__((noreturn)) static void become_task(unsigned long place, char **wo
     for (int each = 0; each < 2; each++)
         if (outputs[each] >= 0)
             system_call(__NR_dup3, outputs[each], each + 1, 0, 0, 0);
-    result = execute(words, variables);
+    result = execute(words, environment_of(place, environment));
     say("srun: ");
     say(words[0]);
     say(result == -ENOENT || result == -ENOTDIR ? ": not found\n" : ": cannot be run\n");
@@ -240,13 +220,16 @@ int run_tasks(char **arguments, char **environment) {
     /* A signal that came so far may have missed a task. */
     if (read_some(signals, told, sizeof told) == sizeof told && told[0] != SIGCHLD)
         end_with(told[0]);
-    failed = reap(&left);
-    if (failed && left) {
-        end_with(SIGTERM);
-        ring_after(PATIENCE);
-    }
-    while (left) {
-        int code;
+    for (;;) {
+        int code = reap(&left);
+        if (code && !failed) {
+            failed = code;
+            if (left && !ended)
+                end_with(SIGTERM);
+            ring_after(PATIENCE);
+        }
+        if (!left)
+            break;
         rang = 0;
         listen(signals, &rang, 0);
         while (rang && read_some(signals, told, sizeof told) == sizeof told) {
@@ -254,13 +237,6 @@ int run_tasks(char **arguments, char **environment) {
                 kill_all();
             else if (bit_of(told[0]) & ending)
                 ended = 1;
-        }
-        code = reap(&left);
-        if (code && !failed) {
-            failed = code;
-            if (left && !ended)
-                end_with(SIGTERM);
-            ring_after(PATIENCE);
         }
     }
     while (labels && listen(-1, &rang, &none))

@@ -10,6 +10,9 @@ from agent.core.door.packets import (
     CommandSignal,
     CommandStarted,
     CommandWanted,
+    ConnectionBegun,
+    ConnectionFailed,
+    ConnectionWanted,
     GangBegun,
     GangCommandAsked,
     GangErrorOutput,
@@ -62,6 +65,8 @@ PACKETS: dict[Speaker, st.SearchStrategy[Packet]] = {
         st.builds(CommandStarted, number=_numbers, pid=_numbers),
         st.builds(CommandExited, number=_numbers, code=_codes),
         st.builds(CommandFailed, number=_numbers, errno=_numbers),
+        st.builds(ConnectionBegun, number=_numbers),
+        st.builds(ConnectionFailed, number=_numbers, errno=_numbers),
     ),
     Speaker.AGENT_TO_COMPANION: st.one_of(
         st.builds(
@@ -77,6 +82,7 @@ PACKETS: dict[Speaker, st.SearchStrategy[Packet]] = {
             columns=_sizes,
         ),
         st.builds(CommandSignal, number=_numbers, signal=_signals),
+        st.builds(ConnectionWanted, number=_numbers, address=st.ip_addresses(), port=_sizes),
     ),
 }
 """What each side of a line may send."""

@@ -1,5 +1,7 @@
 """The packets of the door as bytes: each comes out as it went in, and nothing else comes out."""
 
+from ipaddress import ip_address
+
 import pytest
 from hypothesis import given
 
@@ -14,6 +16,7 @@ from agent.core.door.packets import (
     CommandSignal,
     CommandStarted,
     CommandWanted,
+    ConnectionWanted,
     DoorError,
     GangCommandAsked,
     GangExit,
@@ -57,6 +60,11 @@ def test_a_gang_command_has_the_bytes_that_the_document_shows() -> None:
 def test_a_command_for_the_companion_has_the_bytes_that_the_document_shows() -> None:
     wanted = CommandWanted(number=7, words=("ls",), workdir="/w", terminal=True, daemon=True, rows=2, columns=3)
     assert encoded(wanted) == b"C\0\0\0\x07\x05\0\x02\0\x03\0\0\0\x02/w\0\x01\0\0\0\x02ls\0\0"
+
+
+def test_a_connection_has_the_bytes_that_the_document_shows() -> None:
+    wanted = ConnectionWanted(number=7, address=ip_address("127.0.0.1"), port=8888)
+    assert encoded(wanted) == b"N\0\0\0\x07\x04\x22\xb8\x7f\0\0\x01"
 
 
 @pytest.mark.parametrize("speaker", Speaker)
