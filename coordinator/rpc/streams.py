@@ -38,6 +38,9 @@ def streaming(handler: Handler) -> Handler:
         except ExceptionGroup as group:
             status, reason = _ending(group)
             group.__traceback__ = None  # its frames refer to it, and to all that the stream had
+        except asyncio.CancelledError as cancelled:
+            cancelled.__traceback__ = None  # the same
+            raise
         else:
             return
         # A status that cannot be sent, because the peer is gone or does not read, is nobody's error.

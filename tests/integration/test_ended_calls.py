@@ -1,19 +1,29 @@
 """Calls that have ended leave nothing that refers to itself: among old objects Python hardly ever looks for that."""
 
+import asyncio
 import gc
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import grpc
 import pytest
 
 from coordinator.engine.agent_streams import AgentStream
 from coordinator.rpc.admission.open_calls import CallSeat
+from coordinator.rpc.agents.log_intake import LogIntake
+from coordinator.rpc.agents.renewals import Renewals
+from coordinator.rpc.agents.secret_delivery import SecretDelivery
+from coordinator.rpc.agents.service import AgentService
+from coordinator.rpc.callers import CALLER
+from coordinator.trust.caller import LOCAL
 from muster.domain.errors import MusterError
 from muster.rpc.channel import Credentials, open_channel
-from muster.rpc.v1 import agents_pb2_grpc, jobs_pb2, jobs_pb2_grpc
+from muster.rpc.v1 import agents_pb2, agents_pb2_grpc, jobs_pb2, jobs_pb2_grpc
 from tests.integration.jobs import shell
 from tests.integration.journal import Journal
+from tests.integration.parts import working_parts
 from tests.integration.raw_http2 import connection, framed
 from tests.integration.secured import joined, secured
 from tests.integration.strangers import hello, refusal
@@ -96,3 +106,40 @@ async def test_a_node_that_comes_again_and_again_leaves_no_circle(tmp_path: Path
         assert of_ours(circles) == []
     finally:
         journal.stop()
+
+
+class Hearer:
+    """The context of a call whose caller stays on the line, and hears what is written to it."""
+
+    def __init__(self) -> None:
+        self.heard = asyncio.Event()
+
+    async def write(self, _message: object) -> None:
+        self.heard.set()
+
+    def peer(self) -> str:
+        return "a test"
+
+
+async def test_a_node_whose_stream_is_cancelled_leaves_no_circle(tmp_path: Path, circles: list[object]) -> None:
+    CALLER.set(LOCAL)
+    async with working_parts(tmp_path) as parts:
+        nodes = parts.registry.joined
+        secrets = SecretDelivery(parts.engine, parts.secrets, parts.audit)
+        intake = LogIntake(parts.engine, parts.logs, parts.log_quota)
+        agents = AgentService(parts.engine, intake, nodes, Renewals(nodes, None), secrets)
+        for _ in range(CALLS):
+            hearer: Any = Hearer()  # gRPC has no class to make one of
+            stream = asyncio.create_task(agents.Connect(_says_hello("a"), hearer))
+            async with asyncio.timeout(ENDED_WITHIN):
+                await hearer.heard.wait()
+            stream.cancel()
+            with suppress(asyncio.CancelledError):
+                await stream
+        del stream
+        assert of_ours(circles) == []
+
+
+async def _says_hello(node: str) -> AsyncIterator[agents_pb2.AgentMessage]:
+    yield hello(node)
+    await asyncio.Event().wait()

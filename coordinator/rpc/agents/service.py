@@ -163,6 +163,9 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
             unforeseen = group.split(StreamEnded)[1]
             if unforeseen is not None:
                 raise unforeseen from None
+        except asyncio.CancelledError as cancelled:
+            cancelled.__traceback__ = None  # as above: who is cancelled while tasks run has their group's frame in it
+            raise
         finally:
             self._renewals.disconnected(node, down)
             log.info("node disconnected", extra={"node": node})
