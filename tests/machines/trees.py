@@ -137,8 +137,22 @@ def _added(scratch: Path, packages: Sequence[str], below: Sequence[Path]) -> Pat
         )
         how = ("--quiet", "--register=no", "--keep-unit", "--resolv-conf=copy-host", "--console=pipe", "--as-pid2")
         env = [f"--setenv={name}={value}" for name, value in proxies().items()]
-        _output("systemd-nspawn", *how, *env, f"--machine={scratch.name}", f"--directory={root}", "sh", "-c", install)
+        _output(
+            "systemd-nspawn",
+            *how,
+            *env,
+            f"--machine={machine_name(scratch)}",
+            f"--directory={root}",
+            "sh",
+            "-c",
+            install,
+        )
     return upper
+
+
+def machine_name(directory: Path) -> str:
+    """The name of a machine that works in a scratch directory, whose name may have underscores."""
+    return directory.name.replace("_", "0")
 
 
 @contextmanager
