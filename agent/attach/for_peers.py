@@ -11,7 +11,7 @@ from agent.attach.gang_site import GangSite
 from agent.attach.local_commands import LocalCommand, LocalCommands
 from agent.core.door.gang_rules import CommandFault, CommandRejected, Nonces, accepted
 from agent.core.door.packets import GangInput, GangInputEnd, GangSignal
-from muster.domain.gangs.attachment import (
+from muster.domain.attachments.frame import (
     LARGEST_FRAME_DATA,
     AttachmentEnded,
     AttachmentErrorOutput,

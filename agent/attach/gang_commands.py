@@ -15,7 +15,7 @@ from agent.core.door.gang_rules import GangPart, signed
 from agent.core.door.packets import GangCommandAsked, Targets
 from agent.core.door.targets import TargetRefused, ranks_of
 from agent.identity.peers import Shown
-from muster.domain.gangs.attachment import COMMAND_NONCE, GangCommand
+from muster.domain.attachments.frame import COMMAND_NONCE, GangCommand
 from muster.domain.gangs.roster import Roster
 from muster.domain.ids import ExecutionId, NodeId
 

@@ -13,7 +13,7 @@ from agent.attach.gang_site import CommandCaller, NotYetError
 from agent.core.door.packets import GangErrorOutput, GangExit, GangInput, GangInputEnd, GangOutput, GangSignal
 from agent.identity.peers import open_peer_channel
 from muster.domain.errors import PermissionDeniedError
-from muster.domain.gangs.attachment import (
+from muster.domain.attachments.frame import (
     LARGEST_FRAME_DATA,
     AttachmentEnded,
     AttachmentErrorOutput,
@@ -30,7 +30,7 @@ from muster.rpc.channel import Credentials
 from muster.rpc.v1 import agents_pb2_grpc
 from muster.rpc.v1 import attachments_pb2 as pb
 from muster.wire.checks import WireError
-from muster.wire.gangs.attachments import attachment_frame_from_wire, attachment_frame_to_wire
+from muster.wire.attachments import attachment_frame_from_wire, attachment_frame_to_wire
 
 log = logging.getLogger(__name__)
 

@@ -11,10 +11,27 @@ if TYPE_CHECKING:
         report_from_wire,
         report_to_wire,
     )
+    from muster.wire.attachment_requests import (
+        attachment_order_from_wire,
+        attachment_order_to_wire,
+        attachment_pass_from_wire,
+        attachment_pass_to_wire,
+        attachment_report_from_wire,
+        attachment_report_to_wire,
+        attachment_request_from_wire,
+        attachment_request_to_wire,
+        opened_attachment_from_wire,
+        opened_attachment_to_wire,
+    )
+    from muster.wire.attachments import (
+        attachment_frame_from_wire,
+        attachment_frame_to_wire,
+        channel_message_from_wire,
+        channel_message_to_wire,
+    )
     from muster.wire.checks import WireError
     from muster.wire.events import job_event_from_wire, job_event_to_wire
     from muster.wire.explanations import explanation_from_wire, explanation_to_wire
-    from muster.wire.gangs.attachments import attachment_frame_from_wire, attachment_frame_to_wire
     from muster.wire.gangs.plans import PlanReader, PlanWriter, plan_from_wire, plan_to_wire
     from muster.wire.gangs.rosters import roster_from_wire, roster_to_wire
     from muster.wire.jobs import (
@@ -170,9 +187,23 @@ _NAMES = {
         "token_from_wire",
         "token_to_wire",
     ),
-    "gangs.attachments": (
+    "attachment_requests": (
+        "attachment_order_from_wire",
+        "attachment_order_to_wire",
+        "attachment_pass_from_wire",
+        "attachment_pass_to_wire",
+        "attachment_report_from_wire",
+        "attachment_report_to_wire",
+        "attachment_request_from_wire",
+        "attachment_request_to_wire",
+        "opened_attachment_from_wire",
+        "opened_attachment_to_wire",
+    ),
+    "attachments": (
         "attachment_frame_from_wire",
         "attachment_frame_to_wire",
+        "channel_message_from_wire",
+        "channel_message_to_wire",
     ),
     "jobs": (
         "attempt_from_wire",

@@ -24,7 +24,7 @@ from agent.fencing.peer_server import answering
 from agent.logs.mask import MASK_NOTHING, Mask
 from agent.logs.spool import LogSpool
 from agent.runtimes.kernel.subtree import descendants, strike
-from muster.domain.gangs.attachment import AttachmentFrame
+from muster.domain.attachments.frame import AttachmentFrame
 from muster.domain.gangs.log import parse_records
 from muster.domain.gangs.roster import Member, Roster
 from muster.domain.ids import AttemptId, ExecutionId, NodeId, execution_id

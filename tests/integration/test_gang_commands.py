@@ -24,7 +24,7 @@ from agent.core.door.packets import GangCommandAsked, GangInput, GangInputEnd, G
 from agent.fencing.peers import PeerClient
 from agent.identity.peers import open_peer_channel
 from agent.logs.mask import Mask
-from muster.domain.gangs.attachment import (
+from muster.domain.attachments.frame import (
     COMMAND_NONCE,
     AttachmentEnded,
     AttachmentFrame,
@@ -37,7 +37,7 @@ from muster.domain.gangs.fence import PeerWord, Witness
 from muster.domain.ids import AttemptId, JobId, NodeId
 from muster.rpc.v1 import agents_pb2_grpc
 from muster.rpc.v1 import attachments_pb2 as pb
-from muster.wire.gangs.attachments import attachment_frame_from_wire, attachment_frame_to_wire
+from muster.wire.attachments import attachment_frame_from_wire, attachment_frame_to_wire
 from tests.integration.attempt_part import ATTEMPT, SECRET, A, B
 from tests.integration.gang_nodes import LIMIT, GangNode, HeldCaller, HeldStream, NamedPipe, gang, three
 from tests.integration.peer_certificates import shown_by

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from muster.domain.gangs.attachment import GangCommand
+from muster.domain.attachments.frame import GangCommand
 from muster.domain.gangs.roster import Roster
 from muster.domain.ids import AttemptId, ExecutionId, NodeId
 from muster.trust.attempt_signature import attempt_signature, same_signature

@@ -10,6 +10,7 @@ from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from muster.rpc.v1 import attachments_pb2 as _attachments_pb2
 from muster.rpc.v1 import model_pb2 as _model_pb2
 import builtins as _builtins
 import sys
@@ -108,6 +109,7 @@ class AgentMessage(_message.Message):
     HEARTBEAT_FIELD_NUMBER: _builtins.int
     INVENTORY_FIELD_NUMBER: _builtins.int
     REPORTS_FIELD_NUMBER: _builtins.int
+    ATTACHMENT_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def hello(self) -> Global___Hello:
         """The first one, once."""
@@ -124,6 +126,10 @@ class AgentMessage(_message.Message):
     def reports(self) -> Global___Reports:
         """News about executions."""
 
+    @_builtins.property
+    def attachment(self) -> _attachments_pb2.AttachmentReport:
+        """An attachment to an execution of the node has ended."""
+
     def __init__(
         self,
         *,
@@ -131,12 +137,13 @@ class AgentMessage(_message.Message):
         heartbeat: Global___Heartbeat | None = ...,
         inventory: _model_pb2.Inventory | None = ...,
         reports: Global___Reports | None = ...,
+        attachment: _attachments_pb2.AttachmentReport | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["heartbeat", b"heartbeat", "hello", b"hello", "inventory", b"inventory", "message", b"message", "reports", b"reports"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["attachment", b"attachment", "heartbeat", b"heartbeat", "hello", b"hello", "inventory", b"inventory", "message", b"message", "reports", b"reports"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["heartbeat", b"heartbeat", "hello", b"hello", "inventory", b"inventory", "message", b"message", "reports", b"reports"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attachment", b"attachment", "heartbeat", b"heartbeat", "hello", b"hello", "inventory", b"inventory", "message", b"message", "reports", b"reports"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_message: _TypeAlias = _typing.Literal["hello", "heartbeat", "inventory", "reports"]  # noqa: Y015
+    _WhichOneofReturnType_message: _TypeAlias = _typing.Literal["hello", "heartbeat", "inventory", "reports", "attachment"]  # noqa: Y015
     _WhichOneofArgType_message: _TypeAlias = _typing.Literal["message", b"message"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_message) -> _WhichOneofReturnType_message | None: ...
 
@@ -151,6 +158,7 @@ class CoordinatorMessage(_message.Message):
     WELCOME_FIELD_NUMBER: _builtins.int
     PLAN_FIELD_NUMBER: _builtins.int
     HEARTBEAT_ACK_FIELD_NUMBER: _builtins.int
+    ATTACHMENT_FIELD_NUMBER: _builtins.int
     RENEW_SOON_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def welcome(self) -> Global___Welcome:
@@ -165,6 +173,10 @@ class CoordinatorMessage(_message.Message):
         """The answer to a heartbeat."""
 
     @_builtins.property
+    def attachment(self) -> _attachments_pb2.AttachmentOrder:
+        """Somebody attaches to an execution of the node."""
+
+    @_builtins.property
     def renew_soon(self) -> Global___RenewSoon:
         """Other authorities count than before: the node is to renew its certificate early."""
 
@@ -174,13 +186,14 @@ class CoordinatorMessage(_message.Message):
         welcome: Global___Welcome | None = ...,
         plan: Global___Plan | None = ...,
         heartbeat_ack: Global___HeartbeatAck | None = ...,
+        attachment: _attachments_pb2.AttachmentOrder | None = ...,
         renew_soon: Global___RenewSoon | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["heartbeat_ack", b"heartbeat_ack", "message", b"message", "plan", b"plan", "renew_soon", b"renew_soon", "welcome", b"welcome"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["attachment", b"attachment", "heartbeat_ack", b"heartbeat_ack", "message", b"message", "plan", b"plan", "renew_soon", b"renew_soon", "welcome", b"welcome"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["heartbeat_ack", b"heartbeat_ack", "message", b"message", "plan", b"plan", "renew_soon", b"renew_soon", "welcome", b"welcome"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attachment", b"attachment", "heartbeat_ack", b"heartbeat_ack", "message", b"message", "plan", b"plan", "renew_soon", b"renew_soon", "welcome", b"welcome"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_message: _TypeAlias = _typing.Literal["welcome", "plan", "heartbeat_ack", "renew_soon"]  # noqa: Y015
+    _WhichOneofReturnType_message: _TypeAlias = _typing.Literal["welcome", "plan", "heartbeat_ack", "attachment", "renew_soon"]  # noqa: Y015
     _WhichOneofArgType_message: _TypeAlias = _typing.Literal["message", b"message"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_message) -> _WhichOneofReturnType_message | None: ...
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 
 from agent.core.door.gang_rules import CommandFault, CommandRejected, GangPart, Nonces, accepted, signed
-from muster.domain.gangs.attachment import COMMAND_NONCE, GangCommand
+from muster.domain.attachments.frame import COMMAND_NONCE, GangCommand
 from muster.domain.ids import AttemptId, NodeId
 from tests.unit.agent.core.ledger_builders import JOB, execution, roster
 from tests.unit.attachment_values import gang_commands

@@ -1,11 +1,16 @@
-"""Streams between a program and a running execution: what goes over them, as values."""
+"""Frames of streams between a program and a running execution: what goes over them, as values."""
 
 from dataclasses import dataclass
+from enum import StrEnum
 
+from muster.domain.attachments.request import TerminalSize
 from muster.domain.ids import AttemptId, JobId, NodeId
 
 LARGEST_FRAME_DATA = 64 * 1024
 """Bytes of input or output in one frame."""
+
+LARGEST_CHANNEL_DATA = 256 * 1024
+"""Bytes of input or output in one frame of a channel, which counts what is not consumed."""
 
 LONGEST_COMMAND = 128 * 1024
 """Bytes of the words and variables of one command."""
@@ -65,8 +70,15 @@ class AttachmentSignal:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AttachmentSize:
+    """Another size of the terminal of the command."""
+
+    size: TerminalSize
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AttachmentOpened:
-    """The command runs."""
+    """The command runs, or the connection is there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,16 +96,37 @@ class AttachmentErrorOutput:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AttachmentOutputEnd:
+    """The end of what a connection brings; more may be sent to it."""
+
+
+class AttachmentTrouble(StrEnum):
+    """Why an attachment ended, where that is not the end of what was attached to."""
+
+    NONE = ""
+    NOT_STARTED = "not started"  #: the program is not there, or cannot be run
+    NOT_REACHED = "not reached"  #: nothing answers where the connection was to go
+    REFUSED = "refused"  #: the execution takes no attachment now
+    TAKEN_OVER = "taken over"  #: somebody else has attached to the same shell
+    ENDED = "ended"  #: the execution has ended
+    CLOSED = "closed"  #: an operator closed it, or the account may attach no more
+    LOST = "lost"  #: the agent was restarted, or a side was away for too long
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AttachmentEnded:
-    """How the command ended; the last frame."""
+    """How the command ended; the last frame. From the side that wants the command: it hangs up."""
 
     code: int
+    trouble: AttachmentTrouble = AttachmentTrouble.NONE
+    text: str = ""
+    """A sentence for people, where there is trouble."""
 
 
-FrameOfCaller = GangCommand | AttachmentInput | AttachmentInputEnd | AttachmentSignal
-"""What the side that wants a command may send."""
+FrameOfCaller = GangCommand | AttachmentInput | AttachmentInputEnd | AttachmentSignal | AttachmentSize
+"""What only the side that wants a command may send."""
 
-FrameOfCommand = AttachmentOpened | AttachmentOutput | AttachmentErrorOutput | AttachmentEnded
-"""What the side that runs it may send."""
+FrameOfCommand = AttachmentOpened | AttachmentOutput | AttachmentErrorOutput | AttachmentOutputEnd | AttachmentEnded
+"""What the side that runs it may send; a caller of an attachment may send the last one, too."""
 
 AttachmentFrame = FrameOfCaller | FrameOfCommand

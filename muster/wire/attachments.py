@@ -1,9 +1,12 @@
 """Values of attachments.proto: frames of streams between a program and a running execution."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
+from typing import TypeVar
 
-from muster.domain.gangs.attachment import (
+from muster.domain.attachments.channel import ChannelConsumed, ChannelHello, ChannelMessage, NumberedFrame
+from muster.domain.attachments.frame import (
     COMMAND_NONCE,
+    LARGEST_CHANNEL_DATA,
     LARGEST_FRAME_DATA,
     LAST_FRAME_SIGNAL,
     LONGEST_COMMAND,
@@ -15,7 +18,10 @@ from muster.domain.gangs.attachment import (
     AttachmentInputEnd,
     AttachmentOpened,
     AttachmentOutput,
+    AttachmentOutputEnd,
     AttachmentSignal,
+    AttachmentSize,
+    AttachmentTrouble,
     FrameOfCaller,
     FrameOfCommand,
     GangCommand,
@@ -24,7 +30,10 @@ from muster.domain.ids import JobId, NodeId
 from muster.domain.jobs.restart import MAX_EXIT_CODE
 from muster.rpc.v1 import attachments_pb2 as pb
 from muster.wire import checks
+from muster.wire.attachment_requests import terminal_size_from_wire, terminal_size_to_wire, texts_from_wire
 from muster.wire.checks import WireError
+
+Frame = TypeVar("Frame", bound=AttachmentFrame)
 
 
 def attachment_frame_to_wire(frame: AttachmentFrame) -> pb.AttachmentFrame:
@@ -33,11 +42,50 @@ def attachment_frame_to_wire(frame: AttachmentFrame) -> pb.AttachmentFrame:
 
 
 def attachment_frame_from_wire(message: pb.AttachmentFrame) -> AttachmentFrame:
-    """One message of a stream; raises WireError."""
-    read = _READERS.get(message.WhichOneof("body") or "")
-    if read is None:
-        raise WireError("AttachmentFrame", "says nothing that is known")
-    return read(message)
+    """One message of a stream between agents; raises WireError."""
+    return _frame(message, LARGEST_FRAME_DATA)
+
+
+def channel_message_to_wire(said: ChannelMessage) -> pb.AttachmentFrame:
+    """One message of a channel."""
+    match said:
+        case ChannelHello(received=received):
+            return pb.AttachmentFrame(hello=pb.AttachmentHello(received=received))
+        case ChannelConsumed(number=number):
+            return pb.AttachmentFrame(consumed=number)
+        case NumberedFrame(number=number, frame=frame):
+            message = attachment_frame_to_wire(frame)
+            message.number = number
+            return message
+
+
+def channel_message_from_wire(message: pb.AttachmentFrame) -> ChannelMessage:
+    """One message of a channel; raises WireError."""
+    match message.WhichOneof("body"):
+        case "hello":
+            return ChannelHello(received=message.hello.received)
+        case "consumed":
+            return ChannelConsumed(number=message.consumed)
+        case "command":
+            raise WireError("AttachmentFrame.command", "is for streams between agents")
+    if not message.number:
+        raise WireError("AttachmentFrame.number", "is missing")
+    return NumberedFrame(number=message.number, frame=_frame(message, LARGEST_CHANNEL_DATA))
+
+
+def _frame(message: pb.AttachmentFrame, largest: int) -> AttachmentFrame:
+    match message.WhichOneof("body"):
+        case "input":
+            return AttachmentInput(data=_data(message.input, "AttachmentFrame.input", largest))
+        case "output":
+            return AttachmentOutput(data=_data(message.output, "AttachmentFrame.output", largest))
+        case "error_output":
+            return AttachmentErrorOutput(data=_data(message.error_output, "AttachmentFrame.error_output", largest))
+        case body:
+            read = _READERS.get(body or "")
+            if read is None:
+                raise WireError("AttachmentFrame", "says nothing that is known")
+            return read(message)
 
 
 def _from_caller(frame: FrameOfCaller) -> pb.AttachmentFrame:
@@ -50,6 +98,8 @@ def _from_caller(frame: FrameOfCaller) -> pb.AttachmentFrame:
             return pb.AttachmentFrame(end=True)
         case AttachmentSignal(number=number):
             return pb.AttachmentFrame(signal=number)
+        case AttachmentSize(size=size):
+            return pb.AttachmentFrame(size=terminal_size_to_wire(size))
 
 
 def _from_command(frame: FrameOfCommand) -> pb.AttachmentFrame:
@@ -60,30 +110,31 @@ def _from_command(frame: FrameOfCommand) -> pb.AttachmentFrame:
             return pb.AttachmentFrame(output=data)
         case AttachmentErrorOutput(data=data):
             return pb.AttachmentFrame(error_output=data)
-        case AttachmentEnded(code=code):
-            return pb.AttachmentFrame(ended=pb.AttachmentEnded(code=code))
+        case AttachmentOutputEnd():
+            return pb.AttachmentFrame(output_end=True)
+        case AttachmentEnded(code=code, trouble=trouble, text=text):
+            return pb.AttachmentFrame(ended=pb.AttachmentEnded(code=code, trouble=trouble, text=text))
 
 
-def _end(message: pb.AttachmentFrame) -> AttachmentInputEnd:
-    if not message.end:
-        raise WireError("AttachmentFrame.end", "is false; it is sent where there is no more input")
-    return AttachmentInputEnd()
+def _true(value: bool, where: str, frame: Frame) -> Frame:
+    if not value:
+        raise WireError(where, "is false; it is sent where it is true")
+    return frame
 
 
 _READERS: Mapping[str, Callable[[pb.AttachmentFrame], AttachmentFrame]] = {
     "command": lambda message: _gang_command(message.command),
-    "input": lambda message: AttachmentInput(data=_data(message.input, "AttachmentFrame.input")),
-    "end": _end,
+    "end": lambda message: _true(message.end, "AttachmentFrame.end", AttachmentInputEnd()),
     "signal": lambda message: AttachmentSignal(
         number=checks.between(message.signal, 1, LAST_FRAME_SIGNAL, "AttachmentFrame.signal")
     ),
+    "size": lambda message: AttachmentSize(size=terminal_size_from_wire(message.size)),
     "opened": lambda _: AttachmentOpened(),
-    "output": lambda message: AttachmentOutput(data=_data(message.output, "AttachmentFrame.output")),
-    "error_output": lambda message: AttachmentErrorOutput(
-        data=_data(message.error_output, "AttachmentFrame.error_output")
-    ),
+    "output_end": lambda message: _true(message.output_end, "AttachmentFrame.output_end", AttachmentOutputEnd()),
     "ended": lambda message: AttachmentEnded(
-        code=checks.between(message.ended.code, 0, MAX_EXIT_CODE, "AttachmentEnded.code")
+        code=checks.between(message.ended.code, 0, MAX_EXIT_CODE, "AttachmentEnded.code"),
+        trouble=checks.word(AttachmentTrouble, message.ended.trouble, "AttachmentEnded.trouble"),
+        text=checks.message(message.ended.text),
     ),
 }
 
@@ -121,17 +172,12 @@ def _gang_command(message: pb.GangCommand) -> GangCommand:
         to_rank=checks.between(message.to_rank, 0, checks.MAX_SIZE - 1, "GangCommand.to_rank"),
         node=NodeId(checks.identifier(message.node, "GangCommand.node")),
         nonce=_exactly(COMMAND_NONCE, message.nonce, "GangCommand.nonce"),
-        words=_texts(message.words, "GangCommand.words"),
-        env=_texts(message.env, "GangCommand.env"),
+        words=texts_from_wire(message.words, "GangCommand.words"),
+        env=texts_from_wire(message.env, "GangCommand.env"),
         daemon=message.daemon,
         has_input=message.has_input,
         signature=_exactly(SIGNATURE_SIZE, message.signature, "GangCommand.signature"),
     )
-
-
-def _texts(values: Iterable[bytes], where: str) -> tuple[str, ...]:
-    """Words of a command, whatever their bytes are."""
-    return checks.words((value.decode(errors="surrogateescape") for value in values), where)
 
 
 def _exactly(size: int, data: bytes, where: str) -> bytes:
@@ -140,7 +186,7 @@ def _exactly(size: int, data: bytes, where: str) -> bytes:
     return data
 
 
-def _data(data: bytes, where: str) -> bytes:
-    if not 0 < len(data) <= LARGEST_FRAME_DATA:
-        raise WireError(where, f"has {len(data)} bytes; between 1 and {LARGEST_FRAME_DATA} are taken")
+def _data(data: bytes, where: str, largest: int) -> bytes:
+    if not 0 < len(data) <= largest:
+        raise WireError(where, f"has {len(data)} bytes; between 1 and {largest} are taken")
     return data

@@ -1,0 +1,1 @@
+"""Attachments: streams between a person, or a program, and a running execution."""

@@ -1,0 +1,145 @@
+"""Attachments as they are asked for: a command, a connection or files of a running execution."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from muster.domain.ids import ExecutionId, JobId, NodeId
+
+LONGEST_ADDRESS = 255
+"""Characters of a host name, or of an address."""
+
+LARGEST_TERMINAL = 9999
+"""Rows, or columns, of the largest terminal."""
+
+HERE = "127.0.0.1"
+"""The host of a connection that names none: the execution itself."""
+
+
+class AttachmentKind(StrEnum):
+    """Each of the three things that an attachment can be."""
+
+    COMMAND = "command"
+    CONNECTION = "connection"
+    FILES = "files"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TerminalSize:
+    """The size of a terminal in characters."""
+
+    rows: int
+    columns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandRequest:
+    """A command that is to run in an execution."""
+
+    words: tuple[str, ...] = ()
+    """Program and arguments, as they are. None: the login shell of the user of the execution."""
+    env: tuple[str, ...] = ()
+    """Variables beside those of the execution, as NAME=VALUE."""
+    workdir: str = ""
+    """Absolute; empty: that of user code."""
+    terminal: TerminalSize | None = None
+    has_input: bool = False
+    line: bool = False
+    """Whether the words are one line, which the login shell runs."""
+    kept: str = ""
+    """Name of a kept shell, which is made or taken up again; empty: none."""
+
+    @property
+    def kind(self) -> AttachmentKind:
+        """The kind of attachment."""
+        return AttachmentKind.COMMAND
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionRequest:
+    """A TCP connection that is made in an execution."""
+
+    port: int
+    """1 to 65535."""
+    host: str = HERE
+
+    @property
+    def kind(self) -> AttachmentKind:
+        """The kind of attachment."""
+        return AttachmentKind.CONNECTION
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilesRequest:
+    """Files of an execution, over SFTP version 3."""
+
+    @property
+    def kind(self) -> AttachmentKind:
+        """The kind of attachment."""
+        return AttachmentKind.FILES
+
+
+AttachmentRequest = CommandRequest | ConnectionRequest | FilesRequest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttachmentPass:
+    """What a client opens its side of an attachment with."""
+
+    attachment: str
+    """Names the attachment."""
+    job: JobId
+    rank: int
+    """Where it is, also where the client has named none."""
+    relay: str
+    """HOST:PORT of the relay; a host that is empty is that of the coordinator."""
+    ticket: str
+    resume_within: timedelta
+    """The time for which either side may be away."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttachmentOrder:
+    """What an agent opens its side of an attachment with."""
+
+    attachment: str
+    execution: ExecutionId
+    request: AttachmentRequest
+    relay: str
+    ticket: str
+    resume_within: timedelta
+    who: str
+    """The account, for the log of the agent."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttachmentReport:
+    """How an attachment ended, as its agent tells."""
+
+    attachment: str
+    code: int
+    text: str
+    """Empty, or why it ended where that is not the end of what was attached to."""
+    bytes_in: int
+    bytes_out: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenedAttachment:
+    """An attachment that is open, as `muster attachments` lists it."""
+
+    attachment: str
+    job: JobId
+    job_name: str
+    rank: int
+    node: NodeId
+    account: str
+    """The account that attached."""
+    kind: AttachmentKind
+    about: str
+    """The first word of a command, the address of a connection, or the name of a kept shell."""
+    since: datetime
+    bytes_in: int
+    """Bytes to the execution so far."""
+    bytes_out: int
+    """Bytes from the execution so far."""
