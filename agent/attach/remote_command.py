@@ -12,7 +12,6 @@ from agent.attach.carrying import carried
 from agent.attach.gang_site import CommandCaller, NotYetError
 from agent.core.door.packets import GangErrorOutput, GangExit, GangInput, GangInputEnd, GangOutput, GangSignal
 from agent.identity.peers import open_peer_channel
-from muster.domain.errors import PermissionDeniedError
 from muster.domain.attachments.frame import (
     LARGEST_FRAME_DATA,
     AttachmentEnded,
@@ -25,12 +24,13 @@ from muster.domain.attachments.frame import (
     AttachmentSignal,
     GangCommand,
 )
+from muster.domain.errors import PermissionDeniedError
 from muster.domain.ids import NodeId
 from muster.rpc.channel import Credentials
 from muster.rpc.v1 import agents_pb2_grpc
 from muster.rpc.v1 import attachments_pb2 as pb
+from muster.wire.attachments.frames import attachment_frame_from_wire, attachment_frame_to_wire
 from muster.wire.checks import WireError
-from muster.wire.attachments import attachment_frame_from_wire, attachment_frame_to_wire
 
 log = logging.getLogger(__name__)
 

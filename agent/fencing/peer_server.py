@@ -12,8 +12,8 @@ from agent.attach.for_peers import MOST_COMMANDS_FOR_OTHERS, CommandRejectedErro
 from agent.core.door.gang_rules import CommandFault
 from agent.fencing.peers import LONGEST_MESSAGE, NONCE, OPTIONS, answer_signature, question_signature
 from agent.identity.peers import Shown, is_shown
-from muster.domain.errors import PermissionDeniedError
 from muster.domain.attachments.frame import LARGEST_FRAME_DATA, AttachmentFrame
+from muster.domain.errors import PermissionDeniedError
 from muster.domain.gangs.fence import PeerWord
 from muster.domain.ids import AttemptId, JobId, NodeId
 from muster.rpc.channel import NOTHING, Credentials, is_loopback, served_credentials
@@ -21,8 +21,8 @@ from muster.rpc.v1 import agents_pb2 as pb
 from muster.rpc.v1 import agents_pb2_grpc, attachments_pb2
 from muster.trust.attempt_signature import same_signature
 from muster.trust.identity import Identity
+from muster.wire.attachments.frames import attachment_frame_from_wire, attachment_frame_to_wire
 from muster.wire.checks import WireError
-from muster.wire.attachments import attachment_frame_from_wire, attachment_frame_to_wire
 
 log = logging.getLogger(__name__)
 

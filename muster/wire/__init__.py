@@ -11,7 +11,13 @@ if TYPE_CHECKING:
         report_from_wire,
         report_to_wire,
     )
-    from muster.wire.attachment_requests import (
+    from muster.wire.attachments.frames import (
+        attachment_frame_from_wire,
+        attachment_frame_to_wire,
+        channel_message_from_wire,
+        channel_message_to_wire,
+    )
+    from muster.wire.attachments.requests import (
         attachment_order_from_wire,
         attachment_order_to_wire,
         attachment_pass_from_wire,
@@ -22,12 +28,6 @@ if TYPE_CHECKING:
         attachment_request_to_wire,
         opened_attachment_from_wire,
         opened_attachment_to_wire,
-    )
-    from muster.wire.attachments import (
-        attachment_frame_from_wire,
-        attachment_frame_to_wire,
-        channel_message_from_wire,
-        channel_message_to_wire,
     )
     from muster.wire.checks import WireError
     from muster.wire.events import job_event_from_wire, job_event_to_wire
@@ -105,12 +105,22 @@ __all__ = [
     "account_to_wire",
     "attachment_frame_from_wire",
     "attachment_frame_to_wire",
+    "attachment_order_from_wire",
+    "attachment_order_to_wire",
+    "attachment_pass_from_wire",
+    "attachment_pass_to_wire",
+    "attachment_report_from_wire",
+    "attachment_report_to_wire",
+    "attachment_request_from_wire",
+    "attachment_request_to_wire",
     "attempt_from_wire",
     "attempt_to_wire",
     "audit_entry_from_wire",
     "audit_entry_to_wire",
     "authority_status_from_wire",
     "authority_status_to_wire",
+    "channel_message_from_wire",
+    "channel_message_to_wire",
     "delivered_from_wire",
     "delivered_to_wire",
     "enrolled_node_from_wire",
@@ -143,6 +153,8 @@ __all__ = [
     "node_event_to_wire",
     "node_from_wire",
     "node_to_wire",
+    "opened_attachment_from_wire",
+    "opened_attachment_to_wire",
     "plan_from_wire",
     "plan_to_wire",
     "port_lease_from_wire",
@@ -187,7 +199,7 @@ _NAMES = {
         "token_from_wire",
         "token_to_wire",
     ),
-    "attachment_requests": (
+    "attachments.requests": (
         "attachment_order_from_wire",
         "attachment_order_to_wire",
         "attachment_pass_from_wire",
@@ -199,7 +211,7 @@ _NAMES = {
         "opened_attachment_from_wire",
         "opened_attachment_to_wire",
     ),
-    "attachments": (
+    "attachments.frames": (
         "attachment_frame_from_wire",
         "attachment_frame_to_wire",
         "channel_message_from_wire",

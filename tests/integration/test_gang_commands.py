@@ -37,7 +37,7 @@ from muster.domain.gangs.fence import PeerWord, Witness
 from muster.domain.ids import AttemptId, JobId, NodeId
 from muster.rpc.v1 import agents_pb2_grpc
 from muster.rpc.v1 import attachments_pb2 as pb
-from muster.wire.attachments import attachment_frame_from_wire, attachment_frame_to_wire
+from muster.wire.attachments.frames import attachment_frame_from_wire, attachment_frame_to_wire
 from tests.integration.attempt_part import ATTEMPT, SECRET, A, B
 from tests.integration.gang_nodes import LIMIT, GangNode, HeldCaller, HeldStream, NamedPipe, gang, three
 from tests.integration.peer_certificates import shown_by

@@ -30,7 +30,7 @@ from muster.domain.ids import JobId, NodeId
 from muster.domain.jobs.restart import MAX_EXIT_CODE
 from muster.rpc.v1 import attachments_pb2 as pb
 from muster.wire import checks
-from muster.wire.attachment_requests import terminal_size_from_wire, terminal_size_to_wire, texts_from_wire
+from muster.wire.attachments.requests import terminal_size_from_wire, terminal_size_to_wire, texts_from_wire
 from muster.wire.checks import WireError
 
 Frame = TypeVar("Frame", bound=AttachmentFrame)

@@ -85,7 +85,7 @@ def attachment_request_from_wire(message: pb.AttachmentRequest) -> AttachmentReq
         case "files":
             return FilesRequest()
         case _:
-            raise WireError("AttachmentRequest.what", "is missing")
+            raise WireError("AttachmentRequest", "says nothing of a command, a connection or files")
 
 
 def attachment_pass_to_wire(shown: AttachmentPass) -> pb.OpenAttachmentResponse:
