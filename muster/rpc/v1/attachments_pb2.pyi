@@ -103,6 +103,28 @@ class OpenAttachmentResponse(_message.Message):
 Global___OpenAttachmentResponse: _TypeAlias = OpenAttachmentResponse  # noqa: Y015
 
 @_typing.final
+class ListAttachmentsRequest(_message.Message):
+    """Which attachments to list."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    JOB_FIELD_NUMBER: _builtins.int
+    job: _builtins.str
+    """Only of this job, named as everywhere; empty: of all."""
+    def __init__(
+        self,
+        *,
+        job: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["job", b"job"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListAttachmentsRequest: _TypeAlias = ListAttachmentsRequest  # noqa: Y015
+
+@_typing.final
 class ListAttachmentsResponse(_message.Message):
     """Attachments that are open."""
 
@@ -189,6 +211,45 @@ class OpenedAttachment(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___OpenedAttachment: _TypeAlias = OpenedAttachment  # noqa: Y015
+
+@_typing.final
+class CloseAttachmentRequest(_message.Message):
+    """Which attachment to end."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ATTACHMENT_FIELD_NUMBER: _builtins.int
+    attachment: _builtins.str
+    """Its name."""
+    def __init__(
+        self,
+        *,
+        attachment: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attachment", b"attachment"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CloseAttachmentRequest: _TypeAlias = CloseAttachmentRequest  # noqa: Y015
+
+@_typing.final
+class CloseAttachmentResponse(_message.Message):
+    """The attachment ends."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CloseAttachmentResponse: _TypeAlias = CloseAttachmentResponse  # noqa: Y015
 
 @_typing.final
 class AttachmentRequest(_message.Message):

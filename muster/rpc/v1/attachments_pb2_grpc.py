@@ -3,6 +3,7 @@
 import grpc
 import warnings
 
+from muster.rpc.v1 import attachments_pb2 as muster_dot_rpc_dot_v1_dot_attachments__pb2
 
 GRPC_GENERATED_VERSION = '1.74.0'
 GRPC_VERSION = grpc.__version__
@@ -22,3 +23,243 @@ if _version_not_supported:
         + f' Please upgrade your grpc module to grpcio>={GRPC_GENERATED_VERSION}'
         + f' or downgrade your generated code using grpcio-tools<={GRPC_VERSION}.'
     )
+
+
+class AttachmentServiceStub(object):
+    """What clients call to attach to running executions. The bytes go through the relay.
+    """
+
+    def __init__(self, channel):
+        """Constructor.
+
+        Args:
+            channel: A grpc.Channel.
+        """
+        self.Open = channel.unary_unary(
+                '/muster.rpc.v1.AttachmentService/Open',
+                request_serializer=muster_dot_rpc_dot_v1_dot_attachments__pb2.OpenAttachmentRequest.SerializeToString,
+                response_deserializer=muster_dot_rpc_dot_v1_dot_attachments__pb2.OpenAttachmentResponse.FromString,
+                _registered_method=True)
+        self.List = channel.unary_unary(
+                '/muster.rpc.v1.AttachmentService/List',
+                request_serializer=muster_dot_rpc_dot_v1_dot_attachments__pb2.ListAttachmentsRequest.SerializeToString,
+                response_deserializer=muster_dot_rpc_dot_v1_dot_attachments__pb2.ListAttachmentsResponse.FromString,
+                _registered_method=True)
+        self.Close = channel.unary_unary(
+                '/muster.rpc.v1.AttachmentService/Close',
+                request_serializer=muster_dot_rpc_dot_v1_dot_attachments__pb2.CloseAttachmentRequest.SerializeToString,
+                response_deserializer=muster_dot_rpc_dot_v1_dot_attachments__pb2.CloseAttachmentResponse.FromString,
+                _registered_method=True)
+
+
+class AttachmentServiceServicer(object):
+    """What clients call to attach to running executions. The bytes go through the relay.
+    """
+
+    def Open(self, request, context):
+        """Decides whether the caller may attach, and has the agent come to the relay.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def List(self, request, context):
+        """The attachments that are open, in the projects that the caller may see.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Close(self, request, context):
+        """Ends an attachment: one of the caller, or any other for an operator of its project.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+
+def add_AttachmentServiceServicer_to_server(servicer, server):
+    rpc_method_handlers = {
+            'Open': grpc.unary_unary_rpc_method_handler(
+                    servicer.Open,
+                    request_deserializer=muster_dot_rpc_dot_v1_dot_attachments__pb2.OpenAttachmentRequest.FromString,
+                    response_serializer=muster_dot_rpc_dot_v1_dot_attachments__pb2.OpenAttachmentResponse.SerializeToString,
+            ),
+            'List': grpc.unary_unary_rpc_method_handler(
+                    servicer.List,
+                    request_deserializer=muster_dot_rpc_dot_v1_dot_attachments__pb2.ListAttachmentsRequest.FromString,
+                    response_serializer=muster_dot_rpc_dot_v1_dot_attachments__pb2.ListAttachmentsResponse.SerializeToString,
+            ),
+            'Close': grpc.unary_unary_rpc_method_handler(
+                    servicer.Close,
+                    request_deserializer=muster_dot_rpc_dot_v1_dot_attachments__pb2.CloseAttachmentRequest.FromString,
+                    response_serializer=muster_dot_rpc_dot_v1_dot_attachments__pb2.CloseAttachmentResponse.SerializeToString,
+            ),
+    }
+    generic_handler = grpc.method_handlers_generic_handler(
+            'muster.rpc.v1.AttachmentService', rpc_method_handlers)
+    server.add_generic_rpc_handlers((generic_handler,))
+    server.add_registered_method_handlers('muster.rpc.v1.AttachmentService', rpc_method_handlers)
+
+
+ # This class is part of an EXPERIMENTAL API.
+class AttachmentService(object):
+    """What clients call to attach to running executions. The bytes go through the relay.
+    """
+
+    @staticmethod
+    def Open(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/muster.rpc.v1.AttachmentService/Open',
+            muster_dot_rpc_dot_v1_dot_attachments__pb2.OpenAttachmentRequest.SerializeToString,
+            muster_dot_rpc_dot_v1_dot_attachments__pb2.OpenAttachmentResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def List(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/muster.rpc.v1.AttachmentService/List',
+            muster_dot_rpc_dot_v1_dot_attachments__pb2.ListAttachmentsRequest.SerializeToString,
+            muster_dot_rpc_dot_v1_dot_attachments__pb2.ListAttachmentsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Close(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/muster.rpc.v1.AttachmentService/Close',
+            muster_dot_rpc_dot_v1_dot_attachments__pb2.CloseAttachmentRequest.SerializeToString,
+            muster_dot_rpc_dot_v1_dot_attachments__pb2.CloseAttachmentResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+
+class RelayServiceStub(object):
+    """What both sides of an attachment call at the relay.
+    """
+
+    def __init__(self, channel):
+        """Constructor.
+
+        Args:
+            channel: A grpc.Channel.
+        """
+        self.Carry = channel.stream_stream(
+                '/muster.rpc.v1.RelayService/Carry',
+                request_serializer=muster_dot_rpc_dot_v1_dot_attachments__pb2.AttachmentFrame.SerializeToString,
+                response_deserializer=muster_dot_rpc_dot_v1_dot_attachments__pb2.AttachmentFrame.FromString,
+                _registered_method=True)
+
+
+class RelayServiceServicer(object):
+    """What both sides of an attachment call at the relay.
+    """
+
+    def Carry(self, request_iterator, context):
+        """Joins the two streams whose tickets are of one attachment; the ticket is in the metadata, as `muster-ticket`.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+
+def add_RelayServiceServicer_to_server(servicer, server):
+    rpc_method_handlers = {
+            'Carry': grpc.stream_stream_rpc_method_handler(
+                    servicer.Carry,
+                    request_deserializer=muster_dot_rpc_dot_v1_dot_attachments__pb2.AttachmentFrame.FromString,
+                    response_serializer=muster_dot_rpc_dot_v1_dot_attachments__pb2.AttachmentFrame.SerializeToString,
+            ),
+    }
+    generic_handler = grpc.method_handlers_generic_handler(
+            'muster.rpc.v1.RelayService', rpc_method_handlers)
+    server.add_generic_rpc_handlers((generic_handler,))
+    server.add_registered_method_handlers('muster.rpc.v1.RelayService', rpc_method_handlers)
+
+
+ # This class is part of an EXPERIMENTAL API.
+class RelayService(object):
+    """What both sides of an attachment call at the relay.
+    """
+
+    @staticmethod
+    def Carry(request_iterator,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.stream_stream(
+            request_iterator,
+            target,
+            '/muster.rpc.v1.RelayService/Carry',
+            muster_dot_rpc_dot_v1_dot_attachments__pb2.AttachmentFrame.SerializeToString,
+            muster_dot_rpc_dot_v1_dot_attachments__pb2.AttachmentFrame.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)

@@ -5,9 +5,16 @@ Streams between a person, or a program, and a running execution."""
 
 from collections import abc as _abc
 from grpc import aio as _aio
+from muster.rpc.v1 import attachments_pb2 as _attachments_pb2
 import abc as _abc_1
 import grpc as _grpc
+import sys
 import typing as _typing
+
+if sys.version_info >= (3, 11):
+    from typing import Self as _Self
+else:
+    from typing_extensions import Self as _Self
 
 _T = _typing.TypeVar("_T")
 
@@ -18,3 +25,89 @@ class _ServicerContext(_grpc.ServicerContext, _aio.ServicerContext):  # type: ig
 
 GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
+
+class AttachmentServiceStub:
+    """What clients call to attach to running executions. The bytes go through the relay."""
+
+    @_typing.overload
+    def __new__(cls, channel: _grpc.Channel) -> _Self: ...
+    @_typing.overload
+    def __new__(cls, channel: _aio.Channel) -> AttachmentServiceAsyncStub: ...
+    Open: _grpc.UnaryUnaryMultiCallable[_attachments_pb2.OpenAttachmentRequest, _attachments_pb2.OpenAttachmentResponse]
+    """Decides whether the caller may attach, and has the agent come to the relay."""
+    List: _grpc.UnaryUnaryMultiCallable[_attachments_pb2.ListAttachmentsRequest, _attachments_pb2.ListAttachmentsResponse]
+    """The attachments that are open, in the projects that the caller may see."""
+    Close: _grpc.UnaryUnaryMultiCallable[_attachments_pb2.CloseAttachmentRequest, _attachments_pb2.CloseAttachmentResponse]
+    """Ends an attachment: one of the caller, or any other for an operator of its project."""
+
+@_typing.type_check_only
+class AttachmentServiceAsyncStub(AttachmentServiceStub):
+    """What clients call to attach to running executions. The bytes go through the relay."""
+
+    def __init__(self, channel: _aio.Channel) -> None: ...
+    Open: _aio.UnaryUnaryMultiCallable[_attachments_pb2.OpenAttachmentRequest, _attachments_pb2.OpenAttachmentResponse]  # type: ignore[assignment]
+    """Decides whether the caller may attach, and has the agent come to the relay."""
+    List: _aio.UnaryUnaryMultiCallable[_attachments_pb2.ListAttachmentsRequest, _attachments_pb2.ListAttachmentsResponse]  # type: ignore[assignment]
+    """The attachments that are open, in the projects that the caller may see."""
+    Close: _aio.UnaryUnaryMultiCallable[_attachments_pb2.CloseAttachmentRequest, _attachments_pb2.CloseAttachmentResponse]  # type: ignore[assignment]
+    """Ends an attachment: one of the caller, or any other for an operator of its project."""
+
+class AttachmentServiceServicer(metaclass=_abc_1.ABCMeta):
+    """What clients call to attach to running executions. The bytes go through the relay."""
+
+    @_abc_1.abstractmethod
+    def Open(
+        self,
+        request: _attachments_pb2.OpenAttachmentRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_attachments_pb2.OpenAttachmentResponse, _abc.Awaitable[_attachments_pb2.OpenAttachmentResponse]]:
+        """Decides whether the caller may attach, and has the agent come to the relay."""
+
+    @_abc_1.abstractmethod
+    def List(
+        self,
+        request: _attachments_pb2.ListAttachmentsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_attachments_pb2.ListAttachmentsResponse, _abc.Awaitable[_attachments_pb2.ListAttachmentsResponse]]:
+        """The attachments that are open, in the projects that the caller may see."""
+
+    @_abc_1.abstractmethod
+    def Close(
+        self,
+        request: _attachments_pb2.CloseAttachmentRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_attachments_pb2.CloseAttachmentResponse, _abc.Awaitable[_attachments_pb2.CloseAttachmentResponse]]:
+        """Ends an attachment: one of the caller, or any other for an operator of its project."""
+
+def add_AttachmentServiceServicer_to_server(servicer: AttachmentServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
+
+class RelayServiceStub:
+    """What both sides of an attachment call at the relay."""
+
+    @_typing.overload
+    def __new__(cls, channel: _grpc.Channel) -> _Self: ...
+    @_typing.overload
+    def __new__(cls, channel: _aio.Channel) -> RelayServiceAsyncStub: ...
+    Carry: _grpc.StreamStreamMultiCallable[_attachments_pb2.AttachmentFrame, _attachments_pb2.AttachmentFrame]
+    """Joins the two streams whose tickets are of one attachment; the ticket is in the metadata, as `muster-ticket`."""
+
+@_typing.type_check_only
+class RelayServiceAsyncStub(RelayServiceStub):
+    """What both sides of an attachment call at the relay."""
+
+    def __init__(self, channel: _aio.Channel) -> None: ...
+    Carry: _aio.StreamStreamMultiCallable[_attachments_pb2.AttachmentFrame, _attachments_pb2.AttachmentFrame]  # type: ignore[assignment]
+    """Joins the two streams whose tickets are of one attachment; the ticket is in the metadata, as `muster-ticket`."""
+
+class RelayServiceServicer(metaclass=_abc_1.ABCMeta):
+    """What both sides of an attachment call at the relay."""
+
+    @_abc_1.abstractmethod
+    def Carry(
+        self,
+        request_iterator: _MaybeAsyncIterator[_attachments_pb2.AttachmentFrame],
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_attachments_pb2.AttachmentFrame], _abc.AsyncIterator[_attachments_pb2.AttachmentFrame]]:
+        """Joins the two streams whose tickets are of one attachment; the ticket is in the metadata, as `muster-ticket`."""
+
+def add_RelayServiceServicer_to_server(servicer: RelayServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
