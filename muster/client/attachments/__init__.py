@@ -1,0 +1,1 @@
+"""Attachments to running executions, as a client has them."""
