@@ -24,6 +24,8 @@ from coordinator.fleet.put_aside import put_aside
 from coordinator.logins.desk import LoginDesk
 from coordinator.logins.provider import Provider
 from coordinator.logins.settings import LoginSettings
+from coordinator.relaying.desk import RelayDesk
+from coordinator.relaying.socket import serving_relay
 from coordinator.rpc.journal_pace import PacedLines
 from coordinator.rpc.server import Doors, Parts, serving, serving_locally
 from coordinator.service.known_projects import KnownProjects, make_default_project
@@ -127,7 +129,8 @@ async def run(
                 await asyncio.to_thread(_put_unknown_logs_aside, directory, parts)
                 if quota.limited:
                     await asyncio.to_thread(quota.count, directory.logs, engine.projects_of_jobs())
-                await _serve(settings, parts, authority, stopped, systemd, journal)
+                desk = _relay_desk(settings, directory, fleet, authority)
+                await _serve(settings, parts, desk, authority, stopped, systemd, journal)
         finally:
             directory.running.unlink(missing_ok=True)  # before the database is closed, which deletes its `-wal`
             logs.close()
@@ -155,6 +158,16 @@ def _login_desk(settings: LoginSettings, registry: Registry) -> LoginDesk:
     return desk
 
 
+def _relay_desk(
+    settings: CoordinatorSettings, directory: StateDirectory, fleet: FleetFiles, authority: FleetAuthority | None
+) -> RelayDesk:
+    if authority is None:
+        return RelayDesk(directory.ticket_secret(), fleet.id, settings.listen, None)
+    desk = RelayDesk(directory.ticket_secret(), fleet.id, settings.listen, lambda: authority.server)
+    authority.on_change.append(desk.look_again)
+    return desk
+
+
 def _drop_logs(logs: LogStore, job: JobId) -> None:
     """What cannot be removed now goes at the next start."""
     try:
@@ -174,6 +187,7 @@ def _put_unknown_logs_aside(directory: StateDirectory, parts: Parts) -> None:
 async def _serve(
     settings: CoordinatorSettings,
     parts: Parts,
+    desk: RelayDesk,
     authority: FleetAuthority | None,
     stopped: asyncio.Event,
     systemd: Systemd,
@@ -191,7 +205,7 @@ async def _serve(
         telling = tasks.create_task(journal.tell_seldom(), name="lines that were left out")
         await make_default_project(parts.engine)
         await parts.engine.post(FleetChanged(kind=FleetEventKind.COORDINATOR_STARTED, text=f"version {__version__}"))
-        async with _door(settings, parts, authority, tasks) as address:
+        async with serving_relay(desk, settings.state), _door(settings, parts, authority, tasks) as address:
             log.info("coordinator serves", extra={"address": address, "state": str(settings.state)})
             systemd.ready(f"serves clients at {address}")
             if settings.ready_file is not None:

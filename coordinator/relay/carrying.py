@@ -8,7 +8,7 @@ from datetime import datetime
 import grpc
 import grpc.aio
 
-from coordinator.relay.joining import OTHER_SIDE_WITHIN, Admitted, JoinTable, StreamEnd, TurnedAway
+from coordinator.relay.joining import OTHER_SIDE_WITHIN, RELAY_FULL, Admitted, JoinTable, StreamEnd, TurnedAway
 from muster.rpc.relay import CARRY_METHOD, ENDING_METADATA, RELAY_STATUS, TICKET_METADATA, RelayEnding
 from muster.trust.tickets import AttachmentTicket, TicketError, read_ticket
 
@@ -29,7 +29,18 @@ class _Stream:
         self.peer: asyncio.Future[_Stream] = asyncio.get_running_loop().create_future()
         """The stream that it is joined to."""
         self.end: asyncio.Future[StreamEnd] = asyncio.get_running_loop().create_future()
-        """How it ends, once that is decided."""
+        """How it ends, once that is decided; cancelled where its side has broken off."""
+        self.idle = asyncio.Event()
+        """Set while nothing is being written to it: gRPC loses a status that is sent meanwhile."""
+        self.idle.set()
+
+    async def write(self, frame: bytes) -> None:
+        """Send a frame to the side; never to be cancelled half-way."""
+        self.idle.clear()
+        try:
+            await self.context.write(frame)
+        finally:
+            self.idle.set()
 
 
 class Carrier(grpc.GenericRpcHandler):
@@ -44,6 +55,7 @@ class Carrier(grpc.GenericRpcHandler):
         self._clock = clock
         self._stir = stir
         self._streams: dict[int, _Stream] = {}
+        self._moving: set[asyncio.Task[None]] = set()
         self._turned_away = 0
         self._stopping = False
         # Without serializers messages stay the bytes that they are.
@@ -82,6 +94,10 @@ class Carrier(grpc.GenericRpcHandler):
     def _admitted(self, context: CarryContext) -> Admitted | TurnedAway:
         if self._stopping:
             return TurnedAway(ending=RelayEnding.STOPPING, text=_STOPPING)
+        if (
+            len(self._streams) >= 2 * self._table.most_streams
+        ):  # half of them have been told to end, and do not read that
+            return TurnedAway(ending=RelayEnding.FULL, text=RELAY_FULL)
         try:
             ticket = read_ticket(self._key(), _shown(context))
         except TicketError as error:
@@ -97,37 +113,45 @@ class Carrier(grpc.GenericRpcHandler):
             peer = self._streams[admitted.peer]
             peer.peer.set_result(stream)
             stream.peer.set_result(peer)
+        # It ends by itself when the call has; it may be writing to the other side meanwhile.
+        moving = asyncio.create_task(self._move(stream), name=f"move frames of stream {stream.number}")
+        self._moving.add(moving)
+        moving.add_done_callback(self._moving.discard)
         self._stir()
         try:
-            async with asyncio.TaskGroup() as tasks:
-                moving = tasks.create_task(self._move(stream), name=f"move frames of stream {stream.number}")
-                end = await stream.end
-                moving.cancel()
+            end = await stream.end
+            await stream.idle.wait()
         finally:
             # Also where the side has broken off: then this task was cancelled.
-            self.end(self._table.leave(stream.number, self._clock(), in_order=False))
+            self.end(self._table.leave(stream.number, self._clock()))
             del self._streams[stream.number]
             self._stir()
         await _abort(context, end.ending, end.text)
 
     async def _move(self, stream: _Stream) -> None:
         """Move what one side sends to the other, until it has ended or the other is gone."""
-        peer = await self._peer_of(stream)
-        if peer is None:
-            return
-        read, write, moved = stream.context.read, peer.context.write, self._table.moved
-        while isinstance(frame := await read(), bytes):  # else it is the mark of the end
-            try:
-                await write(frame)
-            except (grpc.RpcError, grpc.aio.UsageError, grpc.aio.AbortError):
-                return  # the other side's task hears of it, and ends this stream
-            moved(stream.number, len(frame))
-        ends = self._table.leave(stream.number, self._clock(), in_order=True)
+        try:
+            peer = await self._peer_of(stream)
+            if peer is None:
+                return
+            read, moved = stream.context.read, self._table.moved
+            while not stream.end.done() and isinstance(frame := await read(), bytes):  # else it is the mark of the end
+                if peer.end.done():
+                    return
+                await peer.write(frame)
+                moved(stream.number, len(frame))
+        except (grpc.RpcError, grpc.aio.UsageError, grpc.aio.AbortError, asyncio.CancelledError):
+            return  # a call is over; its own task hears of it, and ends the other one
+        except Exception:  # the other streams go on
+            log.exception("frames cannot be moved")
+        # A side that breaks off looks like one that ends in order: the other one has all that was said, and comes again
+        # if there is more to say.
+        ends = self._table.leave(stream.number, self._clock())
         self.end((*ends, StreamEnd(stream=stream.number, ending=RelayEnding.ENDED, text="")))
 
     async def _peer_of(self, stream: _Stream) -> _Stream | None:
-        """The stream of the other side, or None where that does not come in time."""
-        await asyncio.wait({stream.peer}, timeout=OTHER_SIDE_WITHIN)
+        """The stream of the other side, or None where that does not come in time or this one ends before."""
+        await asyncio.wait({stream.peer, stream.end}, timeout=OTHER_SIDE_WITHIN, return_when=asyncio.FIRST_COMPLETED)
         if stream.peer.done():
             return stream.peer.result()
         self.end(self._table.given_up(stream.number, self._clock()))

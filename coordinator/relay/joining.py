@@ -23,6 +23,8 @@ AWAY_FORGOTTEN = timedelta(minutes=15)
 MOST_KNOWN = 20_000
 """Attachments that are known at once; beyond these the ones whose sides are away for longest are forgotten."""
 
+RELAY_FULL = "the relay carries as many streams as it may (`muster-relay --relay-streams`); try again later"
+
 CLOSED_KNOWN = 2 * TICKET_LIFE
 """How long it is known that an attachment was closed; after that its tickets are too old."""
 
@@ -76,7 +78,7 @@ class JoinTable:
     """All attachments that the relay knows."""
 
     def __init__(self, most_streams: int = RELAY_STREAMS) -> None:
-        self._most_streams = most_streams
+        self.most_streams = most_streams
         self._known: dict[str, _Known] = {}
         self._streams: dict[int, tuple[str, TicketSide]] = {}
         self._away: dict[str, datetime] = {}
@@ -101,9 +103,8 @@ class JoinTable:
         if known is None and attachment not in self._open and now > ticket.not_after:
             text = f"the ticket was good until {ticket.not_after:%H:%M:%S} UTC, and its attachment is not open any more"
             return TurnedAway(ending=RelayEnding.REFUSED, text=text)
-        if self.streams >= self._most_streams and not (known and side in known.streams):
-            text = f"the relay carries {self.streams} streams, the most that it may (--relay-streams); try again later"
-            return TurnedAway(ending=RelayEnding.FULL, text=text)
+        if self.streams >= self.most_streams and not (known and side in known.streams):
+            return TurnedAway(ending=RelayEnding.FULL, text=RELAY_FULL)
         if known is None:
             known = self._known[attachment] = _Known(account=ticket.account, node=ticket.node)
         self._away.pop(attachment, None)
@@ -116,7 +117,7 @@ class JoinTable:
         self._changed[attachment] = None
         return Admitted(stream=self._last, peer=peer, ends=ends)
 
-    def leave(self, stream: int, now: datetime, *, in_order: bool) -> tuple[StreamEnd, ...]:
+    def leave(self, stream: int, now: datetime) -> tuple[StreamEnd, ...]:
         """Take a stream out that has ended by itself; gives the one that ends with it."""
         place = self._streams.get(stream)
         if place is None:
@@ -128,10 +129,7 @@ class JoinTable:
         if known.joined:
             known.joined = False
             peer = self._take_out(known, side.other)
-            if in_order:
-                ends = (StreamEnd(stream=peer, ending=RelayEnding.ENDED, text=""),)
-            else:
-                ends = (_broken(peer, f"the stream of the {side} is interrupted; come again"),)
+            ends = (_broken(peer, f"the stream of the {side} has ended; come again"),)
         self._note_away(attachment, known, now)
         return ends
 

@@ -23,8 +23,8 @@ RELAY_MESSAGE = 320 * 1024
 class RelayEnding(StrEnum):
     """How a stream at the relay ends, where it is not the side itself that breaks it off."""
 
-    ENDED = "ended"  #: the other side has ended its stream in order; all that it said has come
-    BROKEN = "broken"  #: the other side's stream is gone, or a newer one took its place: come again
+    ENDED = "ended"  #: the side has ended its stream in order
+    BROKEN = "broken"  #: the other side's stream has ended, and all that it said has come: come again
     ALONE = "alone"  #: the other side did not come in time: come again
     STOPPING = "stopping"  #: the relay stops: come again
     REPLACED = "replaced"  #: a newer stream of the same side has come
