@@ -111,6 +111,10 @@ async def run(
             secrets = opened_secrets(settings, trust, registry.projects)
             logins = None if settings.login is None else _login_desk(settings.login, registry)
             audit = AuditLog(registry)
+            directory.running.touch()
+            authority = None if settings.local else await prepared(settings, registry)
+            await asyncio.to_thread(fleet.have_begun, authority=authority is not None)
+            desk = _relay_desk(settings, directory, fleet, authority)
             parts = Parts(
                 engine=engine,
                 store=store,
@@ -121,16 +125,14 @@ async def run(
                 log_quota=quota if quota.limited else None,
                 bundles=BundleStore(directory.bundles, signers=settings.bundle_signers),
                 logins=logins,
+                relay=desk,
             )
-            directory.running.touch()
-            authority = None if settings.local else await prepared(settings, registry)
-            await asyncio.to_thread(fleet.have_begun, authority=authority is not None)
             if not settings.init:
                 await asyncio.to_thread(_put_unknown_logs_aside, directory, parts)
                 if quota.limited:
                     await asyncio.to_thread(quota.count, directory.logs, engine.projects_of_jobs())
-                desk = _relay_desk(settings, directory, fleet, authority)
-                await _serve(settings, parts, desk, authority, stopped, systemd, journal)
+                async with serving_relay(desk, directory.path):
+                    await _serve(settings, parts, authority, stopped, systemd, journal)
         finally:
             directory.running.unlink(missing_ok=True)  # before the database is closed, which deletes its `-wal`
             logs.close()
@@ -187,7 +189,6 @@ def _put_unknown_logs_aside(directory: StateDirectory, parts: Parts) -> None:
 async def _serve(
     settings: CoordinatorSettings,
     parts: Parts,
-    desk: RelayDesk,
     authority: FleetAuthority | None,
     stopped: asyncio.Event,
     systemd: Systemd,
@@ -205,7 +206,7 @@ async def _serve(
         telling = tasks.create_task(journal.tell_seldom(), name="lines that were left out")
         await make_default_project(parts.engine)
         await parts.engine.post(FleetChanged(kind=FleetEventKind.COORDINATOR_STARTED, text=f"version {__version__}"))
-        async with serving_relay(desk, settings.state), _door(settings, parts, authority, tasks) as address:
+        async with _door(settings, parts, authority, tasks) as address:
             log.info("coordinator serves", extra={"address": address, "state": str(settings.state)})
             systemd.ready(f"serves clients at {address}")
             if settings.ready_file is not None:

@@ -140,7 +140,7 @@ class Carrier(grpc.GenericRpcHandler):
                     return
                 await peer.write(frame)
                 moved(stream.number, len(frame))
-        except (grpc.RpcError, grpc.aio.UsageError, grpc.aio.AbortError, asyncio.CancelledError):
+        except (grpc.RpcError, grpc.aio.UsageError, grpc.aio.AbortError):
             return  # a call is over; its own task hears of it, and ends the other one
         except Exception:  # the other streams go on
             log.exception("frames cannot be moved")
@@ -151,7 +151,8 @@ class Carrier(grpc.GenericRpcHandler):
 
     async def _peer_of(self, stream: _Stream) -> _Stream | None:
         """The stream of the other side, or None where that does not come in time or this one ends before."""
-        await asyncio.wait({stream.peer, stream.end}, timeout=OTHER_SIDE_WITHIN, return_when=asyncio.FIRST_COMPLETED)
+        either: set[asyncio.Future[_Stream] | asyncio.Future[StreamEnd]] = {stream.peer, stream.end}
+        await asyncio.wait(either, timeout=OTHER_SIDE_WITHIN, return_when=asyncio.FIRST_COMPLETED)
         if stream.peer.done():
             return stream.peer.result()
         self.end(self._table.given_up(stream.number, self._clock()))

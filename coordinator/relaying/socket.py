@@ -18,6 +18,7 @@ from coordinator.relay.messages import (
     relay_message,
 )
 from coordinator.relaying.desk import RelayDesk
+from muster.domain.errors import MusterError
 
 log = logging.getLogger(__name__)
 
@@ -46,7 +47,7 @@ class RelaySocket:
         desk.stir = self._stirred.set
 
     async def serve(self) -> None:
-        """Serve until cancelled. Raises OSError where the socket cannot be made."""
+        """Serve until cancelled. Raises MusterError where the socket cannot be made."""
         listener = self._listener()
         try:
             async with asyncio.TaskGroup() as lines:
@@ -78,9 +79,9 @@ class RelaySocket:
         try:
             listener.bind(f"/proc/self/fd/{parent}/{self._path.name}")  # no path is too long for that
             self._path.chmod(0o600)
-        except OSError:
+        except OSError as error:
             listener.close()
-            raise
+            raise MusterError(f"cannot make the socket {self._path} for the relay: {error.strerror}") from error
         finally:
             os.close(parent)
         return listener
@@ -139,7 +140,7 @@ class RelaySocket:
 
 @asynccontextmanager
 async def serving_relay(desk: RelayDesk, directory: Path) -> AsyncIterator[None]:
-    """Have the relay come to the desk while the block runs; raises OSError where there can be no socket."""
+    """Have the relay come to the desk while the block runs; raises MusterError where there can be no socket."""
     async with asyncio.TaskGroup() as tasks:
         serving = tasks.create_task(RelaySocket(desk, directory).serve(), name="socket for the relay")
         try:

@@ -15,6 +15,7 @@ from grpc_reflection.v1alpha import reflection
 
 from coordinator.engine.engine import Engine
 from coordinator.logins.desk import LoginDesk
+from coordinator.relaying.desk import RelayDesk
 from coordinator.rpc import limits
 from coordinator.rpc.admission.interceptor import Admission, AdmissionPolicy
 from coordinator.rpc.agents.log_intake import LogIntake
@@ -116,6 +117,8 @@ class Parts:
     """None: bundles are neither kept nor served."""
     logins: LoginDesk | None = None
     """Logins of people whom an identity provider knows; None: there is none."""
+    relay: RelayDesk | None = None
+    """What is known of the relay; None: no relay can come."""
     pace: Pace = field(default_factory=Pace)
     """How fast each may call."""
     reader_patience: float = READER_PATIENCE
