@@ -25,7 +25,7 @@ class AttachmentStream(Protocol):
         ...
 
     async def receive(self) -> FrameOfCommand:
-        """The next frame: first AttachmentOpened, unless nothing was opened, and last AttachmentEnded, again and again."""
+        """The next frame: AttachmentOpened first, unless nothing was opened; AttachmentEnded last, again and again."""
         ...
 
     async def close(self) -> None:

@@ -112,7 +112,8 @@ class AttachmentsClient:
     ) -> PortForward:
         """Have a port of this machine lead to one of a running execution; `at` is HOST:PORT here, and port 0 takes any.
 
-        `host` is where the execution is to connect to. `on_trouble` is told why a connection came to nothing. Close what is given, or use it with `async with`.
+        `host` is where the execution connects to. `on_trouble` is told why a connection came to nothing. Close what is
+        given, or use it with `async with`.
 
         >>> async with await client.attachments.forward("dev", 8888) as forward:
         ...     print(f"http://{forward.address}")
