@@ -16,6 +16,9 @@ from muster.rpc.v1 import attachments_pb2 as pb
 from muster.wire.attachments.frames import channel_message_from_wire, channel_message_to_wire
 from muster.wire.checks import WireError
 
+TICKET_METADATA = "muster-ticket"
+"""The name under which a ticket goes to the relay."""
+
 FIRST_RESUME_PAUSE = 0.1
 LONGEST_RESUME_PAUSE = 2.0
 RESUME_PAUSE_GROWTH = 1.6

@@ -5,7 +5,7 @@ from typing import Any
 
 import grpc.aio
 
-from muster.carrying.carrier import Carrier
+from muster.carrying.carrier import TICKET_METADATA, Carrier
 from muster.carrying.channel_end import ChannelEnd
 from muster.client.attachments.attachment import Attachment
 from muster.client.attachments.finished import FinishedCommand, finished
@@ -27,9 +27,6 @@ from muster.wire.attachments.requests import (
     attachment_request_to_wire,
     opened_attachment_from_wire,
 )
-
-TICKET_METADATA = "muster-ticket"
-"""The name under which a ticket goes to the relay."""
 
 
 class AttachmentsClient:
