@@ -4,13 +4,13 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Protocol
 
 from coordinator.clock import wall_time
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.engine.engine import Engine, Freshness
 from coordinator.service.attaching.lines import AgentLines
 from coordinator.service.attaching.place import AttachPlace, attach_place
+from coordinator.service.attaching.relay_side import RelaySide
 from coordinator.service.finding import resolved
 from coordinator.service.operations import Operation, Operations, audit_entry
 from coordinator.trust.audit.log import AuditLog
@@ -26,7 +26,7 @@ from muster.domain.attachments.request import (
     FilesRequest,
     OpenedAttachment,
 )
-from muster.domain.errors import ConflictError, PermissionDeniedError, UnavailableError, UnknownNameError
+from muster.domain.errors import PermissionDeniedError, UnavailableError, UnknownNameError
 from muster.domain.fleet.access import Access
 from muster.domain.ids import NodeId
 from muster.trust.tickets import TicketSide
@@ -40,27 +40,6 @@ LONGEST_FIRST_WORD = 40
 """Characters of the first word of a command that are told of it."""
 END = "attachments.end"
 """What the audit log calls the end of an attachment."""
-
-
-class RelaySide(Protocol):
-    """The coordinator's connection to the relay."""
-
-    @property
-    def address(self) -> str | None:
-        """HOST:PORT of the relay, with an empty host for that of the coordinator; None: there is no relay now."""
-        ...
-
-    def ticket(self, attachment: str, side: TicketSide, *, account: str, node: NodeId, now: datetime) -> str:
-        """What a side shows to the relay."""
-        ...
-
-    def opened(self, attachment: str) -> None:
-        """Have an attachment count as open."""
-        ...
-
-    def close(self, attachment: str, why: str) -> None:
-        """End both streams of an attachment."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +59,7 @@ class AttachmentOperations:
         engine: Engine,
         registry: Registry,
         audit: AuditLog,
-        relay: RelaySide,
+        relay: RelaySide | None,
         lines: AgentLines,
     ) -> None:
         self._operations = operations
@@ -91,9 +70,7 @@ class AttachmentOperations:
         self._lines = lines
         self._open: dict[str, _Open] = {}
 
-    async def open(
-        self, caller: Caller, job: str, rank: int | None, request: AttachmentRequest
-    ) -> AttachmentPass:
+    async def open(self, caller: Caller, job: str, rank: int | None, request: AttachmentRequest) -> AttachmentPass:
         """Open an attachment to a running execution; without a rank to the lowest that runs."""
         async with self._operations.begin(caller, "attachments.open", job) as operation:
 
@@ -103,7 +80,7 @@ class AttachmentOperations:
             place = await self._engine.query(find, after=Freshness.COMMITTED)
             operation.target = _target(place, request)
             self._require_allowed(operation, place)
-            address = self._relay_address()
+            relay, address = self._relay_there()
             now = wall_time()
             attachment = secrets.token_hex(ATTACHMENT_ID_BYTES)
             within = FILES_RESUME_WITHIN if isinstance(request, FilesRequest) else RESUME_WITHIN
@@ -126,13 +103,15 @@ class AttachmentOperations:
                 resume_within=within,
             )
             self._open[attachment] = held
-            self._relay.opened(attachment)
+            relay.opened(attachment)
             try:
-                await self._lines.order(place.node, self._order(held, place, request, address, now))
+                await self._lines.order(
+                    place.node, _order(held, place, request, address, _ticket(relay, held, TicketSide.AGENT, now))
+                )
             except BaseException:
                 self._forget(attachment, "its agent could not be told")
                 raise
-            return self._pass(held, address, now)
+            return _pass(held, address, _ticket(relay, held, TicketSide.CLIENT, now))
 
     async def again(self, caller: Caller, attachment: str) -> AttachmentPass:
         """Another ticket for an attachment that the caller has open."""
@@ -140,7 +119,8 @@ class AttachmentOperations:
             held = self._held(operation, attachment)
             if held.who.name != caller.name:
                 raise self._not_there(operation, attachment)
-            return self._pass(held, self._relay_address(), wall_time())
+            relay, address = self._relay_there()
+            return _pass(held, address, _ticket(relay, held, TicketSide.CLIENT, wall_time()))
 
     async def list(self, caller: Caller, job: str = "") -> Sequence[OpenedAttachment]:
         """Attachments that are open in projects that the caller may look at, the oldest first."""
@@ -167,7 +147,7 @@ class AttachmentOperations:
                     f"attachment {attachment} is of {held.who.name}; ending it needs operator access to project "
                     f"{held.project}"
                 )
-            self._relay.close(attachment, f"{caller.name} has closed it")
+            self._cut(attachment, f"{caller.name} has closed it")
 
     def reported(self, node: NodeId, report: AttachmentReport) -> None:
         """Take in how an attachment ended, from the agent of its node."""
@@ -182,7 +162,7 @@ class AttachmentOperations:
         now = wall_time()
         for attachment, held in list(self._open.items()):
             if not self._registry.still_counts(held.who, now):
-                self._relay.close(attachment, "what you have shown counts no more")
+                self._cut(attachment, "what you have shown counts no more")
 
     def _require_allowed(self, operation: Operation, place: AttachPlace) -> None:
         caller = operation.caller
@@ -193,38 +173,16 @@ class AttachmentOperations:
             f"{place.project}, or `muster projects allow {place.project} --attach members`"
         )
 
-    def _relay_address(self) -> str:
-        address = self._relay.address
-        if address is None:
+    def _relay_there(self) -> tuple[RelaySide, str]:
+        """The relay and its address; raises UnavailableError where there is none now."""
+        address = None if self._relay is None else self._relay.address
+        if self._relay is None or address is None:
             raise UnavailableError("the relay, through which attachments go, is not there; is muster-relay running?")
-        return address
+        return self._relay, address
 
-    def _order(
-        self, held: _Open, place: AttachPlace, request: AttachmentRequest, address: str, now: datetime
-    ) -> AttachmentOrder:
-        return AttachmentOrder(
-            attachment=held.opened.attachment,
-            execution=place.execution,
-            request=request,
-            relay=address,
-            ticket=self._ticket(held, TicketSide.AGENT, now),
-            resume_within=held.resume_within,
-            who=held.who.name,
-        )
-
-    def _pass(self, held: _Open, address: str, now: datetime) -> AttachmentPass:
-        return AttachmentPass(
-            attachment=held.opened.attachment,
-            job=held.opened.job,
-            rank=held.opened.rank,
-            relay=address,
-            ticket=self._ticket(held, TicketSide.CLIENT, now),
-            resume_within=held.resume_within,
-        )
-
-    def _ticket(self, held: _Open, side: TicketSide, now: datetime) -> str:
-        opened = held.opened
-        return self._relay.ticket(opened.attachment, side, account=opened.account, node=opened.node, now=now)
+    def _cut(self, attachment: str, why: str) -> None:
+        if self._relay is not None:
+            self._relay.close(attachment, why)
 
     def _held(self, operation: Operation, attachment: str) -> _Open:
         held = self._open.get(attachment)
@@ -235,7 +193,9 @@ class AttachmentOperations:
 
     def _not_there(self, operation: Operation, attachment: str) -> UnknownNameError:
         operation.unseen()
-        return UnknownNameError(f"there is no attachment {attachment!r}; `muster attachments` lists those that are open")
+        return UnknownNameError(
+            f"there is no attachment {attachment!r}; `muster attachments` lists those that are open"
+        )
 
     def _ended(self, held: _Open, last: OpenedAttachment, how: str) -> None:
         self._forget(held.opened.attachment, "")
@@ -246,7 +206,7 @@ class AttachmentOperations:
 
     def _forget(self, attachment: str, why: str) -> None:
         del self._open[attachment]
-        self._relay.close(attachment, why)
+        self._cut(attachment, why)
 
 
 def _about(request: AttachmentRequest) -> str:
@@ -263,5 +223,35 @@ def _about(request: AttachmentRequest) -> str:
 
 def _target(place: AttachPlace, request: AttachmentRequest) -> str:
     """What the audit log says of an attachment: of a command its first word alone, as the others may be secrets."""
-    words = f" and {len(request.words) - 1} words" if isinstance(request, CommandRequest) and len(request.words) > 1 else ""
+    words = (
+        f" and {len(request.words) - 1} words" if isinstance(request, CommandRequest) and len(request.words) > 1 else ""
+    )
     return f"{place.job} rank {place.rank} {request.kind} {_about(request)}{words}".rstrip()
+
+
+def _order(held: _Open, place: AttachPlace, request: AttachmentRequest, address: str, ticket: str) -> AttachmentOrder:
+    return AttachmentOrder(
+        attachment=held.opened.attachment,
+        execution=place.execution,
+        request=request,
+        relay=address,
+        ticket=ticket,
+        resume_within=held.resume_within,
+        who=held.who.name,
+    )
+
+
+def _pass(held: _Open, address: str, ticket: str) -> AttachmentPass:
+    return AttachmentPass(
+        attachment=held.opened.attachment,
+        job=held.opened.job,
+        rank=held.opened.rank,
+        relay=address,
+        ticket=ticket,
+        resume_within=held.resume_within,
+    )
+
+
+def _ticket(relay: RelaySide, held: _Open, side: TicketSide, now: datetime) -> str:
+    opened = held.opened
+    return relay.ticket(opened.attachment, side, account=opened.account, node=opened.node, now=now)
