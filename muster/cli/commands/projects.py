@@ -102,7 +102,6 @@ async def allow(
     affected, but attaching to them is.
 
     Examples:
-      muster projects allow vision
       muster projects allow vision --capability SYS_PTRACE --host-path /data
       muster projects allow vision --attach members --no-files
     """

@@ -1,4 +1,4 @@
-"""Who may attach to which execution: one pure rule for projects, and one for nodes."""
+"""The rules of attaching: which account may attach to which execution, and which node takes it."""
 
 from collections.abc import Collection
 from dataclasses import dataclass

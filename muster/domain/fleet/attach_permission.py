@@ -1,11 +1,11 @@
-"""Who may attach to running executions of a project, and in which ways."""
+"""The permission to attach to running executions: for which accounts of a project, and in which ways."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 
 class Attachers(StrEnum):
-    """Those who may attach to the executions of a job, each with the project's own access."""
+    """Accounts that may attach to the executions of a job."""
 
     OWNER = "owner"  #: whoever submitted it, and operators of its project
     MEMBERS = "members"  #: all who may submit jobs in its project
@@ -14,7 +14,7 @@ class Attachers(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttachPermission:
-    """Who may attach to the executions of a project, and to which of the three kinds."""
+    """Accounts that may attach to the executions of a project, and the kinds of attachments that are open."""
 
     who: Attachers = Attachers.OWNER
     commands: bool = True

@@ -1,4 +1,4 @@
-"""Who may attach: the whole table of account, access, kind and what the project is opened for."""
+"""The whole table of attaching: account, access, kind, and what the project is opened for."""
 
 from dataclasses import replace
 from itertools import product
