@@ -43,7 +43,7 @@ from agent.secrets.calls import SecretCalls
 from agent.secrets.store import ExecutionSecrets
 from muster import __version__, wire
 from muster.domain.errors import MusterError, UnavailableError
-from muster.domain.fleet.features import ALL_FEATURES
+from muster.domain.fleet.features import ALL_FEATURES, ATTACH
 from muster.domain.fleet.node import Inventory, RuntimeOffer
 from muster.domain.ids import ExecutionId, GpuUuid, NodeId
 from muster.domain.jobs.job import RuntimeKind
@@ -68,6 +68,8 @@ class NodeConfig:
     """Where peers reach its executions."""
     coordinator: Coordinator
     declared: Declared
+    attach: bool = True
+    """Whether people and programs may attach to what runs there."""
     shown_to_peers: Shown = lambda: NOTHING
     """Certificates for asking other nodes and for answering them; nothing: plain text, and only on this machine."""
     log_limit: int = DEFAULT_LIMIT
@@ -198,7 +200,7 @@ class Introduction:
             executions=[wire.report_to_wire(report) for report in reports],
             opened=time.time_ns(),
             peer_port=self._peer_port.number,
-            features=sorted(ALL_FEATURES),
+            features=sorted(ALL_FEATURES if self._config.attach else ALL_FEATURES - {ATTACH}),
             protocol=protocol.PROTOCOL_VERSION,
         )
 
