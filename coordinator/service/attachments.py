@@ -11,11 +11,11 @@ from coordinator.engine.engine import Engine, Freshness
 from coordinator.service.attaching.lines import AgentLines
 from coordinator.service.attaching.place import AttachPlace, attach_place
 from coordinator.service.attaching.relay_side import RelaySide
+from coordinator.service.attaching.rights import AttachRights
 from coordinator.service.finding import resolved
 from coordinator.service.operations import Operation, Operations, audit_entry
 from coordinator.trust.audit.log import AuditLog
-from coordinator.trust.caller import Caller, CallerKind
-from coordinator.trust.registry import Registry
+from coordinator.trust.caller import Caller
 from muster.domain.attachments.request import (
     AttachmentOrder,
     AttachmentPass,
@@ -57,15 +57,15 @@ class AttachmentOperations:
         self,
         operations: Operations,
         engine: Engine,
-        registry: Registry,
         audit: AuditLog,
+        rights: AttachRights,
         relay: RelaySide | None,
         lines: AgentLines,
     ) -> None:
         self._operations = operations
         self._engine = engine
-        self._registry = registry
         self._audit = audit
+        self._rights = rights
         self._relay = relay
         self._lines = lines
         self._open: dict[str, _Open] = {}
@@ -79,7 +79,7 @@ class AttachmentOperations:
 
             place = await self._engine.query(find, after=Freshness.COMMITTED)
             operation.target = _target(place, request)
-            self._require_allowed(operation, place)
+            self._rights.require(caller, place, request.kind)
             relay, address = self._relay_there()
             now = wall_time()
             attachment = secrets.token_hex(ATTACHMENT_ID_BYTES)
@@ -161,17 +161,8 @@ class AttachmentOperations:
         """End the attachments of those who may not attach any more."""
         now = wall_time()
         for attachment, held in list(self._open.items()):
-            if not self._registry.still_counts(held.who, now):
+            if not self._rights.still_counts(held.who, now):
                 self._cut(attachment, "what you have shown counts no more")
-
-    def _require_allowed(self, operation: Operation, place: AttachPlace) -> None:
-        caller = operation.caller
-        if place.owner == caller.name or caller.may(Access.OPERATOR, place.project) or caller.kind is CallerKind.LOCAL:
-            return
-        raise PermissionDeniedError(
-            f"{place.job_name} was submitted by another account; attaching to it needs operator access to project "
-            f"{place.project}, or `muster projects allow {place.project} --attach members`"
-        )
 
     def _relay_there(self) -> tuple[RelaySide, str]:
         """The relay and its address; raises UnavailableError where there is none now."""

@@ -66,6 +66,10 @@ class Caller:
         granted = (self.grants.get(EVERYWHERE), self.grants.get(project))
         return any(has is not None and has.covers(access) for has in granted)
 
+    def access_to(self, project: str) -> Access | None:
+        """The most that the caller may do in a project; None: nothing."""
+        return next((access for access in reversed(Access) if self.may(access, project)), None)
+
     @property
     def seen_projects(self) -> frozenset[str] | None:
         """The projects whose jobs the caller may look at; None: all."""
