@@ -36,6 +36,7 @@ from coordinator.rpc.doors import by_certificate, by_local_token, by_token
 from coordinator.rpc.gate import Gate
 from coordinator.rpc.pace import Pace
 from coordinator.service.archive import Archive, StoredPast
+from coordinator.service.attaching.open_book import AttachmentBook
 from coordinator.service.audit import AuditOperations
 from coordinator.service.bundles import BundleOperations
 from coordinator.service.jobs import JobOperations
@@ -118,6 +119,8 @@ class Parts:
     """Logins of people whom an identity provider knows; None: there is none."""
     pace: Pace = field(default_factory=Pace)
     """How fast each may call."""
+    attachments: AttachmentBook = field(default_factory=AttachmentBook)
+    """The attachments that are open, and how many there may be."""
     reader_patience: float = READER_PATIENCE
     """Seconds after which a follower of logs or of a job that reads nothing is cut off."""
 
