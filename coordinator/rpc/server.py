@@ -39,6 +39,7 @@ from coordinator.rpc.gate import Gate
 from coordinator.rpc.pace import Pace
 from coordinator.service.archive import Archive, StoredPast
 from coordinator.service.attaching.lines import AgentLines
+from coordinator.service.attaching.open_book import AttachmentBook
 from coordinator.service.attaching.relay_side import RelaySide
 from coordinator.service.attaching.rights import AttachRights
 from coordinator.service.attachments import AttachmentOperations
@@ -129,6 +130,8 @@ class Parts:
     """The relay, through which attachments go; None: nobody can attach."""
     pace: Pace = field(default_factory=Pace)
     """How fast each may call."""
+    attachments: AttachmentBook = field(default_factory=AttachmentBook)
+    """The attachments that are open, and how many there may be."""
     reader_patience: float = READER_PATIENCE
     """Seconds after which a follower of logs or of a job that reads nothing is cut off."""
 

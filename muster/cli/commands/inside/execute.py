@@ -73,7 +73,7 @@ async def execute(
     from muster.cli.attaching.terminal import has_terminal, terminal_size
     from muster.domain.attachments.request import CommandRequest
 
-    several = everywhere or rank is not None and not rank.strip().isdecimal() or not output.for_people
+    several = everywhere or (rank is not None and not rank.strip().isdecimal()) or not output.for_people
     wants_terminal = has_terminal() and not several if terminal is None else terminal
     if wants_terminal and several:
         raise InvalidJobError("a terminal leads to a single rank; leave out -t, or name one rank")
@@ -210,7 +210,7 @@ async def _in_several(
 ) -> int:
     from muster.cli.attaching.several import run_in_ranks
 
-    def show(lines: bytes, err: bool) -> None:  # noqa: FBT001 - as the lines come
+    def show(lines: bytes, err: bool) -> None:
         say_lines(lines.decode(errors="surrogateescape"), err=err, flush=True)
 
     results = await run_in_ranks(client, job, ranks, request, at_once=at_once, show=show if output.for_people else None)

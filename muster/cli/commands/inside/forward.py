@@ -69,7 +69,7 @@ async def forward(
         list[str] | None,
         typer.Argument(
             metavar="[[[ADDRESS:]LOCAL:]REMOTE...]",
-            help="Ports there, by number or declared name; LOCAL is the port here, 0 takes any (default: all declared).",
+            help="Ports there, by number or declared name; LOCAL 0 takes any port here (default: all declared).",
         ),
     ] = None,
     *,
