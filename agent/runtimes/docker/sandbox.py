@@ -49,7 +49,6 @@ from muster.domain.ids import ExecutionId
 from muster.domain.jobs.failure import ExecutionError, Exit, FailureKind
 from muster.domain.jobs.job import InlineFile
 
-
 ATTACH_PATIENCE = 5.0
 """Seconds for which an engine that is being restarted is waited for by those who attach."""
 

@@ -148,8 +148,8 @@ class Ready:
             return 0
 
     def _called(self, start: CompanionStart) -> int:
-        """Start a companion while the program runs, which finds what that found; its pid. Raises OSError, ValueError."""
-        workdir = self._order.workdir if os.path.isdir(self._order.workdir) else "/"  # noqa: PTH112 - no path objects here
+        """Start a companion while the program runs, which finds what that found. Raises OSError, ValueError."""
+        workdir = self._order.workdir if os.path.isdir(self._order.workdir) else "/"  # noqa: PTH112 - cheaper
         self._confinement.enter()
         try:
             os.chdir(workdir)
