@@ -124,7 +124,7 @@ class NodeAgent:
         self._watch = InventoryWatch(config, source, self._bench, outbox, self._state.ledger.assigned)
         self._relay = RelayConnection(config.coordinator.address, config.coordinator.credentials)
         self._attachments = RelayedAttachments(
-            AttachmentsHere(self._state, self._bench),
+            AttachmentsHere(self._state, self._loop),
             self._relay,
             lambda report: outbox.send(pb.AgentMessage(attachment=attachment_report_to_wire(report))),
         )
