@@ -42,7 +42,7 @@ from coordinator.service.attaching.lines import AgentLines
 from coordinator.service.attaching.open_book import AttachmentBook
 from coordinator.service.attaching.relay_side import RelaySide
 from coordinator.service.attaching.rights import AttachRights
-from coordinator.service.attachments import AttachmentOperations
+from coordinator.service.attachments import AttachmentOperations, AttachWays
 from coordinator.service.audit import AuditOperations
 from coordinator.service.bundles import BundleOperations
 from coordinator.service.jobs import JobOperations
@@ -241,7 +241,8 @@ def _server(who: Who, parts: Parts, door: limits.Door) -> tuple[grpc.aio.Server,
 def _attachments(parts: Parts, permissions_of: Callable[[str], Permissions]) -> tuple[AttachmentOperations, AgentLines]:
     lines = AgentLines()
     rights = AttachRights(permissions_of=permissions_of, still_counts=parts.registry.still_counts)
-    return AttachmentOperations(parts.operations, parts.engine, parts.audit, rights, parts.relay, lines), lines
+    ways = AttachWays(relay=parts.relay, lines=lines)
+    return AttachmentOperations(parts.operations, parts.engine, parts.audit, rights, parts.attachments, ways), lines
 
 
 def _add_clients(
