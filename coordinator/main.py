@@ -28,6 +28,8 @@ from coordinator.relaying.desk import RelayDesk
 from coordinator.relaying.socket import serving_relay
 from coordinator.rpc.journal_pace import PacedLines
 from coordinator.rpc.server import Doors, Parts, serving, serving_locally
+from coordinator.service.attaching.attachment_limits import AttachmentLimits
+from coordinator.service.attaching.open_book import AttachmentBook
 from coordinator.service.known_projects import KnownProjects, make_default_project
 from coordinator.service.trust.rotations import Rotations
 from coordinator.settings import CoordinatorSettings, parse
@@ -126,6 +128,7 @@ async def run(
                 bundles=BundleStore(directory.bundles, signers=settings.bundle_signers),
                 logins=logins,
                 relay=desk,
+                attachments=AttachmentBook(AttachmentLimits(account=settings.attachments_per_account)),
             )
             if not settings.init:
                 await asyncio.to_thread(_put_unknown_logs_aside, directory, parts)

@@ -2,12 +2,15 @@
 
 from collections.abc import Sequence
 
-from muster.rpc.channel import SERVER_OPTIONS
-from muster.rpc.relay import RELAY_CHANNEL_OPTIONS, RELAY_MESSAGE
+from muster.domain.attachments.frame import LARGEST_CHANNEL_DATA
+from muster.rpc.channel import RELAY_CHANNEL_OPTIONS, SERVER_OPTIONS
 from muster.trust.tickets import LONGEST_TICKET_TEXT
 
 RELAY_CONNECTIONS = 8_192
 """Connections at once: one of each agent that has attachments, and one of each client."""
+
+RELAY_MESSAGE = LARGEST_CHANNEL_DATA + 64 * 1024
+"""Bytes of one message: a frame with the most data that there may be, and what goes with it."""
 
 RELAY_METADATA = LONGEST_TICKET_TEXT + 2 * 1024
 """Bytes that go with a call beside its frames, at most twice as many are read."""
