@@ -149,7 +149,7 @@ class AttachmentOperations:
                 self._cut(held.attachment, "what you have shown counts no more")
 
     async def tidy(self) -> None:
-        """Tell the audit log of forwards that rest, and forget attachments that both sides have left; until cancelled."""
+        """Tell the audit log of forwards that rest, and forget attachments that both sides left; until cancelled."""
         deserted: dict[str, datetime] = {}
         while True:
             await asyncio.sleep(TIDIED_EVERY)

@@ -100,6 +100,7 @@ class RelayedAttachments:
         try:
             ended = await self._ended(order, attending)
             await said_last(end, ended, patience)
+            await carrier.flush()
         finally:
             carrying.cancel()
             await asyncio.gather(carrying, return_exceptions=True)

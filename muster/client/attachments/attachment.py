@@ -34,6 +34,7 @@ class Attachment:
         self.shown = shown
         """What the coordinator said of it: its name, its job and its rank."""
         self._end = end
+        self._carrier = carrier
         self._ended: AttachmentEnded | None = None
         self._carrying = asyncio.get_running_loop().create_task(carrier.run(), name=f"carry {shown.attachment}")
 
@@ -73,6 +74,7 @@ class Attachment:
                 self._ended = AttachmentEnded(code=LOST_ATTACHMENT_CODE, text="closed here")
             self._end.dealt()
             self._end.tell()
+            await self._carrier.flush()
         finally:
             self._carrying.cancel()
             await asyncio.gather(self._carrying, return_exceptions=True)
