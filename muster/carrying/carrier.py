@@ -49,7 +49,7 @@ class CarryingEndedError(MusterError):
     """The relay, or whoever gives tickets, carries this attachment no longer; the sentence says why."""
 
 
-class Carrier:
+class ChannelCarrier:
     """Carries one end of a channel while `run` runs."""
 
     def __init__(

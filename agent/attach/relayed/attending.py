@@ -24,7 +24,7 @@ from muster.domain.attachments.request import (
     FilesRequest,
 )
 
-REFUSED_CODE = 255
+NOT_ATTACHED_CODE = 255
 """Exit code of what was not started."""
 
 HUNG_UP_CODE = 129
@@ -54,7 +54,7 @@ class Attending:
         except CommandRefusedError as error:
             return AttachmentEnded(code=error.code, trouble=AttachmentTrouble.NOT_STARTED, text=str(error))
         except (CompanionAwayError, DoorError) as error:
-            return AttachmentEnded(code=REFUSED_CODE, trouble=AttachmentTrouble.REFUSED, text=str(error))
+            return AttachmentEnded(code=NOT_ATTACHED_CODE, trouble=AttachmentTrouble.REFUSED, text=str(error))
         except OSError as error:
             return AttachmentEnded(code=1, trouble=AttachmentTrouble.NOT_REACHED, text=sentence_of(error))
         try:

@@ -71,10 +71,6 @@ class PortForward:
             each.cancel()
         await asyncio.gather(*open_, return_exceptions=True)
 
-    def stop(self) -> None:
-        """End it from another thread, without waiting."""
-        self._loop.call_soon_threadsafe(lambda: asyncio.ensure_future(self.close()))
-
     async def __aenter__(self) -> Self:
         return self
 
