@@ -13,6 +13,8 @@ from pathlib import Path
 from agent.attach.for_peers import CommandsForPeers
 from agent.attach.gang_commands import CommandsInGangs
 from agent.attach.local_commands import LocalCommands
+from agent.attach.relayed.attachments import RelayedAttachments
+from agent.attach.relayed.relay import RelayConnection
 from agent.core.events import GpuFaulted, LogCompleted
 from agent.core.step import AgentState
 from agent.executions.directories import ExecutionDirectories
@@ -30,6 +32,7 @@ from agent.inventory.inventory import Declared, InventoryReader, changed
 from agent.link import Coordinator, Link, Mail
 from agent.logs.file import DEFAULT_LIMIT
 from agent.logs.push import LogPusher
+from agent.loop.attachments import AttachmentsHere
 from agent.loop.gangs import GangsHere
 from agent.loop.loop import Loop
 from agent.loop.recovery import clear_leftovers
@@ -47,6 +50,7 @@ from muster.domain.jobs.job import RuntimeKind
 from muster.rpc import protocol
 from muster.rpc.channel import NOTHING
 from muster.rpc.v1 import agents_pb2 as pb
+from muster.wire.attachments.requests import attachment_report_to_wire
 
 log = logging.getLogger(__name__)
 
@@ -118,7 +122,19 @@ class NodeAgent:
         asked_here = CommandsInGangs(config.name, gangs, self._commands, config.shown_to_peers)
         self._loop = Loop(self._bench, outbox, self._state, asked_here)
         self._watch = InventoryWatch(config, source, self._bench, outbox, self._state.ledger.assigned)
-        mail = Mail(inbox=self._inbox, outbox=outbox, logs=logs, secrets=config.secret_calls)
+        self._relay = RelayConnection(config.coordinator.address, config.coordinator.credentials)
+        self._attachments = RelayedAttachments(
+            AttachmentsHere(self._state, self._loop),
+            self._relay,
+            lambda report: outbox.send(pb.AgentMessage(attachment=attachment_report_to_wire(report))),
+        )
+        mail = Mail(
+            inbox=self._inbox,
+            outbox=outbox,
+            logs=logs,
+            secrets=config.secret_calls,
+            attachments=self._attachments,
+        )
         owner = Introduction(config, self._watch, self._peer_port, self._state)
         self._link = Link(config.coordinator, owner, mail, config.clock)
 
@@ -139,6 +155,8 @@ class NodeAgent:
 
     async def close(self, *, stop: bool) -> None:
         """Let go of everything, after `run` has ended; executions are stopped, or go on until the next agent."""
+        await self._attachments.close()
+        await self._relay.close()
         await self._commands.close()
         await self._loop.shut_down(stop=stop)
         await self._guard.close(stopped=stop)

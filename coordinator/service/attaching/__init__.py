@@ -1,1 +1,1 @@
-"""Attachments that are open: which there are, how many more there may be, and what the audit log says of them."""
+"""Attachments to running executions: where they lead, what is open, and how agents hear of them."""
