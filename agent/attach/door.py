@@ -10,6 +10,7 @@ from typing import Protocol
 
 from agent.attach.caller import DoorCaller, GangRefusedError
 from agent.attach.companion import Companion
+from agent.attach.kept import KeptShells
 from agent.attach.line import PacketLine, close_all, ready
 from agent.core.door.coding import decoded
 from agent.core.door.packets import DoorError, GangCommandAsked, GangExit, GangRefused, Speaker, StayAsked
@@ -56,7 +57,8 @@ class ExecutionDoor:
         self._served = False
         self._free = asyncio.Semaphore(MOST_LINES)
         self._running = 0
-        self.companion = Companion()
+        self.kept = KeptShells(lambda wanted, largest: self.companion.run(wanted, largest))  # noqa: PLW0108 - it is made below
+        self.companion = Companion(self.kept.returned)
 
     def open(self) -> None:
         """Be there for whoever comes; takes the place of a door that an earlier agent left. Raises OSError."""
@@ -98,6 +100,7 @@ class ExecutionDoor:
                     talking.add_done_callback(partial(self._over, line))
         finally:
             self._listener.close()
+            await self.kept.close()
 
     def _over(self, line: PacketLine, _: "asyncio.Task[None]") -> None:
         """Also of a line whose task was cancelled before it had begun."""
