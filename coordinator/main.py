@@ -26,6 +26,8 @@ from coordinator.logins.provider import Provider
 from coordinator.logins.settings import LoginSettings
 from coordinator.rpc.journal_pace import PacedLines
 from coordinator.rpc.server import Doors, Parts, serving, serving_locally
+from coordinator.service.attaching.attachment_limits import AttachmentLimits
+from coordinator.service.attaching.open_book import AttachmentBook
 from coordinator.service.known_projects import KnownProjects, make_default_project
 from coordinator.service.trust.rotations import Rotations
 from coordinator.settings import CoordinatorSettings, parse
@@ -119,6 +121,7 @@ async def run(
                 log_quota=quota if quota.limited else None,
                 bundles=BundleStore(directory.bundles, signers=settings.bundle_signers),
                 logins=logins,
+                attachments=AttachmentBook(AttachmentLimits(account=settings.attachments_per_account)),
             )
             directory.running.touch()
             authority = None if settings.local else await prepared(settings, registry)

@@ -9,10 +9,8 @@ import termios
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from agent.attach.line import close_all, ready
-from agent.attach.turns import Turns
+from agent.attach.line import Turns, close_all, ready
 from agent.core.door.packets import LARGEST_DATA, DoorError, GangErrorOutput, GangExit, GangOutput
-from muster.domain.attachments.request import TerminalSize
 
 LINGERING_OUTPUT = 2.0
 """Seconds for which output is waited for after the end, where something that the command left running has it open."""
@@ -86,11 +84,11 @@ class AttachedCommand:
             os.close(self._input)
         self._input = None
 
-    def resize(self, size: TerminalSize) -> None:
+    def resize(self, rows: int, columns: int) -> None:
         """Give its terminal another size, of which it hears by a signal; one without a terminal hears nothing."""
         if self._terminal is not None:
             with suppress(OSError):
-                fcntl.ioctl(self._terminal, termios.TIOCSWINSZ, struct.pack("HHHH", size.rows, size.columns, 0, 0))
+                fcntl.ioctl(self._terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
     def ended(self, code: int) -> None:
         """The companion tells how it ended, or is gone."""

@@ -4,18 +4,18 @@ import asyncio
 import itertools
 import os
 import socket
+import stat
 from collections.abc import Awaitable, Callable
-from contextlib import ExitStack
-from dataclasses import replace
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, replace
 from errno import EAGAIN, ENOENT, ENOTDIR
 from functools import partial
 from ipaddress import IPv4Address, IPv6Address
 from typing import TypeVar
 
 from agent.attach.command import LOST_CODE, AttachedCommand, checked
-from agent.attach.connection import AttachedConnection
+from agent.attach.kept.shells import KeptShells
 from agent.attach.line import PacketLine, close_all, ready
-from agent.attach.starting import Starting, StartingCommand, StartingFiles, taken_socket
 from agent.core.door.coding import decoded
 from agent.core.door.packets import (
     LARGEST_DATA,
@@ -65,40 +65,91 @@ class _NotHeardError(Exception):
     """A companion was killed before it got to know of what it was asked for."""
 
 
-Returned = Callable[[str, AttachedCommand], None]
-"""Takes a kept shell of an agent before, by its name."""
+@dataclass(frozen=True, slots=True)
+class _StartingCommand:
+    """A command that is being started."""
+
+    order: CommandWanted
+    largest: int
+    answer: "asyncio.Future[AttachedCommand]"
+
+    def begun(self, pid: int, descriptors: list[int], signal: Callable[[int], None]) -> AttachedCommand:
+        """The command that runs, which whoever waits for it gets. Raises DoorError."""
+        wanted = self.order
+        checked(descriptors, has_input=wanted.has_input, terminal=wanted.terminal)
+        command = AttachedCommand(
+            pid,
+            descriptors,
+            has_input=wanted.has_input,
+            terminal=wanted.terminal,
+            signal=signal,
+            largest=self.largest,
+        )
+        descriptors.clear()  # they are the command's now
+        self.answer.set_result(command)
+        return command
+
+
+@dataclass(frozen=True, slots=True)
+class _StartingFiles:
+    """A server for files that is being started."""
+
+    order: FilesWanted
+    answer: "asyncio.Future[socket.socket]"
+
+    def begun(self, descriptors: list[int]) -> None:
+        """Give the line to it to whoever waits for that. Raises DoorError."""
+        self.answer.set_result(_taken_socket(descriptors))
 
 
 class Companion:
-    """One line at a time: a companion that comes anew takes the place of the one before."""
+    """One line at a time: a companion that comes beside another one waits until that is gone."""
 
-    def __init__(self, returned: Returned) -> None:
-        self._returned = returned
+    def __init__(self) -> None:
+        self.kept = KeptShells(self.run)
+        """Shells in the execution that go on without whoever made them."""
         self._line: PacketLine | None = None
+        self._place = asyncio.Lock()
+        """Of the one that is asked for things: two that took it from each other would do so for ever."""
         self._present = asyncio.Event()
+        """Set while there is one, and when none will come any more."""
+        self.came = False
+        """Whether one ever came to this door."""
+        self._over = False
         self._numbers = itertools.count(int.from_bytes(os.urandom(3), "big"))
         """Not those of the agent before, whose commands may go on."""
-        self._starting: dict[int, Starting] = {}
+        self._starting: dict[int, _StartingCommand | _StartingFiles] = {}
         self._connecting: dict[int, asyncio.Future[socket.socket]] = {}
-        self._running: dict[int, AttachedCommand | AttachedConnection] = {}
+        self._running: dict[int, AttachedCommand] = {}
         self._saying: set[asyncio.Task[None]] = set()
 
     async def serve(self, line: PacketLine) -> None:
         """Hear what it says until it is gone. Raises DoorError."""
-        if self._line is not None:
-            self._line.hang_up()
-            self._lose()
-        self._line = line
-        self._present.set()
-        try:
-            while (heard := await line.hear_raw())[0]:
-                if self._line is not line:
-                    close_all(heard[1])
-                    return
-                self._take(*heard)
-        finally:
-            if self._line is line:
+        async with self._place:
+            self._line, self.came = line, True
+            self._present.set()
+            try:
+                while (heard := await line.hear_raw())[0]:
+                    self._take(*heard)
+            finally:
                 self._gone()
+
+    @property
+    def present(self) -> bool:
+        """Whether one is there."""
+        return self._line is not None
+
+    async def comes(self, limit: float = COMPANION_LIMIT) -> bool:
+        """Wait until one is there, for so many seconds at most, or until none can come any more; whether it is."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(limit):
+                await self._present.wait()
+        return self.present
+
+    def end(self) -> None:
+        """Know that user code has ended: whoever waits for one hears that none will come."""
+        self._over = True
+        self._present.set()
 
     async def run(self, wanted: CommandWanted, largest: int = LARGEST_DATA) -> AttachedCommand:
         """Start a command, whatever its number says; no piece of its output is larger than `largest`.
@@ -107,15 +158,15 @@ class Companion:
         """
         return await self._asked(lambda line: self._started_by(line, wanted, largest), "has started the command")
 
-    async def files(self) -> AttachedConnection:
-        """A line to an SFTP server for the files of the execution, with the rights of its user.
+    async def files(self) -> socket.socket:
+        """A line to an SFTP server for the files of the execution, with the rights of its user; it does not block.
 
         Raises CompanionAwayError, CommandRefusedError or DoorError.
         """
         return await self._asked(self._offered_by, "has opened its files")
 
-    async def connect(self, address: IPv4Address | IPv6Address, port: int) -> AttachedConnection:
-        """A connection in the network of the execution, by its user.
+    async def connect(self, address: IPv4Address | IPv6Address, port: int) -> socket.socket:
+        """A connection in the network of the execution, by its user; it does not block.
 
         Raises CompanionAwayError, OSError where nothing is reached, or DoorError.
         """
@@ -127,7 +178,7 @@ class Companion:
             if errno := begun.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
                 raise OSError(errno, os.strerror(errno))
             unless_it_is_there.pop_all()
-        return AttachedConnection(begun)
+        return begun
 
     async def _asked(self, ask: Callable[[PacketLine], Awaitable[T]], what: str) -> T:
         """What the companion answers, or another one that comes in its place; raises CompanionAwayError."""
@@ -135,7 +186,8 @@ class Companion:
             async with asyncio.timeout(COMPANION_LIMIT):
                 while True:
                     await self._present.wait()
-                    assert self._line is not None, "it is present"
+                    if self._line is None:
+                        raise CompanionAwayError("the execution has ended")
                     try:
                         return await ask(self._line)
                     except _NotHeardError:  # that one was killed just now, and another one may come
@@ -161,16 +213,16 @@ class Companion:
     async def _started_by(self, line: PacketLine, wanted: CommandWanted, largest: int) -> AttachedCommand:
         """Have it started by the companion at a line; raises _NotHeardError."""
         answer: asyncio.Future[AttachedCommand] = asyncio.get_running_loop().create_future()
-        await self._answered(line, StartingCommand(replace(wanted, number=next(self._numbers)), largest, answer))
+        await self._answered(line, _StartingCommand(replace(wanted, number=next(self._numbers)), largest, answer))
         return answer.result()
 
-    async def _offered_by(self, line: PacketLine) -> AttachedConnection:
+    async def _offered_by(self, line: PacketLine) -> socket.socket:
         """Have files served by the companion at a line; raises _NotHeardError."""
-        answer: asyncio.Future[AttachedConnection] = asyncio.get_running_loop().create_future()
-        await self._answered(line, StartingFiles(FilesWanted(number=next(self._numbers)), answer))
+        answer: asyncio.Future[socket.socket] = asyncio.get_running_loop().create_future()
+        await self._answered(line, _StartingFiles(FilesWanted(number=next(self._numbers)), answer))
         return answer.result()
 
-    async def _answered(self, line: PacketLine, asked: Starting) -> None:
+    async def _answered(self, line: PacketLine, asked: _StartingCommand | _StartingFiles) -> None:
         self._starting[asked.order.number] = asked
         try:
             await _said(line, asked.order)
@@ -213,7 +265,10 @@ class Companion:
         if asked is None or asked.answer.done():  # whoever wanted it has gone away meanwhile
             self._signal(number, HANGUP)
             return
-        self._running[number] = asked.begun(pid, descriptors, partial(self._signal, number))
+        if isinstance(asked, _StartingFiles):
+            asked.begun(descriptors)
+        else:
+            self._running[number] = asked.begun(pid, descriptors, partial(self._signal, number))
 
     def _kept(self, number: int, pid: int, name: str, descriptors: list[int]) -> None:
         checked(descriptors, has_input=True, terminal=True)
@@ -223,15 +278,14 @@ class Companion:
         )
         descriptors.clear()  # they are the command's now
         self._running[number] = command
-        self._returned(name, command)
+        self.kept.returned(name, command)
 
     def _begun(self, number: int, descriptors: list[int]) -> None:
-        connection = taken_socket(descriptors)
+        connection = _taken_socket(descriptors)
         answer = self._connecting.pop(number, None)
         if answer is None or answer.done():
             connection.close()
         else:
-            connection.setblocking(False)
             answer.set_result(connection)
 
     def _signal(self, number: int, signal: int) -> None:
@@ -244,7 +298,8 @@ class Companion:
 
     def _gone(self) -> None:
         self._line = None
-        self._present.clear()
+        if not self._over:
+            self._present.clear()
         self._lose()
 
     def _lose(self) -> None:
@@ -260,6 +315,15 @@ class Companion:
         for each in self._running.values():
             each.ended(LOST_CODE)
         self._running.clear()
+
+
+def _taken_socket(descriptors: list[int]) -> socket.socket:
+    """The one socket that came with a packet. Raises DoorError."""
+    if len(descriptors) != 1 or not stat.S_ISSOCK(os.fstat(descriptors[0]).st_mode):
+        raise DoorError("what came with a connection is not its socket")
+    taken = socket.socket(fileno=descriptors.pop())
+    taken.setblocking(False)
+    return taken
 
 
 async def _said(line: PacketLine, packet: CompanionOrder) -> None:

@@ -2,23 +2,18 @@
 
 import asyncio
 import signal
-from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
 
 from agent.attach.command import LOST_CODE, AttachedCommand
-from agent.attach.companion import NOT_RUN, CommandRefusedError
+from agent.attach.kept.attachment import KeptAttachment
 from agent.core.door.kept_output import KeptOutput
 from agent.core.door.packets import CommandWanted, GangErrorOutput, GangExit, GangOutput
 from muster.domain.attachments.frame import LARGEST_CHANNEL_DATA
-from muster.domain.attachments.request import TerminalSize
 
 MOST_KEPT_SHELLS = 8
 """Kept shells of one execution."""
-
-PIECES_AHEAD = 4
-"""Pieces that are read before whoever is attached asks for them; then the shell waits."""
 
 HANG_UP_PATIENCE = 2.0
 """Seconds in which a shell that is told to hang up ends by itself; then its terminal is gone."""
@@ -27,8 +22,8 @@ Run = Callable[[CommandWanted, int], Awaitable[AttachedCommand]]
 """Starts a command; no piece of its output is larger than the number."""
 
 
-class TakenOverError(Exception):
-    """Somebody else has attached to the same shell."""
+class TooManyKeptError(Exception):
+    """As many shells are kept as may be."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,78 +33,6 @@ class KeptShellView:
     name: str
     pid: int
     attached: bool
-
-
-class KeptAttachment:
-    """A kept shell for whoever is attached to it, with the verbs of a command."""
-
-    def __init__(self, command: AttachedCommand, replay: bytes, detached: "Callable[[KeptAttachment], None]") -> None:
-        self.pid = command.pid
-        """The number that the companion knows it by."""
-        self._command = command
-        self._detached = detached
-        self._pieces = deque((GangOutput(data=replay),) if replay else ())
-        self._end: GangExit | None = None
-        self._gone = False
-        """Whether it was closed, or somebody else has taken over."""
-        self._come = asyncio.Event()
-        self._taken = asyncio.Event()
-
-    async def read(self) -> GangOutput | GangExit:
-        """What was shown last, then what is shown now, last of all how it ended. Raises TakenOverError."""
-        while not self._gone:
-            if self._pieces:
-                self._taken.set()
-                return self._pieces.popleft()
-            if self._end is not None:
-                return self._end
-            self._come.clear()
-            await self._come.wait()
-        raise TakenOverError
-
-    async def write(self, data: bytes) -> None:
-        """Give it input; waits while it does not read."""
-        if not self._gone:
-            await self._command.write(data)
-
-    def end_input(self) -> None:
-        """Do nothing: a terminal has no end of its input."""
-
-    def signal(self, number: int) -> None:
-        """Send a signal to the group of the shell."""
-        if not self._gone:
-            self._command.signal(number)
-
-    def resize(self, size: TerminalSize) -> None:
-        """Give its terminal another size."""
-        if not self._gone:
-            self._command.resize(size)
-
-    def close(self) -> None:
-        """Detach; the shell goes on."""
-        self.leave()
-        self._detached(self)
-
-    def leave(self) -> None:
-        """Be attached no more, as somebody else is."""
-        self._gone = True
-        self._pieces.clear()
-        self._come.set()
-        self._taken.set()
-
-    async def give(self, piece: GangOutput) -> None:
-        """Pass on what the shell shows; waits while nobody reads, and as long as it is attached."""
-        while len(self._pieces) >= PIECES_AHEAD and not self._gone:
-            self._taken.clear()
-            await self._taken.wait()
-        if not self._gone:
-            self._pieces.append(piece)
-            self._come.set()
-
-    def ended(self, end: GangExit) -> None:
-        """Tell how it ended."""
-        self._end = end
-        self._come.set()
 
 
 class _Shell:
@@ -162,7 +85,7 @@ class KeptShells:
     async def attach(self, wanted: CommandWanted) -> KeptAttachment:
         """The shell of the name that is wanted: the one that is there with the size that is wanted, else a new one.
 
-        Raises CommandRefusedError where there are too many, and whatever starting a command raises.
+        Raises TooManyKeptError, and whatever starting a command raises.
         """
         name = wanted.kept_name
         async with self._making:
@@ -171,11 +94,10 @@ class KeptShells:
                 if len(self._shells) >= MOST_KEPT_SHELLS:
                     names = ", ".join(sorted(self._shells))
                     text = f"{MOST_KEPT_SHELLS} shells are kept in the execution already: {names}; end one of them"
-                    raise CommandRefusedError(NOT_RUN, text)
+                    raise TooManyKeptError(text)
                 return self._keep(name, await self._run(wanted, LARGEST_CHANNEL_DATA), KeptOutput()).attached()
-        size = TerminalSize(rows=wanted.rows, columns=wanted.columns)
-        shell.command.resize(TerminalSize(rows=size.rows, columns=max(1, size.columns - 1)))
-        shell.command.resize(size)  # another one than before, so that what fills the screen draws it anew
+        shell.command.resize(wanted.rows, max(1, wanted.columns - 1))
+        shell.command.resize(wanted.rows, wanted.columns)  # not as before, so that what fills the screen draws it anew
         return shell.attached()
 
     async def end(self, name: str) -> bool:
