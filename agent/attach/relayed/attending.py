@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from agent.attach.companion import CommandRefusedError, Companion, CompanionAwayError
-from agent.attach.relayed.target import AttachmentTarget, connected, sentence_of, started
+from agent.attach.kept.shells import TooManyKeptError
+from agent.attach.relayed.target import AttachmentTarget, connected, sentence_of, served, started
 from agent.core.door.packets import DoorError
 from muster.carrying.channel_end import ChannelEnd, ChannelLostError
 from muster.domain.attachments.frame import (
@@ -53,7 +54,7 @@ class Attending:
             target = await _opened(companion, self._request)
         except CommandRefusedError as error:
             return AttachmentEnded(code=error.code, trouble=AttachmentTrouble.NOT_STARTED, text=str(error))
-        except (CompanionAwayError, DoorError) as error:
+        except (CompanionAwayError, TooManyKeptError, DoorError) as error:
             return AttachmentEnded(code=NOT_ATTACHED_CODE, trouble=AttachmentTrouble.REFUSED, text=str(error))
         except OSError as error:
             return AttachmentEnded(code=1, trouble=AttachmentTrouble.NOT_REACHED, text=sentence_of(error))
@@ -117,6 +118,6 @@ async def _opened(companion: Companion, request: AttachmentRequest) -> Attachmen
         case ConnectionRequest():
             return await connected(companion, request)
         case FilesRequest():
-            raise CompanionAwayError("files are not served yet")
+            return await served(companion)
         case _:
             assert_never(request)
