@@ -80,17 +80,16 @@ def words_of(pid: int) -> list[bytes]:
         return []
 
 
-def pid_of(execution: ExecutionId, *words: str) -> int:
-    """The process of an execution that was started with these words, as the machine numbers it."""
-    [found] = [pid for pid in running(execution) if words_of(pid) == [each.encode() for each in words]]
+def pid_of(execution: ExecutionId, told: bytes) -> int:
+    """The process of an execution that says that this is its number, as the machine numbers it."""
+    [found] = [pid for pid in running(execution) if _status(pid)["NSpid"][-1].encode() == told]
     return found
 
 
 def surroundings(pid: int) -> Mapping[str, object]:
     """All in which two processes of one execution could differ."""
     place = Path(f"/proc/{pid}")
-    lines = (line.partition(":") for line in (place / "status").read_text().splitlines())
-    status = {name: value.split() for name, _, value in lines}
+    status = _status(pid)
     return {
         **{name: status[name] for name in RIGHTS if name in status},
         **{name: int(status[name][0], 16) & ~_OF_THE_C_LIBRARY for name in SIGNALS},
@@ -107,3 +106,8 @@ def surroundings(pid: int) -> Mapping[str, object]:
 def environment(pid: int) -> list[bytes]:
     """The variables that a process was started with."""
     return sorted(Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"))
+
+
+def _status(pid: int) -> Mapping[str, list[str]]:
+    lines = (line.partition(":") for line in Path(f"/proc/{pid}/status").read_text().splitlines())
+    return {name: value.split() for name, _, value in lines}
