@@ -20,7 +20,6 @@ from tests.contract.runtimes import Trial, running
 RIGHTS = ("Umask", "Uid", "Gid", "Groups", "CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb", "NoNewPrivs", "Seccomp")
 """What the kernel tells of what a process may do."""
 
-SIGNALS = ("SigBlk", "SigIgn")
 _OF_THE_C_LIBRARY = 0b11 << 31
 """Signals that have no names: whoever started the tests may have ignored them for all that is started here."""
 
@@ -92,7 +91,7 @@ def surroundings(pid: int) -> Mapping[str, object]:
     status = _status(pid)
     return {
         **{name: status[name] for name in RIGHTS if name in status},
-        **{name: int(status[name][0], 16) & ~_OF_THE_C_LIBRARY for name in SIGNALS},
+        "ignored": int(status["SigIgn"][0], 16) & ~_OF_THE_C_LIBRARY,
         "limits": (place / "limits").read_text(),
         "cgroup": (place / "cgroup").read_text(),
         "namespaces": {each.name: str(each.readlink()) for each in (place / "ns").iterdir()},
