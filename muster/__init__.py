@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from muster.domain.jobs.explanation import Explanation
     from muster.domain.jobs.frameworks.dialect import Dialect
     from muster.domain.jobs.frameworks.framework import Framework, FrameworkName, LaunchPlace, Rendezvous
+    from muster.domain.jobs.interactive import Interactive
     from muster.domain.jobs.job import (
         InlineFile,
         JobSpec,
@@ -93,6 +94,7 @@ _FROM: Mapping[str, tuple[str, ...]] = {
         "LaunchPlace",
         "Rendezvous",
     ),
+    "muster.domain.jobs.interactive": ("Interactive",),
     "muster.domain.jobs.job": (
         "InlineFile",
         "JobSpec",
@@ -151,6 +153,7 @@ __all__ = [
     "Framework",
     "FrameworkName",
     "InlineFile",
+    "Interactive",
     "InvalidJobError",
     "JobFileError",
     "JobId",
