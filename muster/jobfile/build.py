@@ -177,9 +177,7 @@ def _over(job: JobKeys, role: RoleKeys) -> RoleDefaults:
 
 
 def _timeouts(keys: TimeoutsKeys) -> Timeouts:
-    return Timeouts(
-        check_in=keys.check_in, grace=keys.grace, run=keys.run, lost_after=keys.lost_after, idle=keys.idle
-    )
+    return Timeouts(check_in=keys.check_in, grace=keys.grace, run=keys.run, lost_after=keys.lost_after, idle=keys.idle)
 
 
 def _restarts(keys: RestartsKeys | None) -> RestartPolicy:

@@ -214,9 +214,7 @@ UlimitForm = Annotated[
 ]
 
 FrameworkForm = Annotated[FrameworkKeys, BeforeValidator(framework_form), _OrShort(SHORT_FRAMEWORK)]
-InteractiveForm = Annotated[
-    InteractiveKeys | None, BeforeValidator(interactive_form), _OrShort(SHORT_INTERACTIVE)
-]
+InteractiveForm = Annotated[InteractiveKeys | None, BeforeValidator(interactive_form), _OrShort(SHORT_INTERACTIVE)]
 SecretForm = Annotated[SecretKeys, BeforeValidator(secret_form), _OrShort(SHORT_SECRET)]
 
 
@@ -350,7 +348,9 @@ class JobKeys(RoleDefaults):
         "`true`, `false`", "Whether the main program of rank 0 reads what people who attach to it send.", default=False
     )
     tty: fields.Flag = key(
-        "`true`, `false`", "Whether the main program of rank 0 has a terminal; then it has `stdin` as well.", default=False
+        "`true`, `false`",
+        "Whether the main program of rank 0 has a terminal; then it has `stdin` as well.",
+        default=False,
     )
     labels: Annotated[
         dict[fields.NodeLabel, fields.JobLabel],

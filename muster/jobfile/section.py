@@ -1,4 +1,4 @@
-"""What the maps of a job file have in common, and the maps that stand by themselves: rights, frameworks, limits, …"""
+"""What the maps of a job file have in common, and the maps that stand by themselves, such as rights and limits."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any

@@ -4,7 +4,7 @@ There is one version of the protocol; what has come since the first agents is to
 """
 
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cache
 from types import MappingProxyType
 
 from muster.domain.jobs.job import JobSpec, Role
@@ -37,7 +37,7 @@ def needed(spec: JobSpec, role: Role) -> frozenset[str]:
     return _words(secrets=bool(role.secrets), gang_commands=bool(spec.gang_commands), interactive=watched)
 
 
-@lru_cache(maxsize=None)  # one and the same set for all roles that are alike; there are eight
+@cache  # one and the same set for all roles that are alike; there are eight
 def _words(*, secrets: bool, gang_commands: bool, interactive: bool) -> frozenset[str]:
     wanted = {SECRETS: secrets, GANG_COMMANDS: gang_commands, INTERACTIVE: interactive}
     return frozenset(word for word, is_needed in wanted.items() if is_needed)
