@@ -32,6 +32,7 @@ Stream = grpc.aio.StreamStreamCall[pb.AttachmentFrame, pb.AttachmentFrame]
 _FINAL = frozenset(
     {
         grpc.StatusCode.PERMISSION_DENIED,
+        grpc.StatusCode.ABORTED,  # another stream of this end has come, which this one must not take the place of
         grpc.StatusCode.INVALID_ARGUMENT,
         grpc.StatusCode.UNIMPLEMENTED,
         grpc.StatusCode.FAILED_PRECONDITION,

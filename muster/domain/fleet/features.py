@@ -15,16 +15,20 @@ SECRETS = "secrets"
 GANG_COMMANDS = "gang-commands"
 """The agent lets user code run commands in the other executions of its attempt."""
 
+ATTACH = "attach"
+"""The agent lets people and programs attach to running executions; one with `--no-attach` does not say it."""
+
 INTERACTIVE = "interactive"
 """The agent runs interactive jobs, and tells when executions are used."""
 
-ALL_FEATURES = frozenset({SECRETS, GANG_COMMANDS, INTERACTIVE})
+ALL_FEATURES = frozenset({SECRETS, GANG_COMMANDS, ATTACH, INTERACTIVE})
 """Features of the agent of this version."""
 
 MEANINGS: Mapping[str, str] = MappingProxyType(
     {
         SECRETS: "secrets of the project",
         GANG_COMMANDS: "commands in other executions",
+        ATTACH: "attaching to running executions",
         INTERACTIVE: "interactive jobs and limits for jobs that nobody uses",
     }
 )
