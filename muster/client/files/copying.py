@@ -79,7 +79,8 @@ class Copying:
         self._times = times
         self._on_progress = on_progress
         self._tokens = itertools.count(secrets.randbits(32))
-        self._plan = TreePlan()
+        self._all_files = 0
+        self._all_size = 0
         self._files = 0
         self._size = 0
         """Bytes that are under way or there."""
@@ -89,7 +90,7 @@ class Copying:
 
     async def run(self, plan: TreePlan) -> TransferResult:
         """Do it. Raises FileTransferError or OSError for the first thing that the target does not take."""
-        self._plan = plan
+        self._all_files, self._all_size = len(plan.files), plan.size
         self._tell()
         await by_depth(plan.cleared, self._target.remove)
         await by_depth(plan.directories, lambda each: self._target.make_directory(each.path))
@@ -159,9 +160,8 @@ class Copying:
         return f"{next(self._tokens) % 2**32:08x}"
 
     def _tell(self) -> None:
-        plan = self._plan
         self._on_progress(
-            TransferProgress(files=self._files, all_files=len(plan.files), size=self._size, all_size=plan.size)
+            TransferProgress(files=self._files, all_files=self._all_files, size=self._size, all_size=self._all_size)
         )
 
 
