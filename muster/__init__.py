@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     )
     from muster.domain.fault import Fault
     from muster.domain.fleet.access import Access, AccountKind, Permissions
+    from muster.domain.fleet.attach_permission import Attachers, AttachPermission
     from muster.domain.fleet.node import NodeState, NodeView
     from muster.domain.fleet.secret import SecretKind
     from muster.domain.ids import JobId
@@ -77,6 +78,10 @@ _FROM: Mapping[str, tuple[str, ...]] = {
         "Access",
         "AccountKind",
         "Permissions",
+    ),
+    "muster.domain.fleet.attach_permission": (
+        "AttachPermission",
+        "Attachers",
     ),
     "muster.domain.fleet.node": (
         "NodeState",
@@ -137,6 +142,8 @@ _MODULES = {name: module for module, names in _FROM.items() for name in names}
 __all__ = [
     "Access",
     "AccountKind",
+    "AttachPermission",
+    "Attachers",
     "AttemptView",
     "Client",
     "ClientNotOpenError",

@@ -6,7 +6,7 @@ import os
 import socket
 import stat
 from collections.abc import Awaitable, Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from errno import EAGAIN, ENOENT, ENOTDIR
 from ipaddress import IPv4Address, IPv6Address
@@ -65,11 +65,17 @@ class _Starting:
 
 
 class Companion:
-    """One line at a time: a companion that comes anew takes the place of the one before."""
+    """One line at a time: a companion that comes beside another one waits until that is gone."""
 
     def __init__(self) -> None:
         self._line: PacketLine | None = None
+        self._place = asyncio.Lock()
+        """Of the one that is asked for things: two that took it from each other would do so for ever."""
         self._present = asyncio.Event()
+        """Set while there is one, and when none will come any more."""
+        self.came = False
+        """Whether one ever came to this door."""
+        self._over = False
         self._numbers = itertools.count(int.from_bytes(os.urandom(3), "big"))
         """Not those of the agent before, whose commands may go on."""
         self._starting: dict[int, _Starting] = {}
@@ -79,20 +85,31 @@ class Companion:
 
     async def serve(self, line: PacketLine) -> None:
         """Hear what it says until it is gone. Raises DoorError."""
-        if self._line is not None:
-            self._line.hang_up()
-            self._lose()
-        self._line = line
-        self._present.set()
-        try:
-            while (heard := await line.hear_raw())[0]:
-                if self._line is not line:
-                    close_all(heard[1])
-                    return
-                self._take(*heard)
-        finally:
-            if self._line is line:
+        async with self._place:
+            self._line, self.came = line, True
+            self._present.set()
+            try:
+                while (heard := await line.hear_raw())[0]:
+                    self._take(*heard)
+            finally:
                 self._gone()
+
+    @property
+    def present(self) -> bool:
+        """Whether one is there."""
+        return self._line is not None
+
+    async def comes(self, limit: float = COMPANION_LIMIT) -> bool:
+        """Wait until one is there, for so many seconds at most, or until none can come any more; whether it is."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(limit):
+                await self._present.wait()
+        return self.present
+
+    def end(self) -> None:
+        """Know that user code has ended: whoever waits for one hears that none will come."""
+        self._over = True
+        self._present.set()
 
     async def run(self, wanted: CommandWanted) -> AttachedCommand:
         """Start a command, whatever its number says; raises CompanionAwayError, CommandRefusedError or DoorError."""
@@ -119,7 +136,8 @@ class Companion:
             async with asyncio.timeout(COMPANION_LIMIT):
                 while True:
                     await self._present.wait()
-                    assert self._line is not None, "it is present"
+                    if self._line is None:
+                        raise CompanionAwayError("the execution has ended")
                     try:
                         return await ask(self._line)
                     except _NotHeardError:  # that one was killed just now, and another one may come
@@ -209,7 +227,8 @@ class Companion:
 
     def _gone(self) -> None:
         self._line = None
-        self._present.clear()
+        if not self._over:
+            self._present.clear()
         self._lose()
 
     def _lose(self) -> None:

@@ -45,7 +45,10 @@ class Exits:
     async def _follow(self, execution: ExecutionId, live: LiveExecution, sandbox: Sandbox) -> None:
         """The story of an end, step by step."""
         try:
-            exit_ = await sandbox.exited()
+            try:
+                exit_ = await sandbox.exited()
+            finally:
+                live.user_code_ended()
         except ExecutionError as error:
             self._bench.inbox.put(await failed(self._bench, execution, error))
             await self._vacate(execution, sandbox)

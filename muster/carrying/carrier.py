@@ -24,7 +24,7 @@ RESUME_PAUSE_GROWTH = 1.6
 STEADY = 5.0
 """Seconds after which a stream was a good one, and pauses begin anew."""
 
-LEAVING = 1.0
+FLUSH_LIMIT = 1.0
 """Seconds for which the last words may be under way when a stream is left."""
 
 Stream = grpc.aio.StreamStreamCall[pb.AttachmentFrame, pb.AttachmentFrame]
@@ -32,6 +32,7 @@ Stream = grpc.aio.StreamStreamCall[pb.AttachmentFrame, pb.AttachmentFrame]
 _FINAL = frozenset(
     {
         grpc.StatusCode.PERMISSION_DENIED,
+        grpc.StatusCode.ABORTED,  # another stream of this end has come, which this one must not take the place of
         grpc.StatusCode.INVALID_ARGUMENT,
         grpc.StatusCode.UNIMPLEMENTED,
         grpc.StatusCode.FAILED_PRECONDITION,
@@ -74,6 +75,18 @@ class Carrier:
         self._broken_since: float | None = None
         self._renewed = False
         """Whether the ticket was made after the last stream that was good."""
+        self._under_way: Outgoing | None = None
+        """What is to be written on the present stream; None: there is none."""
+
+    async def flush(self) -> None:
+        """Wait, for a moment, until what was said last is written: the other end waits for it otherwise.
+
+        To be asked before `run` is cancelled, which ends the stream at once.
+        """
+        if self._under_way is not None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(FLUSH_LIMIT):
+                    await self._under_way.join()
 
     async def run(self) -> None:
         """Carry until cancelled, or until nothing can be carried any more, which the channel is told."""
@@ -103,15 +116,14 @@ class Carrier:
         call = self._dial()
         outgoing = self._end.begin()
         writing = asyncio.get_running_loop().create_task(_write(call, outgoing), name="attachment: write")
+        self._under_way = outgoing
         try:
             return await self._read(call)
         except grpc.aio.AioRpcError as error:
             await self._refused(error)
             return error.details() or error.code().name
-        except asyncio.CancelledError:
-            await _leave(call, outgoing, writing)
-            raise
         finally:
+            self._under_way = None
             self._end.broke()
             writing.cancel()
             call.cancel()
@@ -149,16 +161,6 @@ async def _write(call: Stream, outgoing: Outgoing) -> None:
             message = await outgoing.get()
             await call.write(channel_message_to_wire(message))
             outgoing.task_done()
-
-
-async def _leave(call: Stream, outgoing: Outgoing, writing: "asyncio.Task[None]") -> None:
-    """Let what was said last go out, for a moment: the other end waits for it otherwise."""
-    with suppress(grpc.aio.AioRpcError, asyncio.InvalidStateError, TimeoutError):
-        async with asyncio.timeout(LEAVING):
-            joining = asyncio.ensure_future(outgoing.join())
-            await asyncio.wait((joining, writing), return_when=asyncio.FIRST_COMPLETED)
-            joining.cancel()
-            await call.done_writing()
 
 
 def _span(seconds: float) -> str:

@@ -1,7 +1,7 @@
 """How questions of a client reach the coordinator: what is asked again, and how long a broken stream is taken up."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Any, TypeVar
 
 import grpc
@@ -37,6 +37,8 @@ class Calls:
         self._opened: grpc.aio.Channel | None = None
         self._stubs: dict[Any, Any] = {}
         self._turn = asyncio.Semaphore(_MOST_AT_ONCE)
+        self.closing: list[Callable[[], Awaitable[None]]] = []
+        """Closes what services have opened beside the channel."""
 
     @property
     def channel(self) -> grpc.aio.Channel:
@@ -62,6 +64,9 @@ class Calls:
         """Close the channel, if it is open."""
         channel, self._opened = self._opened, None
         self._stubs.clear()
+        closing, self.closing = self.closing, []
+        for close in closing:
+            await close()
         if channel is not None:
             await self.connection.close(channel)
 

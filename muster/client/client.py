@@ -20,6 +20,7 @@ from muster.rpc.channel import Credentials
 
 if TYPE_CHECKING:
     from muster.client.services.accounts import AccountsClient
+    from muster.client.services.attachments import AttachmentsClient
     from muster.client.services.audit import AuditClient
     from muster.client.services.authority import AuthorityClient
     from muster.client.services.bundles import BundlesClient
@@ -91,6 +92,13 @@ class Client:
         from muster.client.services.jobs import JobsClient
 
         return JobsClient(self._calls)
+
+    @cached_property
+    def attachments(self) -> "AttachmentsClient":
+        """Commands, terminals, ports and files of running executions."""
+        from muster.client.services.attachments import AttachmentsClient
+
+        return AttachmentsClient(self._calls)
 
     @cached_property
     def nodes(self) -> "NodesClient":

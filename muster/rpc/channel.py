@@ -67,6 +67,18 @@ AGENT_CHANNEL_OPTIONS: Sequence[tuple[str, int]] = tuple(
 )
 """Options of agents that dial a coordinator."""
 
+RELAY_CHANNEL_OPTIONS: Sequence[tuple[str, int]] = tuple(
+    {
+        **dict(CHANNEL_OPTIONS),
+        # With gRPC's defaults each attachment whose reader does not read has 24 MiB under way, and so it is 1 MiB.
+        "grpc.http2.bdp_probe": 0,
+        "grpc.http2.lookahead_bytes": 512 * 1024,
+        # A minute after the last attachment the connection is let go of.
+        "grpc.client_idle_timeout_ms": 60_000,
+    }.items()
+)
+"""Options of both sides of an attachment that dial the relay."""
+
 SERVER_OPTIONS: Sequence[tuple[str, int]] = (
     *_COMMON,
     ("grpc.max_receive_message_length", MAX_REQUEST),

@@ -47,6 +47,8 @@ AGAINST_A_FLEET: Sequence[Line] = (
         "--project vision -- true"
     ),
     Line("projects allow vision --nothing --privileged --gain-privileges"),
+    Line("projects allow vision --attach members --no-commands --no-connections --no-files"),
+    Line("projects allow vision --attach owner --commands --connections --files"),
     Line("submit {dir}/job.yaml --set workers=1 --queue-anyway -o yaml --follow"),
     Line("submit --dry-run {dir}/job.yaml"),
     Line("jobs -a --phase succeeded --name opt --mine --user admin --project vision --label paper=icml -o wide"),

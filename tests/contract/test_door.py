@@ -180,7 +180,7 @@ async def _printed(door: ExecutionDoor, *words: str) -> bytes:
 def new_place(root: Path) -> Place:
     """A door with a path longer than that of a socket may be; nobody is there yet."""
     directory = ExecutionDirectory(root, ExecutionId("x" * 100))
-    directory.path.mkdir()
+    directory.config.mkdir(parents=True)
     return Place(directory)
 
 
@@ -339,7 +339,7 @@ async def test_whoever_is_not_understood_is_told_so_and_nobody_else_hears_of_it(
 async def test_a_line_that_comes_when_the_door_closes_is_closed(tmp_path: Path) -> None:
     """Python warns of a socket that nobody closes, and a warning is an error here."""
     directory = ExecutionDirectory(tmp_path, ExecutionId("x"))
-    directory.path.mkdir()
+    directory.config.mkdir(parents=True)
     place = Place(directory)
     place.door.open()
     serving = asyncio.create_task(place.door.serve())

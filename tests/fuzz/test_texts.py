@@ -44,6 +44,15 @@ from muster.trust.certificates import (
     verify,
 )
 from muster.trust.identity import CertificateError
+from muster.trust.tickets import (
+    AttachmentTicket,
+    TicketError,
+    TicketSide,
+    make_ticket,
+    read_ticket,
+    signed_ticket,
+    ticket_payload,
+)
 from muster.trust.tokens import TokenFormError, new_api_token, new_join_token, parse_api_token, parse_join_token
 from muster.worker import NotInAJobError, load
 from tests.fuzz.effort import fuzzed
@@ -53,6 +62,9 @@ from tests.fuzz.messages import seeds
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 A = NodeId("a")
 LINE = b"2026-11-21T08:48:50.123456789Z stdout F text of the line\n"
+
+
+ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=200)
 
 
 # tokens and quantities
@@ -87,9 +99,33 @@ def test_a_number_is_a_quantity_or_is_refused(value: float) -> None:
             parse(value)
 
 
-# texts on their way to a terminal
+# tickets
 
-ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=200)
+TICKET_KEY = bytes(32)
+TICKET = AttachmentTicket(attachment="a-1", side=TicketSide.CLIENT, node=A, account="anna", not_after=NOW)
+
+
+@fuzzed
+@given(text=ANY_TEXT, seed=seeds)
+def test_no_text_but_the_whole_ticket_is_one(text: str, seed: int) -> None:
+    genuine = make_ticket(TICKET_KEY, TICKET)
+    for each in (text, changed(genuine.encode(), Random(seed)).decode("latin-1"), genuine * 2000):
+        if each != genuine:
+            with pytest.raises(TicketError):
+                read_ticket(TICKET_KEY, each)
+
+
+@fuzzed
+@given(seed=seeds)
+def test_what_a_signed_ticket_says_is_read_or_refused(seed: int) -> None:
+    said = json.loads(ticket_payload(TICKET_KEY, make_ticket(TICKET_KEY, TICKET)))
+    for payload in files(said, seed):
+        with suppress(TicketError):
+            ticket = read_ticket(TICKET_KEY, signed_ticket(TICKET_KEY, payload))
+            assert read_ticket(TICKET_KEY, make_ticket(TICKET_KEY, ticket)) == ticket
+
+
+# texts on their way to a terminal
 
 
 @fuzzed

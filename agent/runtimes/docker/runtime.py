@@ -219,7 +219,6 @@ class DockerRuntime:
             inputs=directory.inputs,
             user=user,
             home=None if user is None or user.uid == 0 else directory.home,
-            run=directory.run if assignment.gang_commands else None,
         )
         if needs_rehearsal(role):
             progress("trying the container's options")

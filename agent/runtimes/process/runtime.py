@@ -14,15 +14,15 @@ from datetime import timedelta
 from pathlib import Path
 
 from agent.core.launching.job_user import JobUser
-from agent.executions.held_resources import KILL_LIMIT
 from agent.executions.layout import BELL, CGROUPS, GRACE, PROCESS_RECORD, ExecutionDirectory
 from agent.executions.owner import free_user, let_through, open_to, own_user
 from agent.logs.spool import LogSpool
 from agent.runtimes.kernel.rights import may_switch
 from agent.runtimes.kernel.subtree import Subtree
 from agent.runtimes.process.arming import Preparation
+from agent.runtimes.process.attaching.asking import call_for_companion
 from agent.runtimes.process.confines import Confined, clear_strangers, confine, limits_of, noted_groups
-from agent.runtimes.process.ending import killed, terminate
+from agent.runtimes.process.ending import end_supervisor, killed, terminate
 from agent.runtimes.process.faults import refuse_container_options, refuse_survivors, start_failure
 from agent.runtimes.process.launcher import Launcher, Supervisor
 from agent.runtimes.process.order import paths_of
@@ -232,6 +232,12 @@ class ProcessSandbox:
         if self._preparation is not None:
             self._confined.cgroups.weigh(self._confined.groups, self._preparation.role.resources.cpu_millis)
 
+    async def attach(self, ticket: str) -> None:
+        """Have its supervisor start a companion, which is then one of the processes that end with the program."""
+        if self._program is None:
+            raise ExecutionError(FailureKind.RUNTIME, "user code does not run yet")
+        await call_for_companion(self._directory, self._program, ticket)
+
     async def exited(self) -> Exit:
         """Wait until the program has ended; what it left running does not count.
 
@@ -269,7 +275,7 @@ class ProcessSandbox:
         await self._catch_up()
         if self._program is not None:
             await self._kill_all(self._program)
-            await self._end_supervisor(self._program)
+            await end_supervisor(self._program)
             (self._directory.path / PROCESS_RECORD).unlink(missing_ok=True)
         for name in (BELL, GRACE, CGROUPS):
             (self._directory.path / name).unlink(missing_ok=True)
@@ -302,13 +308,6 @@ class ProcessSandbox:
         record = await asyncio.to_thread(read_record, self._directory.path)
         if record is not None:
             refuse_survivors(await killed(record.subtree(self._execution)))
-
-    async def _end_supervisor(self, program: FollowedProgram) -> None:
-        """One that still has something to do for a program of which nothing is left."""
-        if not program.gone.is_set():
-            program.supervisor.kill()
-            async with asyncio.timeout(KILL_LIMIT):
-                await program.gone.wait()
 
     def _passed_on(self) -> bool:
         """Have the supervisor do something else, or let go of it; whether the cgroups are in use again.

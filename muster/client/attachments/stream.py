@@ -18,14 +18,14 @@ class AttachmentStream(Protocol):
     """An attachment that is open; one task receives, and one sends."""
 
     async def send(self, frame: FrameToExecution) -> None:
-        """Send a frame; waits while the other side deals with too little. After the end of the attachment it does nothing.
+        """Send a frame; waits while the other side deals with too little. After the end it does nothing.
 
         Data of a frame has at most LARGEST_CHANNEL_DATA bytes.
         """
         ...
 
     async def receive(self) -> FrameOfCommand:
-        """The next frame. The first one is AttachmentOpened or AttachmentEnded; AttachmentEnded is the last, again and again."""
+        """The next frame: AttachmentOpened first, unless nothing was opened; AttachmentEnded last, again and again."""
         ...
 
     async def close(self) -> None:

@@ -14,11 +14,18 @@ SECRETS = "secrets"
 GANG_COMMANDS = "gang-commands"
 """The agent lets user code run commands in the other executions of its attempt."""
 
-ALL_FEATURES = frozenset({SECRETS, GANG_COMMANDS})
+ATTACH = "attach"
+"""The agent lets people and programs attach to running executions; one with `--no-attach` does not say it."""
+
+ALL_FEATURES = frozenset({SECRETS, GANG_COMMANDS, ATTACH})
 """Features of the agent of this version."""
 
 MEANINGS: Mapping[str, str] = MappingProxyType(
-    {SECRETS: "secrets of the project", GANG_COMMANDS: "commands in other executions"}
+    {
+        SECRETS: "secrets of the project",
+        GANG_COMMANDS: "commands in other executions",
+        ATTACH: "attaching to running executions",
+    }
 )
 """The words as a person reads them in `muster why`."""
 

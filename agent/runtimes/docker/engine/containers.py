@@ -52,13 +52,15 @@ class EngineContainers:
                 if (await self.state(container)).started:
                     return None
 
-    async def run_beside(self, container: str, command: Sequence[str], env: Mapping[str, str]) -> None:
+    async def run_beside(
+        self, container: str, command: Sequence[str], env: Mapping[str, str], patience: float = AWAY_LIMIT
+    ) -> None:
         """Start a command in a container that runs, as its user; what it prints goes nowhere. Raises EngineError."""
         handle = self._connection.docker.containers.container(container)
         beside = await self._connection.call(
-            lambda: handle.exec(command, stdout=False, stderr=False, environment=dict(env))
+            lambda: handle.exec(command, stdout=False, stderr=False, environment=dict(env)), patience
         )
-        await self._connection.call(lambda: beside.start(detach=True, timeout=CALL_LIMIT))
+        await self._connection.call(lambda: beside.start(detach=True, timeout=CALL_LIMIT), patience)
 
     async def state(self, container: str, patience: float = AWAY_LIMIT) -> ContainerState:
         """How a container is, by id or name."""
@@ -76,6 +78,7 @@ class EngineContainers:
             memory_limited=found["HostConfig"]["Memory"] > 0,
             address=next((network["IPAddress"] for network in networks if network["IPAddress"]), ""),
             user=found["Config"]["User"],
+            entrypoint=tuple(found["Config"].get("Entrypoint") or ()),
             pid=state["Pid"],
             dated=state["FinishedAt"] != _NEVER,
         )

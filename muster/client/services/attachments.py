@@ -1,0 +1,157 @@
+"""The SDK for running executions: commands, terminals, ports and files in them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import grpc.aio
+
+from muster.carrying.carrier import Carrier
+from muster.carrying.channel_end import ChannelEnd
+from muster.client.attachments.attachment import Attachment
+from muster.client.attachments.finished import FinishedCommand, finished
+from muster.client.attachments.port_forward import PortForward
+from muster.client.calls import Calls
+from muster.domain.attachments.request import (
+    HERE,
+    AttachmentPass,
+    AttachmentRequest,
+    CommandRequest,
+    ConnectionRequest,
+    OpenedAttachment,
+)
+from muster.rpc.channel import RELAY_CHANNEL_OPTIONS, Credentials, open_channel
+from muster.rpc.relay import TICKET_METADATA
+from muster.rpc.v1 import attachments_pb2 as pb
+from muster.rpc.v1.attachments_pb2_grpc import AttachmentServiceStub, RelayServiceStub
+from muster.wire.attachments.requests import (
+    attachment_pass_from_wire,
+    attachment_request_to_wire,
+    opened_attachment_from_wire,
+)
+
+
+class AttachmentsClient:
+    """Attachments to running executions, reached as `client.attachments`."""
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+        self._relays: dict[str, grpc.aio.Channel] = {}
+
+    @property
+    def _stub(self) -> Any:  # noqa: ANN401 - that of AttachmentService, whose two kinds mypy cannot tell apart here
+        return self._calls.stub(AttachmentServiceStub)
+
+    async def open(
+        self,
+        job: str,
+        request: AttachmentRequest,
+        *,
+        rank: int | None = None,
+        on_break: Callable[[str], None] = lambda _: None,
+    ) -> Attachment:
+        """Attach to a running execution; without `rank` to the lowest that runs.
+
+        The attachment outlives breaks of the connection. `on_break` is told why there is none, and an empty text once
+        there is one again. Raises ConflictError for an execution that does not run, and PermissionDeniedError.
+
+        >>> async with await client.attachments.open("train", CommandRequest(words=("nvidia-smi",))) as attachment:
+        ...     print(await attachment.receive())
+        """
+        asked = pb.OpenAttachmentRequest(job=job, rank=rank, what=attachment_request_to_wire(request))
+        shown = attachment_pass_from_wire(await self._calls.ask(self._stub.Open, asked, pauses=()))
+        tickets = [shown.ticket]
+
+        async def renew() -> None:
+            again = pb.OpenAttachmentRequest(again=shown.attachment)
+            tickets[0] = attachment_pass_from_wire(await self._calls.ask(self._stub.Open, again)).ticket
+
+        def dial() -> "grpc.aio.StreamStreamCall[pb.AttachmentFrame, pb.AttachmentFrame]":
+            stub: Any = RelayServiceStub(self._relay(shown))
+            call: grpc.aio.StreamStreamCall[pb.AttachmentFrame, pb.AttachmentFrame] = stub.Carry(
+                metadata=((TICKET_METADATA, tickets[0]),)
+            )
+            return call
+
+        end = ChannelEnd()
+        within = shown.resume_within.total_seconds()
+        return Attachment(shown, end, Carrier(end, dial, within, renew=renew, on_break=on_break))
+
+    async def run(
+        self,
+        job: str,
+        words: Sequence[str],
+        *,
+        rank: int | None = None,
+        env: Mapping[str, str] | None = None,
+        workdir: str = "",
+        given: bytes = b"",
+    ) -> FinishedCommand:
+        """Run a command in a running execution to its end; without `rank` in the lowest that runs.
+
+        `given` is what it reads. Of very much output ExhaustedError is raised; `open` has no such limit.
+
+        >>> done = await client.attachments.run("train", ["nvidia-smi", "-L"], rank=2)
+        >>> print(done.code, done.output.decode())
+        """
+        variables = tuple(f"{name}={value}" for name, value in (env or {}).items())
+        request = CommandRequest(words=tuple(words), env=variables, workdir=workdir, has_input=bool(given))
+        async with await self.open(job, request, rank=rank) as attachment:
+            return await finished(attachment, attachment.shown.rank, given)
+
+    async def forward(
+        self,
+        job: str,
+        port: int,
+        *,
+        rank: int | None = None,
+        host: str = HERE,
+        at: str = f"{HERE}:0",
+        on_trouble: Callable[[str], None] = lambda _: None,
+    ) -> PortForward:
+        """Have a port of this machine lead to one of a running execution; `at` is HOST:PORT here, and port 0 takes any.
+
+        `host` is where the execution connects to. `on_trouble` is told why a connection came to nothing. Close what is
+        given, or use it with `async with`.
+
+        >>> async with await client.attachments.forward("dev", 8888) as forward:
+        ...     print(f"http://{forward.address}")
+        """
+        request = ConnectionRequest(port=port, host=host)
+
+        async def connect() -> Attachment:
+            return await self.open(job, request, rank=rank)
+
+        forward = PortForward(connect, on_trouble)
+        here, _, local = at.rpartition(":")
+        await forward.listen(here.removeprefix("[").removesuffix("]"), int(local))
+        return forward
+
+    async def list(self, job: str = "") -> tuple[OpenedAttachment, ...]:
+        """Attachments that are open, the oldest first: of one job, or of all that one may look at.
+
+        >>> accounts = {each.account for each in await client.attachments.list("train")}
+        """
+        answer = await self._calls.ask(self._stub.List, pb.ListAttachmentsRequest(job=job))
+        return tuple(map(opened_attachment_from_wire, answer.attachments))
+
+    async def close(self, attachment: str) -> None:
+        """End an attachment of one's own, or as an operator any in the project.
+
+        >>> await client.attachments.close("a7k2")
+        """
+        await self._calls.ask(self._stub.Close, pb.CloseAttachmentRequest(attachment=attachment))
+
+    def _relay(self, shown: AttachmentPass) -> grpc.aio.Channel:
+        """The channel to the relay; one for all attachments that go over it."""
+        host, _, port = shown.relay.rpartition(":")
+        address = f"{host or self._calls.connection.address.rpartition(':')[0]}:{port}"
+        if not self._relays:
+            self._calls.closing.append(self._close_relays)
+        if address not in self._relays:
+            shown_there = Credentials(authority=self._calls.connection.credentials.authority)
+            self._relays[address] = open_channel(address, shown_there, RELAY_CHANNEL_OPTIONS)
+        return self._relays[address]
+
+    async def _close_relays(self) -> None:
+        while self._relays:
+            await self._relays.popitem()[1].close()
