@@ -104,7 +104,11 @@ class RelayedAttachments:
         ended = AttachmentEnded(code=NOT_ATTACHED_CODE, trouble=AttachmentTrouble.LOST, text="the agent has ended")
         try:
             ended = await self._ended(order, attending)
-            await said_last(end, ended, patience)
+            if attending.hung_up:
+                end.dealt()
+                end.tell()
+            else:
+                await said_last(end, ended, patience)
             await carrier.flush()
         finally:
             carrying.cancel()

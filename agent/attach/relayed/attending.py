@@ -47,6 +47,8 @@ class Attending:
         self._end = end
         self._request = request
         self.carried = Carried()
+        self.hung_up = False
+        """Whether the other side has hung up, and hears nothing more."""
 
     async def served(self, companion: Companion) -> AttachmentEnded:
         """Serve it until what is attached to has ended, or the other side hangs up. Raises ChannelLostError."""
@@ -94,6 +96,7 @@ class Attending:
             frame = await self._end.receive()
             match frame:
                 case AttachmentEnded():
+                    self.hung_up = True
                     return AttachmentEnded(code=HUNG_UP_CODE)
                 case AttachmentInput(data=data):
                     self.carried.into += len(data)
