@@ -109,7 +109,7 @@ class RelayedAttachments:
                 end.tell()
             else:
                 await said_last(end, ended, patience)
-            await carrier.flush()
+            await carrier.leave()
         finally:
             carrying.cancel()
             await asyncio.gather(carrying, return_exceptions=True)

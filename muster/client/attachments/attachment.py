@@ -74,7 +74,7 @@ class Attachment:
                 self._ended = AttachmentEnded(code=LOST_ATTACHMENT_CODE, text="closed here")
             self._end.dealt()
             self._end.tell()
-            await self._carrier.flush()
+            await self._carrier.leave()
         finally:
             self._carrying.cancel()
             await asyncio.gather(self._carrying, return_exceptions=True)

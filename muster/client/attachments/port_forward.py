@@ -87,7 +87,7 @@ class PortForward:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         async with self._free:
             try:
-                with suppress(ConnectionError):
+                with suppress(OSError):
                     await self._joined(reader, writer)
             except MusterError as error:
                 self._told(str(error))
