@@ -177,7 +177,7 @@ async def test_what_was_started_by_attaching_ends_with_user_code(place: Place, t
         told = await first_line(it.trial)
         command = await (await it.companion()).run(CommandWanted(number=0, words=shell(LISTENS_TO_NOBODY)))
         assert await command.read() == GangOutput(data=b"on\n")
-        assert await it.printed("kill", "-TERM", told.decode()) == (b"", 0)
+        await it.printed("kill", "-TERM", told.decode())  # whose own end may come too late to be told
         assert await it.trial.end() == Exit(code=3)
         assert isinstance(await command.read(), GangExit)
         command.close()
