@@ -56,7 +56,8 @@ async def _first(program: FollowedProgram, pipe: int, number: str) -> str:
         if ending.done():
             return "user code has ended"
         pid = program.supervisor.pid
-        return f"its supervisor (process {pid}) did not answer within {SUPERVISOR_CALL_LIMIT:g} s; an older agent may have made it"
+        silence = f"its supervisor (process {pid}) did not answer within {SUPERVISOR_CALL_LIMIT:g} s"
+        return f"{silence}; an older agent may have made it"
     finally:
         for each in (answering, ending):
             each.cancel()
