@@ -39,9 +39,10 @@ from coordinator.rpc.gate import Gate
 from coordinator.rpc.pace import Pace
 from coordinator.service.archive import Archive, StoredPast
 from coordinator.service.attaching.lines import AgentLines
+from coordinator.service.attaching.open_book import AttachmentBook
 from coordinator.service.attaching.relay_side import RelaySide
-from coordinator.service.attachments import AttachmentOperations
-from coordinator.service.audit import AuditOperations
+from coordinator.service.attaching.rights import AttachRights
+from coordinator.service.attachments import AttachmentOperations, AttachWays
 from coordinator.service.bundles import BundleOperations
 from coordinator.service.jobs import JobOperations
 from coordinator.service.logs import LogMerge
@@ -52,6 +53,7 @@ from coordinator.service.secrets import SecretOperations
 from coordinator.service.stories import StoryOperations
 from coordinator.service.submitting import SubmitDesk
 from coordinator.service.trust.accounts import AccountOperations
+from coordinator.service.trust.audit import AuditOperations
 from coordinator.service.trust.authority import AuthorityOperations
 from coordinator.service.trust.enrolment import EnrolmentOperations, JoinOperations
 from coordinator.service.trust.logins import LoginOperations
@@ -66,7 +68,7 @@ from coordinator.trust.authority import FleetAuthority
 from coordinator.trust.registry import Registry
 from coordinator.trust.secrets.secrets import Secrets
 from muster.domain.errors import MusterError, PermissionDeniedError
-from muster.domain.fleet.access import OPEN
+from muster.domain.fleet.access import OPEN, Permissions
 from muster.domain.ids import NodeId
 from muster.rpc.channel import is_loopback, served_credentials
 from muster.rpc.v1 import (
@@ -128,6 +130,8 @@ class Parts:
     """The relay, through which attachments go; None: nobody can attach."""
     pace: Pace = field(default_factory=Pace)
     """How fast each may call."""
+    attachments: AttachmentBook = field(default_factory=AttachmentBook)
+    """The attachments that are open, and how many there may be."""
     reader_patience: float = READER_PATIENCE
     """Seconds after which a follower of logs or of a job that reads nothing is cut off."""
 
@@ -155,7 +159,7 @@ async def serving_locally(parts: Parts, listen: str, secret: str) -> AsyncIterat
         )
     async with _closing() as closings:
         server, gate = _server(by_local_token(secret, parts.registry), parts, limits.LOCAL_DOOR)
-        attachments, lines = _attachments(parts)
+        attachments, lines = _attachments(parts, lambda _: OPEN)
 
         def look_again(node: NodeId | None) -> None:
             gate.look_again(node)
@@ -176,7 +180,7 @@ async def serving(parts: Parts, doors: Doors, authority: FleetAuthority) -> Asyn
     """Serve behind both doors while the context is open; gives the addresses with the ports that were bound."""
     async with _closing() as closings:
         agents, agents_gate = _server(by_certificate(parts.registry.joined), parts, limits.AGENTS)
-        attachments, lines = _attachments(parts)
+        attachments, lines = _attachments(parts, parts.registry.permissions_of)
         _add_agents(agents, parts, authority, closings, AgentAttachments(lines, attachments))
         agents_port = _bound(
             agents, doors.agents, served_credentials(lambda: authority.server, lambda: authority.trusted)
@@ -234,9 +238,11 @@ def _server(who: Who, parts: Parts, door: limits.Door) -> tuple[grpc.aio.Server,
     return grpc.aio.server(options=door.options, interceptors=[admission, gate]), gate
 
 
-def _attachments(parts: Parts) -> tuple[AttachmentOperations, AgentLines]:
+def _attachments(parts: Parts, permissions_of: Callable[[str], Permissions]) -> tuple[AttachmentOperations, AgentLines]:
     lines = AgentLines()
-    return AttachmentOperations(parts.operations, parts.engine, parts.registry, parts.audit, parts.relay, lines), lines
+    rights = AttachRights(permissions_of=permissions_of, still_counts=parts.registry.still_counts)
+    ways = AttachWays(relay=parts.relay, lines=lines)
+    return AttachmentOperations(parts.operations, parts.engine, parts.audit, rights, parts.attachments, ways), lines
 
 
 def _add_clients(

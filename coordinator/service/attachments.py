@@ -1,34 +1,35 @@
 """Operations on attachments: who may attach to which running execution; the bytes go through the relay."""
 
+import asyncio
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from coordinator.clock import wall_time
+from coordinator.clock import boot_time, wall_time
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.engine.engine import Engine, Freshness
+from coordinator.service.attaching.held import HeldAttachment, about, said_of
 from coordinator.service.attaching.lines import AgentLines
+from coordinator.service.attaching.open_book import AttachmentBook
 from coordinator.service.attaching.place import AttachPlace, attach_place
 from coordinator.service.attaching.relay_side import RelaySide
+from coordinator.service.attaching.rights import AttachRights
 from coordinator.service.finding import resolved
-from coordinator.service.operations import Operation, Operations, audit_entry
+from coordinator.service.operations import Operation, Operations
 from coordinator.trust.audit.log import AuditLog
-from coordinator.trust.caller import Caller, CallerKind
-from coordinator.trust.registry import Registry
+from coordinator.trust.caller import Caller
 from muster.domain.attachments.request import (
+    AttachmentKind,
     AttachmentOrder,
     AttachmentPass,
     AttachmentReport,
     AttachmentRequest,
-    CommandRequest,
-    ConnectionRequest,
-    FilesRequest,
     OpenedAttachment,
 )
 from muster.domain.errors import PermissionDeniedError, UnavailableError, UnknownNameError
-from muster.domain.fleet.access import Access
-from muster.domain.ids import NodeId
+from muster.domain.fleet.access import Access, AuditEntry
+from muster.domain.ids import JobId, NodeId
 from muster.trust.tickets import TicketSide
 
 ATTACHMENT_ID_BYTES = 6
@@ -36,18 +37,20 @@ RESUME_WITHIN = timedelta(minutes=10)
 """The time for which either side of a terminal or a connection may be away."""
 FILES_RESUME_WITHIN = timedelta(seconds=60)
 """The same for files: what was copied can be copied again."""
-LONGEST_FIRST_WORD = 40
-"""Characters of the first word of a command that are told of it."""
-END = "attachments.end"
-"""What the audit log calls the end of an attachment."""
+TIDIED_EVERY = 60.0
+"""Seconds between two looks for what has been left behind."""
+PATIENCE = timedelta(minutes=2)
+"""The time beyond RESUME_WITHIN for which an attachment without a stream may still be reported about."""
+DESERTED = "both sides were away for too long"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Open:
-    opened: OpenedAttachment
-    project: str
-    who: Caller
-    resume_within: timedelta
+class AttachWays:
+    """How the two sides of an attachment are brought together."""
+
+    relay: RelaySide | None
+    """None: there is no relay, and nobody can attach."""
+    lines: AgentLines
 
 
 class AttachmentOperations:
@@ -57,18 +60,18 @@ class AttachmentOperations:
         self,
         operations: Operations,
         engine: Engine,
-        registry: Registry,
         audit: AuditLog,
-        relay: RelaySide | None,
-        lines: AgentLines,
+        rights: AttachRights,
+        book: AttachmentBook,
+        reached: AttachWays,
     ) -> None:
         self._operations = operations
         self._engine = engine
-        self._registry = registry
         self._audit = audit
-        self._relay = relay
-        self._lines = lines
-        self._open: dict[str, _Open] = {}
+        self._rights = rights
+        self._book = book
+        self._relay = reached.relay
+        self._lines = reached.lines
 
     async def open(self, caller: Caller, job: str, rank: int | None, request: AttachmentRequest) -> AttachmentPass:
         """Open an attachment to a running execution; without a rank to the lowest that runs."""
@@ -78,46 +81,29 @@ class AttachmentOperations:
                 return attach_place(cluster, resolved(operation, cluster, job), rank, now)
 
             place = await self._engine.query(find, after=Freshness.COMMITTED)
-            operation.target = _target(place, request)
-            self._require_allowed(operation, place)
+            self._rights.require(caller, place, request.kind)
             relay, address = self._relay_there()
             now = wall_time()
-            attachment = secrets.token_hex(ATTACHMENT_ID_BYTES)
-            within = FILES_RESUME_WITHIN if isinstance(request, FilesRequest) else RESUME_WITHIN
-            held = _Open(
-                opened=OpenedAttachment(
-                    attachment=attachment,
-                    job=place.job,
-                    job_name=place.job_name,
-                    rank=place.rank,
-                    node=place.node,
-                    account=caller.name,
-                    kind=request.kind,
-                    about=_about(request),
-                    since=now,
-                    bytes_in=0,
-                    bytes_out=0,
-                ),
-                project=place.project,
-                who=caller,
-                resume_within=within,
-            )
-            self._open[attachment] = held
-            relay.opened(attachment)
+            held = _held(caller, place, request, now)
+            if refusal := self._book.refusal_for(held, boot_time()):
+                raise refusal.error()
+            self._note(self._book.add(held))
+            relay.opened(held.attachment)
             try:
+                await self._audit.kept()  # nobody attaches of whom no trace is left
                 await self._lines.order(
-                    place.node, _order(held, place, request, address, _ticket(relay, held, TicketSide.AGENT, now))
+                    place.node, _order(held, request, address, _ticket(relay, held, TicketSide.AGENT, now))
                 )
             except BaseException:
-                self._forget(attachment, "its agent could not be told")
+                self._ended(_lost(held.attachment, "its agent was not told"))
                 raise
             return _pass(held, address, _ticket(relay, held, TicketSide.CLIENT, now))
 
     async def again(self, caller: Caller, attachment: str) -> AttachmentPass:
         """Another ticket for an attachment that the caller has open."""
         async with self._operations.begin(caller, "attachments.open", attachment) as operation:
-            held = self._held(operation, attachment)
-            if held.who.name != caller.name:
+            held = self._seen(operation, attachment)
+            if held.caller.name != caller.name:
                 raise self._not_there(operation, attachment)
             relay, address = self._relay_there()
             return _pass(held, address, _ticket(relay, held, TicketSide.CLIENT, wall_time()))
@@ -125,53 +111,78 @@ class AttachmentOperations:
     async def list(self, caller: Caller, job: str = "") -> Sequence[OpenedAttachment]:
         """Attachments that are open in projects that the caller may look at, the oldest first."""
         async with self._operations.begin(caller, "attachments.list", job) as operation:
-            only = None
+            only: JobId | None = None
             if job:
 
-                def find(cluster: Cluster, _: datetime) -> str:
+                def find(cluster: Cluster, _: datetime) -> JobId:
                     return resolved(operation, cluster, job)
 
                 only = await self._engine.query(find, after=Freshness.COMMITTED)
             return [
-                held.opened
-                for held in self._open.values()
-                if caller.may(Access.VIEWER, held.project) and only in {None, held.opened.job}
+                self._with_traffic(held)
+                for held in (self._book if only is None else self._book.of_job(only))
+                if caller.may(Access.VIEWER, held.project)
             ]
 
     async def close(self, caller: Caller, attachment: str) -> None:
         """End an attachment: one of the caller, or any other for an operator of its project."""
         async with self._operations.begin(caller, "attachments.close", attachment) as operation:
-            held = self._held(operation, attachment)
-            if held.who.name != caller.name and not caller.may(Access.OPERATOR, held.project):
+            held = self._seen(operation, attachment)
+            if held.caller.name != caller.name and not caller.may(Access.OPERATOR, held.project):
                 raise PermissionDeniedError(
-                    f"attachment {attachment} is of {held.who.name}; ending it needs operator access to project "
+                    f"attachment {attachment} is of {held.caller.name}; ending it needs operator access to project "
                     f"{held.project}"
                 )
             self._cut(attachment, f"{caller.name} has closed it")
 
     def reported(self, node: NodeId, report: AttachmentReport) -> None:
         """Take in how an attachment ended, from the agent of its node."""
-        held = self._open.get(report.attachment)
-        if held is None or held.opened.node != node:
-            return
-        how = report.text or f"exit code {report.code}"
-        self._ended(held, replace(held.opened, bytes_in=report.bytes_in, bytes_out=report.bytes_out), how)
+        held = self._book.get(report.attachment)
+        if held is not None and held.opened.node == node:
+            self._ended(report)
 
     def look_again(self) -> None:
         """End the attachments of those who may not attach any more."""
         now = wall_time()
-        for attachment, held in list(self._open.items()):
-            if not self._registry.still_counts(held.who, now):
-                self._cut(attachment, "what you have shown counts no more")
+        for held in list(self._book):
+            if not self._rights.still_counts(held.caller, now):
+                self._cut(held.attachment, "what you have shown counts no more")
 
-    def _require_allowed(self, operation: Operation, place: AttachPlace) -> None:
-        caller = operation.caller
-        if place.owner == caller.name or caller.may(Access.OPERATOR, place.project) or caller.kind is CallerKind.LOCAL:
-            return
-        raise PermissionDeniedError(
-            f"{place.job_name} was submitted by another account; attaching to it needs operator access to project "
-            f"{place.project}, or `muster projects allow {place.project} --attach members`"
-        )
+    async def tidy(self) -> None:
+        """Tell the audit log of forwards that rest, and forget attachments that both sides left; until cancelled."""
+        deserted: dict[str, datetime] = {}
+        while True:
+            await asyncio.sleep(TIDIED_EVERY)
+            now = wall_time()
+            self._note(self._book.settle(now))
+            deserted = {
+                held.attachment: deserted.get(held.attachment, now) for held in self._book if self._is_deserted(held)
+            }
+            for attachment, since in deserted.items():
+                if now - since > RESUME_WITHIN + PATIENCE:
+                    self._ended(_lost(attachment, DESERTED))
+
+    def close_all(self) -> None:
+        """Tell the audit log of the forwards that go on, as the coordinator ends."""
+        self._note(self._book.close(wall_time()))
+
+    def _is_deserted(self, held: HeldAttachment) -> bool:
+        traffic = None if self._relay is None else self._relay.traffic(held.attachment)
+        return traffic is None or not (traffic.client or traffic.agent)
+
+    def _with_traffic(self, held: HeldAttachment) -> OpenedAttachment:
+        if self._relay is None:
+            return held.opened
+        traffic = self._relay.traffic(held.attachment)
+        return replace(held.opened, bytes_in=traffic.bytes_in, bytes_out=traffic.bytes_out)
+
+    def _ended(self, report: AttachmentReport) -> None:
+        self._note(self._book.end(report, wall_time()))
+        self._cut(report.attachment, report.text or "it has ended")
+
+    def _note(self, entries: Iterable[AuditEntry]) -> None:
+        for entry in entries:
+            self._audit.note(entry)
 
     def _relay_there(self) -> tuple[RelaySide, str]:
         """The relay and its address; raises UnavailableError where there is none now."""
@@ -184,8 +195,9 @@ class AttachmentOperations:
         if self._relay is not None:
             self._relay.close(attachment, why)
 
-    def _held(self, operation: Operation, attachment: str) -> _Open:
-        held = self._open.get(attachment)
+    def _seen(self, operation: Operation, attachment: str) -> HeldAttachment:
+        """An open attachment that the caller may know of; raises UnknownNameError for any other."""
+        held = self._book.get(attachment)
         if held is None or not operation.caller.may(Access.VIEWER, held.project):
             raise self._not_there(operation, attachment)
         operation.require_access(held.project)
@@ -197,61 +209,58 @@ class AttachmentOperations:
             f"there is no attachment {attachment!r}; `muster attachments` lists those that are open"
         )
 
-    def _ended(self, held: _Open, last: OpenedAttachment, how: str) -> None:
-        self._forget(held.opened.attachment, "")
-        seconds = (wall_time() - last.since).total_seconds()
-        result = f"ok, {seconds:.0f} s, {last.bytes_in} bytes in, {last.bytes_out} bytes out, {how}"
-        target = f"{last.job} rank {last.rank} {last.kind} {last.about}".rstrip()
-        self._audit.note(audit_entry(held.who, END, target, result))
 
-    def _forget(self, attachment: str, why: str) -> None:
-        del self._open[attachment]
-        self._cut(attachment, why)
-
-
-def _about(request: AttachmentRequest) -> str:
-    match request:
-        case CommandRequest(kept=kept) if kept:
-            return kept
-        case CommandRequest(words=words):
-            return words[0][:LONGEST_FIRST_WORD].encode(errors="replace").decode() if words else "shell"
-        case ConnectionRequest(host=host, port=port):
-            return f"{host}:{port}"
-        case FilesRequest():
-            return ""
-
-
-def _target(place: AttachPlace, request: AttachmentRequest) -> str:
-    """What the audit log says of an attachment: of a command its first word alone, as the others may be secrets."""
-    words = (
-        f" and {len(request.words) - 1} words" if isinstance(request, CommandRequest) and len(request.words) > 1 else ""
+def _held(caller: Caller, place: AttachPlace, request: AttachmentRequest, now: datetime) -> HeldAttachment:
+    opened = OpenedAttachment(
+        attachment=secrets.token_hex(ATTACHMENT_ID_BYTES),
+        job=place.job,
+        job_name=place.job_name,
+        rank=place.rank,
+        node=place.node,
+        account=caller.name,
+        kind=request.kind,
+        about=about(request),
+        since=now,
+        bytes_in=0,
+        bytes_out=0,
     )
-    return f"{place.job} rank {place.rank} {request.kind} {_about(request)}{words}".rstrip()
+    return HeldAttachment(
+        opened=opened, execution=place.execution, project=place.project, caller=caller, said=said_of(request)
+    )
 
 
-def _order(held: _Open, place: AttachPlace, request: AttachmentRequest, address: str, ticket: str) -> AttachmentOrder:
+def _lost(attachment: str, why: str) -> AttachmentReport:
+    """What is taken for the word of an agent that will say none."""
+    return AttachmentReport(attachment=attachment, code=255, text=why, bytes_in=0, bytes_out=0)
+
+
+def _order(held: HeldAttachment, request: AttachmentRequest, address: str, ticket: str) -> AttachmentOrder:
     return AttachmentOrder(
-        attachment=held.opened.attachment,
-        execution=place.execution,
+        attachment=held.attachment,
+        execution=held.execution,
         request=request,
         relay=address,
         ticket=ticket,
-        resume_within=held.resume_within,
-        who=held.who.name,
+        resume_within=_resume_within(held),
+        who=held.caller.name,
     )
 
 
-def _pass(held: _Open, address: str, ticket: str) -> AttachmentPass:
+def _pass(held: HeldAttachment, address: str, ticket: str) -> AttachmentPass:
     return AttachmentPass(
-        attachment=held.opened.attachment,
+        attachment=held.attachment,
         job=held.opened.job,
         rank=held.opened.rank,
         relay=address,
         ticket=ticket,
-        resume_within=held.resume_within,
+        resume_within=_resume_within(held),
     )
 
 
-def _ticket(relay: RelaySide, held: _Open, side: TicketSide, now: datetime) -> str:
+def _resume_within(held: HeldAttachment) -> timedelta:
+    return FILES_RESUME_WITHIN if held.opened.kind is AttachmentKind.FILES else RESUME_WITHIN
+
+
+def _ticket(relay: RelaySide, held: HeldAttachment, side: TicketSide, now: datetime) -> str:
     opened = held.opened
     return relay.ticket(opened.attachment, side, account=opened.account, node=opened.node, now=now)

@@ -98,7 +98,7 @@ RULES: Mapping[str, OperationRule] = {
     "bundles.remove": _ADMIN_ORDER,
     "logins.start": OperationRule(AccessScope.PUBLIC),
     "logins.finish": OperationRule(AccessScope.PUBLIC),
-    "attachments.open": _JOB_ORDER,
+    "attachments.open": OperationRule(AccessScope.PROJECT, Access.MEMBER, Audited.FAILURES),
     "attachments.list": OperationRule(AccessScope.ANYWHERE),
     "attachments.close": _JOB_ORDER,
     "authority.pin": OperationRule(AccessScope.PUBLIC),

@@ -115,6 +115,15 @@ def _add_events(app: typer.Typer) -> None:
     app.command()(events.events)
 
 
+def _add_inside(app: typer.Typer) -> None:
+    from muster.cli.commands.inside import attachments, execute, forward
+
+    app.command("exec")(execute.execute)
+    app.command()(execute.shell)
+    app.command()(forward.forward)
+    app.command()(attachments.attachments)
+
+
 def _add_nodes(app: typer.Typer) -> None:
     from muster.cli.commands.nodes import nodes
 
@@ -187,6 +196,7 @@ _PARTS: Mapping[Add, tuple[str, ...]] = {
     _add_ending: ("wait", "stop", "delete"),
     _add_logs: ("logs",),
     _add_events: ("events",),
+    _add_inside: ("exec", "shell", "forward", "attachments"),
     _add_nodes: ("nodes",),
     _add_secrets: ("secrets",),
     _add_trust: ("users", "accounts", "tokens", "projects"),

@@ -7,8 +7,8 @@ from typing import Any
 import grpc.aio
 
 from agent.attach.relayed.attachments import RelayStream
-from muster.carrying.carrier import TICKET_METADATA
 from muster.rpc.channel import RELAY_CHANNEL_OPTIONS, Credentials, open_channel
+from muster.rpc.relay import TICKET_METADATA
 from muster.rpc.v1.attachments_pb2_grpc import RelayServiceStub
 
 log = logging.getLogger(__name__)

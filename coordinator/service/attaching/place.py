@@ -5,8 +5,8 @@ from datetime import datetime
 
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.records import Execution, Job
+from muster.domain.attachments.allowed import refusal_of_node
 from muster.domain.errors import ConflictError, UnavailableError, UnknownNameError
-from muster.domain.fleet.features import ATTACH
 from muster.domain.fleet.node import NodeState
 from muster.domain.ids import ExecutionId, JobId, NodeId
 from muster.domain.jobs.lifecycle import TERMINAL, State
@@ -90,12 +90,9 @@ def _require_there(cluster: Cluster, node: NodeId, now: datetime) -> None:
     if presence is None or presence.state is not NodeState.READY:
         silent = "" if presence is None else f" for {(now - presence.last_seen_at).total_seconds():.0f} s"
         raise UnavailableError(f"{node} has not been heard{silent}; nothing was started")
-    record = cluster.nodes[node]
-    if ATTACH not in record.features:
-        raise ConflictError(
-            f"{node} takes no attachments: its agent was started with --no-attach, or is of version "
-            f"{record.agent_version or 'unknown'}"
-        )
+    refusal = refusal_of_node(node, cluster.nodes[node].features)
+    if refusal is not None:
+        raise ConflictError(refusal)
 
 
 def _ago(now: datetime, then: datetime) -> str:

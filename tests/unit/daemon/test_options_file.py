@@ -33,9 +33,10 @@ def test_the_command_line_outweighs_the_file_and_the_file_the_environment(tmp_pa
 
 
 def test_the_coordinator_reads_one_too(tmp_path: Path) -> None:
-    arguments = _file(tmp_path, 'listen = "0.0.0.0:7000"\nname = ["gpu.example.org"]\n')
+    arguments = _file(tmp_path, 'listen = "0.0.0.0:7000"\nname = ["gpu.example.org"]\nattachments-per-account = 7\n')
     chosen = parse_coordinator(arguments, {})
     assert (chosen.listen, chosen.listen_agents, chosen.names) == ("0.0.0.0:7000", "0.0.0.0:7001", ("gpu.example.org",))
+    assert chosen.attachments_per_account == 7
 
 
 @pytest.mark.parametrize(
