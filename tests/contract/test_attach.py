@@ -288,9 +288,11 @@ async def adopted(place: Place, executions: Path) -> AsyncIterator[Attachable]:
             assert started
             own = ExecutionDirectory(executions, sandbox.execution)
             it = Trial(sandbox, spool, own, launch_for(assignment_for(STAYS)))
-            async with attachable(it) as found:
-                yield found
-            await sandbox.remove()
+            try:
+                async with attachable(it) as found:
+                    yield found
+            finally:
+                await sandbox.remove()
     assert running(sandbox.execution) == []
 
 
