@@ -136,11 +136,13 @@ class Companion:
 
     @property
     def present(self) -> bool:
-        """Whether one is there."""
-        return self._line is not None
+        """Whether one is there; one that was killed just now is not."""
+        return self._line is not None and not self._line.is_dead
 
     async def comes(self, limit: float = COMPANION_LIMIT) -> bool:
         """Wait until one is there, for so many seconds at most, or until none can come any more; whether it is."""
+        if not self.present:
+            self._gone()
         with suppress(TimeoutError):
             async with asyncio.timeout(limit):
                 await self._present.wait()

@@ -53,6 +53,13 @@ class PacketLine:
             watch.register(self._connection, select.EPOLLRDHUP)
             await ready(watch.fileno(), asyncio.get_running_loop().add_reader)
 
+    @property
+    def is_dead(self) -> bool:
+        """Whether the other side has hung up, also before anybody was told."""
+        watch = select.poll()
+        watch.register(self._connection, select.POLLRDHUP)
+        return bool(watch.poll(0))
+
     async def say(self, packet: Packet) -> None:
         """Send a packet; waits while the other side does not read. Raises ConnectionError or DoorError."""
         raw = encoded(packet)

@@ -27,6 +27,7 @@ from agent.runtimes.process.runtime import ProcessRuntime
 from agent.runtimes.process.spares import SpareSupervisors
 from muster.domain.jobs.failure import ExecutionError, Exit
 from muster.domain.jobs.job import Resources, Role, Security
+from tests.contract.attached import attachable
 from tests.contract.runtimes import GRACE, Trial, assignment_for, directory_for, ignored, launch_for, shell
 from tests.contract.survivors import over
 from tests.contract.torchrun_like import BOMB
@@ -333,6 +334,27 @@ async def test_a_program_does_not_inherit_that_its_agent_goes_last(
     async with prepared(tmp_path, None, Role(command=shell(text)), user) as it:
         assert await it.run() == Exit(code=0)
         assert it.printed() == [b"0", lowered.encode()]
+
+
+@pytest.mark.parametrize("user", USERS)
+async def test_a_companion_is_where_its_program_is(
+    tmp_path: Path, cgroups: Cgroups, user: JobUser | None, lowered: str
+) -> None:
+    async with prepared(tmp_path, cgroups, Role(command=shell("sleep 1000")), user) as it:
+        await it.release()
+        async with attachable(it) as found:
+            printed, _ = await found.printed("cat", SCORE, "/proc/self/cgroup")
+        score, *places = printed.decode().splitlines()
+        assert score == "0"
+        assert {Path(group).name for group in _there(it)} <= {place.rpartition("/")[2] for place in places}
+        assert _score_of_the_supervisor(it) == lowered, "the supervisor goes last again"
+        await it.sandbox.stop(GRACE)
+
+
+def _score_of_the_supervisor(trial: Trial) -> str:
+    record = read_record(trial.directory.path)
+    assert record is not None
+    return Path(f"/proc/{record.supervisor.pid}/oom_score_adj").read_text().strip()
 
 
 def _there(trial: Trial) -> list[str]:
