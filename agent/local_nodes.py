@@ -62,6 +62,10 @@ class ShareOfGpus:
         async for fault in self._source.faults():
             yield fault
 
+    async def use(self) -> Mapping[GpuUuid, int]:
+        """How busy the GPUs of the whole machine are, of which the node knows its own."""
+        return await self._source.use()
+
     async def catch_up(self) -> None:
         """Wait until every fault was heard."""
         await self._source.catch_up()

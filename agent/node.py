@@ -115,6 +115,7 @@ class NodeAgent:
             secrets=secrets,
             log_limit=config.log_limit,
             catch_up_on_faults=source.catch_up,
+            gpu_use=source.use,
         )
         gangs = GangsHere(self._state, self._bench)
         self._commands = LocalCommands(gangs)
@@ -127,6 +128,7 @@ class NodeAgent:
             AttachmentsHere(self._state, self._loop),
             self._relay,
             lambda report: outbox.send(pb.AgentMessage(attachment=attachment_report_to_wire(report))),
+            self._bench.usage,
         )
         mail = Mail(
             inbox=self._inbox,

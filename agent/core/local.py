@@ -162,6 +162,8 @@ class LocalExecution:
     """Terms on which it runs without the coordinator: of its assignment, or as a former agent noted them."""
     cut: FenceCut | None = None
     """Set once the agent stops it by itself."""
+    used_at: datetime | None = None
+    """When it was last used, by the node's clock; None: not since the agent started, or nobody needs to know."""
     end: LocalEnd = LocalEnd()
     log_complete: bool = False
 
@@ -241,4 +243,5 @@ def report(local: LocalExecution) -> Report | None:
         exit=local.end.exit,
         failure=local.end.failure,
         log_complete=local.log_complete,
+        used_at=local.used_at,
     )

@@ -18,7 +18,7 @@ from agent.executions.layout import BELL, CGROUPS, GRACE, PROCESS_RECORD, Execut
 from agent.executions.owner import free_user, let_through, open_to, own_user
 from agent.logs.spool import LogSpool
 from agent.runtimes.kernel.rights import may_switch
-from agent.runtimes.kernel.subtree import Subtree
+from agent.runtimes.kernel.subtree import Subtree, cpu_seconds_of
 from agent.runtimes.process.arming import Preparation
 from agent.runtimes.process.attaching.asking import call_for_companion
 from agent.runtimes.process.confines import Confined, clear_strangers, confine, limits_of, noted_groups
@@ -258,6 +258,10 @@ class ProcessSandbox:
         await self._started.complete.wait()
         if not self.vacant:
             await self._kill_all(self._started)
+
+    async def cpu_seconds(self) -> float | None:
+        """What the kernel counts of its processes, and of those of their children that have ended."""
+        return None if self._program is None else await asyncio.to_thread(cpu_seconds_of, self._program.subtree)
 
     async def stop(self, grace: timedelta) -> None:
         """End all that it started, whatever sessions that made."""
