@@ -60,7 +60,7 @@ def launch(assignment: Assignment, roster: Roster, site: LaunchSite) -> Launch:
         defaults=defaults,
         config_files=files,
         programs=told.programs,
-        role=None if as_run == assignment.role else as_run,
+        role=None if as_run is assignment.role else as_run,
         secrets=Handover(masked=brought.masked),
         host_names=names,
     )
