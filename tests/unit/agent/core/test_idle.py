@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -29,13 +30,13 @@ def told(state: AgentState, *events: Event) -> list[Tell]:
     return [action for event in events for action in step(state, event, now) if isinstance(action, Tell)]
 
 
-def plan(goal: Goal, revision: int, **changes: object) -> PlanReceived:
+def plan(goal: Goal, revision: int, **changes: Any) -> PlanReceived:
     line = Desired(execution=execution(), goal=goal, assignment=assignment(**changes) if goal is Goal.PREPARE else None)
     rosters = (roster(),) if goal is Goal.ARM else ()
     return PlanReceived(plan=Plan(revision=revision, base=revision - 1, desired=(line,), rosters=rosters))
 
 
-def running(**changes: object) -> AgentState:
+def running(**changes: Any) -> AgentState:
     """An agent with one execution that runs."""
     state = AgentState(0.0)
     told(state, Began(noted={}), plan(Goal.PREPARE, 1, **changes))

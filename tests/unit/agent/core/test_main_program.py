@@ -23,8 +23,8 @@ def runs(who: Assignment) -> Role | None:
     return launch(who, roster(), SITE).role
 
 
-def dev(role: Role, setup: str = "", **changes: object) -> Assignment:
-    return assignment(role=role, interactive=Interactive(setup=setup), **changes)
+def dev(role: Role, setup: str = "") -> Assignment:
+    return assignment(role=role, interactive=Interactive(setup=setup))
 
 
 def test_without_a_command_the_main_program_waits_and_no_entrypoint_of_the_image_runs() -> None:
