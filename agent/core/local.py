@@ -168,6 +168,12 @@ class LocalExecution:
     log_complete: bool = False
 
     @property
+    def idle_limit(self) -> timedelta | None:
+        """How long its attempt may go unused, while it runs; None: nobody wants to hear of use, or nobody has told."""
+        assignment = self.wanted.assignment
+        return None if assignment is None or self.phase is not LocalState.RUNNING else assignment.idle
+
+    @property
     def over(self) -> bool:
         """Whether it was told to stop or has failed: it will never again do its part of the attempt."""
         if self.end.well:

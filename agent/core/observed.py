@@ -46,7 +46,7 @@ def recover(ledger: Ledger, event: Recovered, now: datetime) -> None:
     )
 
 
-def observe(ledger: Ledger, event: Observed, now: datetime) -> list[LedgerAction]:  # noqa: C901, PLR0911 - one each
+def observe(ledger: Ledger, event: Observed, now: datetime) -> list[LedgerAction]:  # noqa: C901, PLR0911, PLR0912 - one each
     """Take in what happened to an execution, unless it is not known, or its end is known already."""
     local = ledger.get(event.execution)
     if local is None or (local.phase in OVER and not isinstance(event, LogCompleted | Removed)):

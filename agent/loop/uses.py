@@ -2,16 +2,15 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from functools import partial
 
 from agent.core.events import Used
-from agent.core.idle import UseSample, WatchedExecution, busiest, is_unknown, used_at, watched
 from agent.core.local import LocalState
 from agent.core.step import AgentState
+from agent.core.watching.idle import UseSample, busiest, used_at
 from agent.loop.workbench import OngoingWork, Workbench
-from muster.domain.ids import ExecutionId
+from muster.domain.ids import ExecutionId, GpuUuid
 from muster.domain.jobs.failure import ExecutionError
 from muster.domain.jobs.interactive import SHORTEST_IDLE, use_told_every
 
@@ -39,39 +38,39 @@ class UseWatch:
             self._work.watch(execution, self._watch(execution))
 
     async def _watch(self, execution: ExecutionId) -> None:
-        while is_unknown(self._state.ledger, execution):
-            await asyncio.sleep(ASKED_EVERY)  # noqa: ASYNC110 - a plan brings it, and nobody is told of plans
         before: UseSample | None = None
-        while True:
-            wanted = watched(self._state.ledger, execution)
-            if wanted is not None:
-                sample = await self._sample(execution, wanted)
+        while self._may_be_wanted(execution):
+            local = self._state.ledger.get(execution)
+            limit = None if local is None else local.idle_limit
+            if limit is not None:
+                sample = await self._sample(execution, self._state.ledger.gpus(execution))
                 at = used_at(before, sample)
                 if at is not None:
                     self._bench.inbox.put(Used(execution=execution, at=at))
                 before = sample
-            elif not self._is_about_to_run(execution):
-                return
-            await asyncio.sleep(ASKED_EVERY if wanted is None else use_told_every(wanted.limit).total_seconds())
+            await asyncio.sleep(ASKED_EVERY if limit is None else use_told_every(limit).total_seconds())
 
-    def _is_about_to_run(self, execution: ExecutionId) -> bool:
-        """Whether an execution is being started, which the core hears of a moment later."""
+    def _may_be_wanted(self, execution: ExecutionId) -> bool:
+        """Whether it runs or is being started, and somebody may want to hear of use.
+
+        What an agent finds at its start is known better once the coordinator has sent a plan.
+        """
         local = self._state.ledger.get(execution)
-        assignment = None if local is None else local.wanted.assignment
-        starting = local is not None and local.phase is LocalState.STARTING
-        return starting and assignment is not None and assignment.idle is not None
+        if local is None or local.phase not in {LocalState.STARTING, LocalState.RUNNING}:
+            return False
+        assignment = local.wanted.assignment
+        return assignment is None or assignment.idle is not None
 
-    async def _sample(self, execution: ExecutionId, wanted: WatchedExecution) -> UseSample:
+    async def _sample(self, execution: ExecutionId, gpus: Sequence[GpuUuid]) -> UseSample:
         """What is seen of it now; its CPUs are looked at only where its GPUs do not tell."""
-        percent = busiest(wanted.gpus, await self._bench.gpu_use()) if wanted.gpus else None
-        sample = partial(
-            UseSample,
+        percent = busiest(gpus, await self._bench.gpu_use()) if gpus else None
+        return UseSample(
             at=datetime.now(UTC),
             seconds=self._clock(),
             attached_at=self._bench.usage.last(execution),
             gpu_percent=percent,
+            cpu_seconds=await self._cpu_seconds(execution) if percent is None else None,
         )
-        return sample() if percent is not None else sample(cpu_seconds=await self._cpu_seconds(execution))
 
     async def _cpu_seconds(self, execution: ExecutionId) -> float | None:
         live = self._bench.live.get(execution)

@@ -221,7 +221,7 @@ class ProcessSandbox:
         try:
             record = await self._supervisor.release()
         except (ConnectionError, ExecutionError) as problem:
-            await self._abandon(self._supervisor)
+            await _abandon(self._supervisor, self._directory, self._execution)
             self._supervisor = None
             raise ExecutionError(FailureKind.RUNTIME, f'cannot start "{self._name}": {problem}') from problem
         except OSError as problem:
@@ -306,13 +306,6 @@ class ProcessSandbox:
             with suppress(ExecutionError):
                 await self.start()
 
-    async def _abandon(self, supervisor: Supervisor) -> None:
-        """The supervisor is dead or hangs; whatever it started must not run without it."""
-        supervisor.kill()
-        record = await asyncio.to_thread(read_record, self._directory.path)
-        if record is not None:
-            refuse_survivors(await killed(record.subtree(self._execution)))
-
     def _passed_on(self) -> bool:
         """Have the supervisor do something else, or let go of it; whether the cgroups are in use again.
 
@@ -336,6 +329,14 @@ class ProcessSandbox:
         await self._kill(program)
         if self._confined.own_user is not None:  # nothing is to be there for the next of this user
             refuse_survivors(await killed(Subtree(supervisor=UNKNOWN, user=self._confined.own_user)))
+
+
+async def _abandon(supervisor: Supervisor, directory: ExecutionDirectory, execution: ExecutionId) -> None:
+    """End a supervisor that is dead or hangs; whatever it started must not run without it."""
+    supervisor.kill()
+    record = await asyncio.to_thread(read_record, directory.path)
+    if record is not None:
+        refuse_survivors(await killed(record.subtree(execution)))
 
 
 def _problem() -> str | None:

@@ -30,7 +30,8 @@ def come_due(turn: Turn, attempt_id: AttemptId) -> None:
         _stop(turn, attempt_id)
     elif turn.now >= notice_at:
         if turn.cluster.gangs.uses.notice(attempt_id) != end:
-            turn.notice_idle(attempt_id, end, turn.cluster.gangs.uses.give_notice(attempt_id, end))
+            count = turn.cluster.gangs.uses.give_notice(attempt_id, end)
+            turn.notes.go_unused(turn.cluster.jobs[attempt_id.job], end, count)
         turn.cluster.deadlines.add(end, IdleDue(attempt=attempt_id))
     else:
         turn.cluster.deadlines.add(notice_at, IdleDue(attempt=attempt_id))

@@ -8,8 +8,8 @@ import pytest
 
 from agent.core.actions import Tell
 from agent.core.events import Armed, Began, Event, Exited, PlanReceived, Prepared, Recovered, Started, Used
-from agent.core.idle import UseSample, WatchedExecution, busiest, is_unknown, used_at, watched
 from agent.core.step import AgentState, Now, step
+from agent.core.watching.idle import UseSample, busiest, used_at
 from muster.domain.gangs.plan import Desired, Goal, Plan, Stage
 from muster.domain.ids import GpuUuid
 from muster.domain.jobs.failure import Exit, FailureKind
@@ -91,25 +91,29 @@ def test_the_busiest_of_its_own_gpus_counts_unless_one_does_not_tell(
     assert busiest((), {GpuUuid("a"): 90}) is None
 
 
+def limit(state: AgentState) -> timedelta | None:
+    """How long the execution may go unused, as far as somebody wants to hear of it."""
+    local = state.ledger.get(execution())
+    assert local is not None
+    return local.idle_limit
+
+
 def test_only_what_runs_and_has_a_limit_is_watched() -> None:
-    limited, other = running(idle=LIMIT, gpus=GPUS), running()
-    assert watched(limited.ledger, execution()) == WatchedExecution(limit=LIMIT, gpus=GPUS)
-    assert watched(other.ledger, execution()) is None
-    assert watched(limited.ledger, execution(1)) is None
+    limited = running(idle=LIMIT)
+    assert limit(limited) == LIMIT
+    assert limit(running()) is None
     told(limited, Exited(execution=execution(), exit=Exit(code=0)))
-    assert watched(limited.ledger, execution()) is None
+    assert limit(limited) is None
 
 
 def test_what_an_agent_finds_at_its_start_is_watched_once_the_coordinator_has_told_its_limit() -> None:
     state = AgentState(0.0)
     told(state, Recovered(execution=execution(), started=True), Began(noted={}))
-    assert is_unknown(state.ledger, execution())
-    assert watched(state.ledger, execution()) is None
+    assert limit(state) is None
 
     line = Desired(execution=execution(), goal=Goal.RUN, assignment=assignment(idle=LIMIT))
     told(state, PlanReceived(plan=Plan(revision=1, desired=(line,))))
-    assert not is_unknown(state.ledger, execution())
-    assert watched(state.ledger, execution()) == WatchedExecution(limit=LIMIT, gpus=())
+    assert limit(state) == LIMIT
 
 
 def test_use_is_reported_at_once_and_again_with_everything_that_follows() -> None:

@@ -2,25 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
-from agent.core.ledger import Ledger
-from agent.core.local import LocalState
-from muster.domain.ids import ExecutionId, GpuUuid
+from muster.domain.ids import GpuUuid
 
 IDLE_GPU_PERCENT = 2
 """A GPU that is not busier than that does nothing: a desktop or a driver alone may make it a percent."""
 IDLE_CPU_SHARE = 0.05
 """The part of one CPU that an execution may use and still do nothing: a server that waits looks around now and then."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WatchedExecution:
-    """An execution whose use the coordinator wants to hear of."""
-
-    limit: timedelta
-    """How long its attempt may go unused."""
-    gpus: tuple[GpuUuid, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,21 +25,6 @@ class UseSample:
     """How busy the busiest of its GPUs is; None: it has none, or not all of them tell."""
     cpu_seconds: float | None = None
     """Seconds of CPU that it has used so far; None: not known, or not asked for."""
-
-
-def watched(ledger: Ledger, execution: ExecutionId) -> WatchedExecution | None:
-    """What there is to know of an execution that runs and may not go unused for ever; None for any other."""
-    local = ledger.get(execution)
-    if local is None or local.phase is not LocalState.RUNNING or local.wanted.assignment is None:
-        return None
-    assignment = local.wanted.assignment
-    return None if assignment.idle is None else WatchedExecution(limit=assignment.idle, gpus=assignment.gpus)
-
-
-def is_unknown(ledger: Ledger, execution: ExecutionId) -> bool:
-    """Whether nobody has told yet if an execution may go unused for ever: it was found by an agent that started."""
-    local = ledger.get(execution)
-    return local is not None and local.phase is LocalState.RUNNING and local.wanted.assignment is None
 
 
 def busiest(gpus: Sequence[GpuUuid], percents: Mapping[GpuUuid, int]) -> int | None:
