@@ -118,7 +118,7 @@ def _add_events(app: typer.Typer) -> None:
 def _add_inside(app: typer.Typer) -> None:
     from muster.cli.commands.inside import attachments, execute, forward
 
-    app.command("exec", context_settings={"allow_interspersed_args": False})(execute.execute)
+    app.command("exec")(execute.execute)
     app.command()(execute.shell)
     app.command()(forward.forward)
     app.command()(attachments.attachments)
