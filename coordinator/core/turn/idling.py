@@ -4,7 +4,7 @@ What was not heard counts as use: all attempts are used at a start of the coordi
 one is while a node of it is silent.
 """
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from coordinator.core.cluster.cluster import HEARTBEAT_INTERVAL, Cluster
 from coordinator.core.cluster.deadlines import IdleDue
@@ -19,19 +19,22 @@ def ends_at(cluster: Cluster, attempt_id: AttemptId) -> datetime | None:
 
     An agent tells of a use a while later, which the attempt is given on top.
     """
-    attempt = cluster.attempts.get(attempt_id)
-    if attempt is None or attempt.goal is not Goal.RUN:
-        return None
-    limit = cluster.jobs[attempt_id.job].spec.idle_limit
-    if limit is None:
-        return None
-    return cluster.gangs.uses.last(attempt_id) + limit + use_told_every(limit)
+    limit = _limit(cluster, attempt_id)
+    return None if limit is None else cluster.gangs.uses.last(attempt_id) + limit + use_told_every(limit)
 
 
 def notice_at(cluster: Cluster, attempt_id: AttemptId) -> datetime | None:
     """When people are told that an attempt is about to be stopped; None as for its end."""
-    end, limit = ends_at(cluster, attempt_id), cluster.jobs[attempt_id.job].spec.idle_limit
+    end, limit = ends_at(cluster, attempt_id), _limit(cluster, attempt_id)
     return None if end is None or limit is None else end - notice_before_end(limit)
+
+
+def _limit(cluster: Cluster, attempt_id: AttemptId) -> timedelta | None:
+    """How long an attempt may go unused; None: for ever, or it does not run, or is not there any more."""
+    attempt = cluster.attempts.get(attempt_id)
+    if attempt is None or attempt.goal is not Goal.RUN:
+        return None
+    return cluster.jobs[attempt_id.job].spec.idle_limit
 
 
 def noticed_end(cluster: Cluster, attempt_id: AttemptId) -> datetime | None:

@@ -207,6 +207,16 @@ def test_any_job_may_have_a_limit_and_is_not_started_again_when_it_is_stopped(wo
     assert (world.phase(job), world.cluster.jobs[job].attempt) == (JobPhase.STOPPED, 1)
 
 
+def test_a_job_that_was_deleted_meanwhile_is_not_looked_at(world: World) -> None:
+    job = world.running(DEV)
+    world.delete(job, force=True)
+    world.tell(job, 0, Stage.EXITED)
+    assert job not in world.cluster.jobs
+    pass_minutes(world, 25)
+
+    assert notices(world) == []
+
+
 def test_preparing_is_no_idling(world: World) -> None:
     job = world.submit(replace(DEV, timeouts=Timeouts(idle=timedelta(seconds=20), check_in=timedelta(hours=3))))
     world.tell_all(job, Stage.PREPARING)
