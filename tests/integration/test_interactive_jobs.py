@@ -76,7 +76,7 @@ async def test_what_a_setup_leaves_in_the_background_goes_on_and_ends_with_the_j
         await fleet.client.jobs.stop(job.id)
         await fleet.client.jobs.wait(job.id)
 
-        assert await fleet.texts(job.id) == ["0 up", "0 told"]
+        assert {"0 up", "0 told"} <= set(await fleet.texts(job.id))  # and perhaps what its shell says of that
 
 
 @pytest.mark.parametrize("words", [(), ("echo", "main")])
