@@ -115,6 +115,7 @@ class NodeAgent:
             secrets=secrets,
             log_limit=config.log_limit,
             catch_up_on_faults=source.catch_up,
+            gpu_use=source.use,
         )
         gangs = GangsHere(self._state, self._bench)
         commands = LocalCommands(gangs)
@@ -126,6 +127,7 @@ class NodeAgent:
             AttachmentsHere(self._state, self._loop),
             RelayConnection(config.coordinator.address, config.coordinator.credentials),
             lambda report: outbox.send(pb.AgentMessage(attachment=attachment_report_to_wire(report))),
+            self._bench.usage,
         )
         mail = Mail(
             inbox=self._inbox,

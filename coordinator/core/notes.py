@@ -10,7 +10,7 @@ from typing import NamedTuple
 from coordinator.core.causes import UNKNOWN_CAUSE, EventCause
 from coordinator.core.records import Attempt, Execution, Job
 from muster.domain.event import StoryEvent
-from muster.domain.ids import ExecutionId
+from muster.domain.ids import ExecutionId, JobId
 
 
 class Transitioned(NamedTuple):
@@ -94,6 +94,11 @@ class TurnNotes:
     def of(self, execution: ExecutionId) -> Iterator[Transitioned]:
         """Transitions of one execution in this turn, oldest first."""
         return (note for note in self.taken if isinstance(note, Transitioned) and note.after.id == execution)
+
+    @property
+    def unused(self) -> Iterator[JobId]:
+        """Jobs of which people are told that nobody uses them."""
+        return (note.job.id for note in self.taken if isinstance(note, WentUnused))
 
     def transition(self, before: Execution, after: Execution) -> None:
         """Note that an execution entered another state."""

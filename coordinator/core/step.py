@@ -116,6 +116,7 @@ def _pass_time(turn: Turn) -> Answer:
     due = turn.cluster.deadlines.take_due(turn.now)
     if due and turn.now - due[0][0] > OVERSLEPT:
         turn.cluster.presence.woke_up(turn.now)
+        turn.cluster.gangs.uses.woke_up(turn.now)
     for _, deadline in due:
         turn.notes.follow(_cause(deadline))
         _come_due(turn, deadline)

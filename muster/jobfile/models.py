@@ -345,11 +345,13 @@ class JobKeys(RoleDefaults):
         "docs/development-environments.md.",
     )
     stdin: fields.Flag = key(
-        "`true`, `false`", "Whether the main program of rank 0 reads what people who attach to it send.", default=False
+        "`true`, `false`",
+        "Whether the main program of rank 0 reads what people who attach to it send. Not accepted yet.",
+        default=False,
     )
     tty: fields.Flag = key(
         "`true`, `false`",
-        "Whether the main program of rank 0 has a terminal; then it has `stdin` as well.",
+        "Whether the main program of rank 0 has a terminal; then it has `stdin` as well. Not accepted yet.",
         default=False,
     )
     labels: Annotated[

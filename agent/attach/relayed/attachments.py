@@ -3,12 +3,14 @@
 import asyncio
 import logging
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Protocol
 
 import grpc.aio
 
 from agent.attach.companion import Companion
 from agent.attach.relayed.attending import NOT_ATTACHED_CODE, Attending, said_last
+from agent.attach.relayed.usage import Usage
 from muster.carrying.carrier import ChannelCarrier
 from muster.carrying.channel_end import ChannelEnd, ChannelLostError
 from muster.domain.attachments.frame import AttachmentEnded, AttachmentTrouble
@@ -62,8 +64,18 @@ class RelayDialler(Protocol):
 class RelayedAttachments:
     """Serves them beside each other."""
 
-    def __init__(self, site: AttachmentSite, relay: RelayDialler, report: Callable[[AttachmentReport], bool]) -> None:
-        """`report` says whether a report could be sent; what could not is sent when there is a connection again."""
+    def __init__(
+        self,
+        site: AttachmentSite,
+        relay: RelayDialler,
+        report: Callable[[AttachmentReport], bool],
+        usage: Usage | None = None,
+    ) -> None:
+        """`report` says whether a report could be sent; what could not is sent when there is a connection again.
+
+        `usage` is told of every use of an execution; None: nobody is.
+        """
+        self._usage = usage or Usage()
         self._site = site
         self._relay = relay
         self._report = report
@@ -100,7 +112,7 @@ class RelayedAttachments:
         patience = order.resume_within.total_seconds()
         carrier = ChannelCarrier(end, lambda: self._relay.dial(order.relay, order.ticket), patience)
         carrying = asyncio.get_running_loop().create_task(carrier.run(), name=f"carry {order.attachment}")
-        attending = Attending(end, order.request)
+        attending = Attending(end, order.request, lambda: self._usage.note(order.execution, datetime.now(UTC)))
         ended = AttachmentEnded(code=NOT_ATTACHED_CODE, trouble=AttachmentTrouble.LOST, text="the agent has ended")
         try:
             ended = await self._ended(order, attending)

@@ -1,6 +1,7 @@
 """One attachment, from the order of the coordinator to the report about its end."""
 
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import assert_never
@@ -43,7 +44,9 @@ class Carried:
 class Attending:
     """Serves one attachment; the bytes of both directions are counted."""
 
-    def __init__(self, end: ChannelEnd, request: AttachmentRequest) -> None:
+    def __init__(self, end: ChannelEnd, request: AttachmentRequest, used: Callable[[], None]) -> None:
+        """`used` is called whenever bytes go to or from the execution."""
+        self._used = used
         self._end = end
         self._request = request
         self.carried = Carried()
@@ -87,6 +90,7 @@ class Attending:
                     return frame
                 case AttachmentOutput(data=data) | AttachmentErrorOutput(data=data):
                     self.carried.out += len(data)
+                    self._used()
                 case _:
                     pass
             await self._end.send(frame)
@@ -100,6 +104,7 @@ class Attending:
                     return AttachmentEnded(code=HUNG_UP_CODE)
                 case AttachmentInput(data=data):
                     self.carried.into += len(data)
+                    self._used()
                 case _:
                     pass
             await target.take(frame)

@@ -21,19 +21,24 @@ def take_use(turn: Turn, execution: Execution, used_at: datetime) -> None:
 
 def come_due(turn: Turn, attempt_id: AttemptId) -> None:
     """Look whether anybody uses an attempt: tell people that it is about to end, end it, or look again later."""
-    end = idling.ends_at(turn.cluster, attempt_id)
-    if end is None:
-        return
     notice_at = idling.notice_at(turn.cluster, attempt_id)
-    assert notice_at is not None, "there is an end"
+    if notice_at is None:
+        return
+    if turn.now >= notice_at and not idling.is_heard(turn.cluster, attempt_id, turn.now):
+        turn.cluster.gangs.uses.assume(attempt_id, turn.now)
+        idling.watch(turn.cluster, attempt_id)
+        return
+    end = idling.ends_at(turn.cluster, attempt_id)
+    assert end is not None, "people are told of it"
     if turn.now >= end:
         _stop(turn, attempt_id)
     elif turn.now >= notice_at:
         if turn.cluster.gangs.uses.notice(attempt_id) != end:
-            turn.notice_idle(attempt_id, end, turn.cluster.gangs.uses.give_notice(attempt_id, end))
+            count = turn.cluster.gangs.uses.give_notice(attempt_id, end)
+            turn.notes.go_unused(turn.cluster.jobs[attempt_id.job], end, count)
         turn.cluster.deadlines.add(end, IdleDue(attempt=attempt_id))
     else:
-        turn.cluster.deadlines.add(notice_at, IdleDue(attempt=attempt_id))
+        idling.watch(turn.cluster, attempt_id)
 
 
 def _stop(turn: Turn, attempt_id: AttemptId) -> None:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Mapping
+from datetime import datetime
 
 from coordinator.core.cluster.uses import Uses
 from coordinator.core.records import Attempt, Execution, Job, Node
@@ -13,14 +14,15 @@ from muster.domain.jobs.lifecycle import State
 class Gangs:
     """An index over executions: the members of each attempt that are at hand."""
 
-    def __init__(self, jobs: Mapping[JobId, Job], nodes: Mapping[NodeId, Node]) -> None:
+    def __init__(self, jobs: Mapping[JobId, Job], nodes: Mapping[NodeId, Node], started_at: datetime) -> None:
+        """`started_at`: when the coordinator started."""
         self._jobs = jobs
         self._nodes = nodes
         self._members: dict[AttemptId, dict[int, Execution]] = {}
         self._tally: dict[AttemptId, Counter[State]] = {}
         self._rosters: dict[AttemptId, Roster] = {}
         """Rosters of attempts that have checked in and not ended; built on first use."""
-        self.uses = Uses()
+        self.uses = Uses(started_at)
 
     def members(self, attempt: AttemptId) -> Collection[Execution]:
         """The executions of an attempt by rank; none of an old one that is not at hand any more."""

@@ -13,7 +13,10 @@ from muster.domain.ids import AttemptId, ExecutionId
 class Uses:
     """An index over attempts that were released and have not ended."""
 
-    def __init__(self) -> None:
+    def __init__(self, since: datetime) -> None:
+        """`since`: when the coordinator started, and began to hear."""
+        self._since = since
+        """Before that anything may have been used that nobody heard of."""
         self._last: dict[AttemptId, datetime] = {}
         """When each was heard to be used, or was released; not there: neither since the coordinator started."""
         self._told: dict[AttemptId, dict[ExecutionId, datetime]] = {}
@@ -21,9 +24,9 @@ class Uses:
         self._notices: dict[AttemptId, tuple[datetime, int]] = {}
         """The ends of which people were told last, and how often they were told of one."""
 
-    def last(self, attempt: AttemptId) -> datetime | None:
-        """When an attempt was last heard to be used, or was released; None: not since the coordinator started."""
-        return self._last.get(attempt)
+    def last(self, attempt: AttemptId) -> datetime:
+        """When an attempt was last heard to be used or was released, or later, while nobody heard anything."""
+        return max(self._since, self._last.get(attempt, self._since))
 
     def notice(self, attempt: AttemptId) -> datetime | None:
         """The end of which people were told last; None: they were told of none."""
@@ -36,6 +39,14 @@ class Uses:
         if told.get(execution) != used_at:
             told[execution] = used_at
             self._last[attempt] = now
+
+    def woke_up(self, now: datetime) -> None:
+        """Count all as used: the coordinator slept, and what its agents said meanwhile is still to be heard."""
+        self._since = now
+
+    def assume(self, attempt: AttemptId, now: datetime) -> None:
+        """Count an attempt as used, as a part of it is not heard."""
+        self._last[attempt] = now
 
     def give_notice(self, attempt: AttemptId, ends_at: datetime) -> int:
         """Remember that people are told of this end; how often they were told of one, this time included."""

@@ -169,11 +169,6 @@ class Turn:
         self._subjects[event.subject] = event.at
         self.notes.notice(event)
 
-    def notice_idle(self, attempt_id: AttemptId, ends_at: datetime, count: int) -> None:
-        """Note that an attempt is about to be stopped because nobody uses it, and wake up who watches its job."""
-        self.notes.go_unused(self.cluster.jobs[attempt_id.job], ends_at, count)
-        self._jobs[attempt_id.job] = None
-
     # what comes of it
 
     @property
@@ -196,6 +191,7 @@ class Turn:
         """What to do once the changes are durable. Called once: plans that are taken raise revisions."""
         # Whoever waits for an end hears of it first: what nodes do then is no more than clearing away.
         jobs = self.cluster.jobs
+        self._jobs |= dict.fromkeys(self.notes.unused)
         ended = {job: None for job in self._jobs if job in jobs and jobs[job].ended_at}
         return (
             *self.sends.take_closed(),

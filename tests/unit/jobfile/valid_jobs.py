@@ -206,8 +206,6 @@ def jobs(roles: st.SearchStrategy[Role], networks: list[Network]) -> st.SearchSt
         framework=st.none() | frameworks,
         dialects=st.lists(st.sampled_from(Dialect), max_size=2, unique=True).map(tuple),
         labels=st.dictionaries(st.sampled_from(["paper", "team/owner", "1"]), names, max_size=2),
-        stdin=st.booleans(),
-        tty=st.booleans(),
     )
 
 

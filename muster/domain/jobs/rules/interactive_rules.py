@@ -8,7 +8,13 @@ from muster.domain.jobs.rules import job_values
 
 
 def interactive_faults(spec: JobSpec) -> Iterator[Fault]:
-    """Everything that is wrong with a job as one in which people work, and nothing for any other job."""
+    """Everything that is wrong with a job as one in which people work."""
+    if spec.tty or spec.stdin:
+        message = (
+            "is not accepted yet, as no node hands input to main programs; let the job wait (interactive: true without "
+            "a command), and start the program in muster shell"
+        )
+        yield Fault(path=("tty" if spec.tty else "stdin",), message=message)
     interactive = spec.interactive
     if interactive is None:
         return

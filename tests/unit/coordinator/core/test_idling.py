@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from coordinator.core.effects import AnnounceJob
+from coordinator.core.events import TimePassed
 from coordinator.core.notes import WentUnused
 from coordinator.core.turn import idling
 from coordinator.views.explain import explain
@@ -18,7 +19,7 @@ from muster.domain.jobs.interactive import NEVER_IDLE, Interactive, notice_befor
 from muster.domain.jobs.job import Timeouts
 from muster.domain.jobs.lifecycle import JobPhase, State
 from muster.domain.jobs.restart import RestartPolicy
-from tests.builders import World, pass_time, spec
+from tests.builders import World, pass_time, report, spec
 
 LIMIT = timedelta(minutes=20)
 DEV = spec(1, interactive=Interactive(), timeouts=Timeouts(idle=LIMIT))
@@ -135,6 +136,32 @@ def test_clocks_of_nodes_need_not_agree(world: World, skew: timedelta) -> None:
     assert world.phase(job) is JobPhase.STOPPING
 
 
+def test_a_job_on_a_node_that_is_not_heard_is_not_stopped_for_what_nobody_knows(world: World) -> None:
+    job = world.running(replace(DEV, timeouts=Timeouts(idle=LIMIT, lost_after=timedelta(days=1))))
+    pass_minutes(world, 15)
+    world.disconnect(world.seat(job))
+    pass_minutes(world, 30)
+    assert (world.phase(job), notices(world)) == (JobPhase.RUNNING, [])
+
+    seat = world.seat(job)
+    world.connect(seat, reports=[report(world.rank(job, 0).id, Stage.RUNNING)])
+    assert world.phase(job) is JobPhase.RUNNING
+    pass_minutes(world, 22)
+    assert (world.phase(job), len(notices(world))) == (JobPhase.STOPPING, 1)
+
+
+def test_a_coordinator_that_slept_hears_its_agents_before_it_stops_anything(world: World) -> None:
+    job = world.running(DEV)
+    pass_minutes(world, 10)
+    world.now += timedelta(hours=3)
+    world.turn(TimePassed())
+    assert (world.phase(job), notices(world)) == (JobPhase.RUNNING, [])
+    pass_minutes(world, 15)
+    assert world.phase(job) is JobPhase.RUNNING
+    pass_minutes(world, 7)
+    assert world.phase(job) is JobPhase.STOPPING
+
+
 def test_a_coordinator_that_starts_counts_from_its_start(world: World) -> None:
     job = world.running(DEV)
     pass_minutes(world, 19)
@@ -168,6 +195,8 @@ def test_any_job_may_have_a_limit_and_is_not_started_again_when_it_is_stopped(wo
     job = world.running(limited)
     world.advance(14.9)
     assert notices(world) == []
+    for node in "ab":
+        world.heartbeat(node)
     world.advance(10)
     assert world.phase(job) is JobPhase.RUNNING
     world.advance(0.1)
@@ -176,6 +205,16 @@ def test_any_job_may_have_a_limit_and_is_not_started_again_when_it_is_stopped(wo
         world.tell(job, rank, Stage.EXITED, exit=Exit(code=1))
 
     assert (world.phase(job), world.cluster.jobs[job].attempt) == (JobPhase.STOPPED, 1)
+
+
+def test_a_job_that_was_deleted_meanwhile_is_not_looked_at(world: World) -> None:
+    job = world.running(DEV)
+    world.delete(job, force=True)
+    world.tell(job, 0, Stage.EXITED)
+    assert job not in world.cluster.jobs
+    pass_minutes(world, 25)
+
+    assert notices(world) == []
 
 
 def test_preparing_is_no_idling(world: World) -> None:
