@@ -2,6 +2,7 @@
 
 from typing import Protocol, assert_never
 
+from muster.client.attachments.finished import raise_if_broken
 from muster.client.attachments.stream import AttachmentStream
 from muster.client.files.transfer_error import FilesLostError
 from muster.domain.attachments.frame import (
@@ -42,7 +43,7 @@ class AttachmentBytes:
         self._said = bytearray()
 
     async def read(self) -> bytes:
-        """The next piece; nothing at the end. Raises FilesLostError where the attachment ended otherwise."""
+        """The next piece; nothing at the end. Raises MusterError where the attachment ended before the server did."""
         while True:
             frame = await self._attachment.receive()
             match frame:
@@ -56,6 +57,7 @@ class AttachmentBytes:
                 case AttachmentOutputEnd():
                     return b""
                 case AttachmentEnded():
+                    raise_if_broken(frame)
                     if frame.code or frame.text:
                         said = self._said.decode(errors="replace").strip()
                         raise FilesLostError(frame.text or said or f"the server of files ended with code {frame.code}")

@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections import deque
+from contextlib import suppress
 from stat import S_IFMT, S_ISLNK
 
 from muster.client.files.packets import FileAttributes, SftpAnswer, SftpKind, packed_number, packed_text
@@ -18,6 +19,7 @@ from muster.client.files.tree import (
     kind_of,
     listing_of,
 )
+from muster.domain.errors import MusterError
 
 LIST_EXTENSION = "list@muster"
 
@@ -58,7 +60,8 @@ async def _list(client: SftpClient, path: bytes) -> tuple[list[TreeEntry], dict[
             _take(answer, entries, troubles)
             asked.append(await client.begin(SftpKind.READDIR, packed_text(handle)))
     finally:
-        await client.close(path, handle)
+        with suppress(MusterError):  # the handle ends with the stream
+            await client.close(path, handle)
     return entries, troubles
 
 
@@ -123,7 +126,8 @@ async def _inside(client: SftpClient, root: bytes, directory: str) -> list[TreeE
                 target = await client.link_target(full + b"/" + name) if is_link else b""
                 found.append(_entry(path, attributes, target))
     finally:
-        await client.close(full, handle)
+        with suppress(MusterError):  # as above
+            await client.close(full, handle)
     return found
 
 
