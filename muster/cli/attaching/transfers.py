@@ -4,7 +4,7 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from muster.cli.attaching.places import LocalPlace, Place, RemotePlace, name_at_target
@@ -102,7 +102,7 @@ class SyncWanted:
     remote: RemotePlace
     down: bool = False
     """Whether the local one is changed."""
-    rules: PlanRules = PlanRules()
+    rules: PlanRules = field(default_factory=PlanRules)
     excluded: tuple[str, ...] = ()
 
 
