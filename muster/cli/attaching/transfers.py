@@ -15,7 +15,7 @@ from muster.client.files.byte_stream import ByteStream
 from muster.client.files.copying import OnTransfer, TransferProgress, TransferResult
 from muster.client.files.ignore_rules import IgnoreRules
 from muster.client.files.local_tree import LocalTree
-from muster.client.files.plan import LeftOut, PlanRules
+from muster.client.files.plan import NotCopied, PlanRules
 from muster.client.files.remote_tree import RemoteTree
 from muster.client.files.sftp import SftpClient, sftp_over
 from muster.client.files.transfers import CopySource, copy_all, sync_trees
@@ -45,8 +45,8 @@ class RankTransfer:
     adjusted: int = 0
     removed: int = 0
     unchanged: int = 0
-    left_out: tuple[LeftOut, ...] = ()
-    failed: tuple[LeftOut, ...] = ()
+    left_out: tuple[NotCopied, ...] = ()
+    failed: tuple[NotCopied, ...] = ()
     error: str = ""
     """Why it came to an end; empty: it did not."""
     code: int = 0

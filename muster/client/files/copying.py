@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from muster.client.files.content_hash import HashedRange, RangeHashes
 from muster.client.files.file_tree import FileTree, NewFile
-from muster.client.files.plan import LeftOut, TreePlan
+from muster.client.files.plan import NotCopied, TreePlan
 from muster.client.files.transfer_error import FilesLostError, FileTransferError
 from muster.client.files.tree import TreeEntry
 
@@ -52,9 +52,9 @@ class TransferResult:
     adjusted: int = 0
     removed: int = 0
     unchanged: int = 0
-    left_out: tuple[LeftOut, ...] = ()
+    left_out: tuple[NotCopied, ...] = ()
     """Known before: what is no file, or leads out of the directory, or could not be looked at."""
-    failed: tuple[LeftOut, ...] = ()
+    failed: tuple[NotCopied, ...] = ()
     """Files that could not be read, or were changed while they were copied."""
 
 
@@ -86,7 +86,7 @@ class Copying:
         """Bytes that are under way or there."""
         self._copied = 0
         """Bytes of files that are there."""
-        self._failed: list[LeftOut] = []
+        self._failed: list[NotCopied] = []
 
     async def run(self, plan: TreePlan) -> TransferResult:
         """Do it. Raises FileTransferError or OSError for the first thing that the target does not take."""
@@ -118,7 +118,7 @@ class Copying:
             await new.finish(entry.mode, entry.changed if self._times else None)
             await new.commit()
         except _UnreadableError as error:
-            self._failed.append(LeftOut(path=entry.path, why=str(error)))
+            self._failed.append(NotCopied(path=entry.path, why=str(error)))
             await new.discard()
             return
         except BaseException:

@@ -23,8 +23,8 @@ class Clash:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LeftOut:
-    """Something of the source that does not get to the target."""
+class NotCopied:
+    """Something of the source that does not get to the target, and why."""
 
     path: str
     why: str
@@ -70,7 +70,7 @@ class TreePlan:
     """Are not decided yet."""
     clashes: tuple[Clash, ...] = ()
     """With one of them nothing may be done."""
-    left_out: tuple[LeftOut, ...] = ()
+    left_out: tuple[NotCopied, ...] = ()
     unchanged: int = 0
     """Files and links that are right as they are."""
 
@@ -158,12 +158,12 @@ def plan_of(source: TreeListing, target: TreeListing | None, rules: PlanRules) -
     there = target or TreeListing(root=TreeEntry(path="", kind=EntryKind.OTHER))
     root_there = target.root if target is not None else None
     draft = _Draft(rules=rules, target=there)
-    left_out = [LeftOut(path=path, why=why) for path, why in source.troubles.items()]
+    left_out = [NotCopied(path=path, why=why) for path, why in source.troubles.items()]
     for each in (source.root, *source.entries.values()):
         at_target = there.entries.get(each.path) if each.path else root_there
         why = _left_out(each)
         if why:
-            left_out.append(LeftOut(path=each.path, why=why))
+            left_out.append(NotCopied(path=each.path, why=why))
         elif is_leftover(each.path.rpartition("/")[2]):
             continue
         elif each.kind is EntryKind.DIRECTORY:

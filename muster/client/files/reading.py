@@ -12,7 +12,7 @@ from muster.domain.errors import MusterError
 HASH_EXTENSION = "hash@muster"
 
 
-class Reading:
+class RemoteReading:
     """Reads an open file, piece by piece, and asks for the next ones meanwhile."""
 
     def __init__(self, client: SftpClient, path: bytes, handle: bytes, size: int) -> None:

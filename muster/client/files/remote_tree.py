@@ -16,7 +16,7 @@ from muster.client.files.packets import (
     packed_number,
     packed_text,
 )
-from muster.client.files.reading import Reading, hash_told
+from muster.client.files.reading import RemoteReading, hash_told
 from muster.client.files.remote_listing import listed
 from muster.client.files.sftp import (
     LARGEST_PIECE_WRITTEN,
@@ -66,7 +66,7 @@ class RemoteTree:
         path = self._full(entry.path)
         handle = await self._client.open(path, OpenFlag.FOR_READING)
         try:
-            reading = Reading(self._client, path, handle, entry.size)
+            reading = RemoteReading(self._client, path, handle, entry.size)
             try:
                 while piece := await reading.next():
                     yield piece
