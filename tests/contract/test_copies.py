@@ -1,7 +1,8 @@
-"""Files copied to and from what the real program serves: all of them, whatever they are called, or nothing half-done."""
+"""Files copied to and from what the real program serves: all of them, whatever their names, or nothing half-done."""
 
 import asyncio
 import os
+import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +13,7 @@ from muster.client.files.copying import TransferProgress, TransferResult
 from muster.client.files.local_tree import LocalTree
 from muster.client.files.plan import NotCopied
 from muster.client.files.remote_tree import RemoteTree
-from muster.client.files.sftp import SftpClient
+from muster.client.files.sftp import SftpClient, sftp_over
 from muster.client.files.transfer_error import FilesLostError, FileTransferError
 from muster.client.files.transfers import ClashError, CopySource, copy_all
 from tests.contract.served_files import connected, everything, served_tree, started
@@ -64,6 +65,10 @@ def fill(directory: Path) -> None:
     (directory / "read only").chmod(0o555)
 
 
+def files_below(directory: Path) -> list[Path]:
+    return [each for each in directory.rglob("*") if each.is_file() and not each.is_symlink()]
+
+
 async def test_a_tree_goes_there_and_comes_back_with_modes_times_and_links(here: Path, there: Path) -> None:
     (here / "tree").mkdir()
     fill(here / "tree")
@@ -74,17 +79,7 @@ async def test_a_tree_goes_there_and_comes_back_with_modes_times_and_links(here:
     assert everything(here / "back") == everything(here / "tree")
     assert (sent.files, sent.links, sent.directories, sent.failed, sent.left_out) == (13, 2, 5, (), ())
     assert sent == got
-    assert (
-        sent.size
-        == sum(
-            path.stat().st_size
-            for path in (here / "tree").rglob("*")
-            if path.is_file(follow_symlinks=False)
-            if not path.is_symlink()
-        )
-        if False
-        else sent.size > MUCH
-    )
+    assert sent.size == sum(len(each.read_bytes()) for each in files_below(here / "tree"))
 
 
 async def test_ten_thousand_files_go_there_and_come_back(here: Path, there: Path) -> None:
@@ -107,10 +102,9 @@ async def test_a_copy_goes_into_a_directory_and_else_takes_the_name(here: Path, 
         await up(client, here / "a", "named")
         target = RemoteTree(client, "new/", "dev:new/")
         await copy_all([CopySource(tree=LocalTree(here / "a"), name="a")], target, into=True)
-        with pytest.raises(FileTransferError, match="no directory"):
-            await copy_all(
-                [CopySource(tree=LocalTree(here / "a"), name="a")], RemoteTree(client, "named", "x"), into=True
-            )
+        target = RemoteTree(client, "named", "dev:named")
+        with pytest.raises(FileTransferError, match="dev:named: it is no directory"):
+            await copy_all([CopySource(tree=LocalTree(here / "a"), name="a")], target, into=True)
     assert {path for path, what in everything(there).items() if what is not None} == {
         "into",
         "into/a",
@@ -186,23 +180,52 @@ async def test_a_link_here_is_never_written_through(here: Path, there: Path, tmp
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
-async def test_what_cannot_be_read_is_named_and_the_rest_is_copied(here: Path, there: Path) -> None:
+async def test_a_file_that_shrinks_is_named_and_the_rest_is_copied(here: Path, there: Path) -> None:
     (here / "tree").mkdir()
     (here / "tree" / "good").write_bytes(b"good")
-    (here / "tree" / "bad").write_bytes(b"long ago")
-    tree = LocalTree(here / "tree")
-    found = await tree.listing()
-    assert found is not None
-    (here / "tree" / "bad").write_bytes(b"short")
+    (here / "tree" / "log").write_bytes(os.urandom(MUCH))
 
-    class Listed(LocalTree):
-        async def listing(self, rules: object = None) -> object:  # type: ignore[override]
-            return found
+    def shrink(now: TransferProgress) -> None:
+        if now.size > len(b"good"):
+            os.truncate(here / "tree" / "log", 5)
 
     async with served_tree(there, "tree") as target:
-        done = await copy_all([CopySource(tree=Listed(here / "tree"), name="tree")], target)
-    assert done.failed == (NotCopied(path=f"{here}/tree/bad", why="it became shorter while it was copied"),)
+        given = [CopySource(tree=LocalTree(here / "tree"), name="tree")]
+        done = await copy_all(given, target, on_progress=shrink)
+    assert done.failed == (NotCopied(path=f"{here}/tree/log", why="it became shorter while it was copied"),)
+    assert (done.files, done.size) == (1, 4)
     assert everything(there / "tree").keys() == {"good"}
+
+
+async def test_a_file_that_changes_is_named_and_what_was_there_stays(here: Path, there: Path) -> None:
+    (there / "log").write_bytes(os.urandom(MUCH))
+    (here / "log").write_bytes(b"old")
+
+    def change(now: TransferProgress) -> None:
+        if now.size:
+            with (there / "log").open("r+b") as file:
+                file.write(b"what was read already is something else now")
+
+    async with connected(there) as client:
+        given = [CopySource(tree=RemoteTree(client, "log", "dev:log"), name="log")]
+        done = await copy_all(given, LocalTree(here / "log"), on_progress=change)
+    assert done.failed == (NotCopied(path="dev:log", why="it changed while it was copied; copy it again"),)
+    assert everything(here).keys() == {"log"}
+    assert (here / "log").read_bytes() == b"old"
+
+
+async def test_a_file_that_grows_is_copied_as_long_as_it_was(here: Path, there: Path) -> None:
+    (there / "log").write_bytes(b"x" * MUCH)
+
+    def grow(now: TransferProgress) -> None:
+        if now.size:
+            with (there / "log").open("ab") as file:
+                file.write(b"more")
+
+    async with connected(there) as client:
+        given = [CopySource(tree=RemoteTree(client, "log", "dev:log"), name="log")]
+        done = await copy_all(given, LocalTree(here / "log"), on_progress=grow)
+    assert (done.failed, (here / "log").stat().st_size) == ((), MUCH)
 
 
 async def test_a_source_that_is_not_there_is_told(here: Path, there: Path) -> None:
@@ -292,13 +315,11 @@ async def test_a_server_that_dies_is_told_and_what_was_there_stays(here: Path, t
 
     def kill(now: TransferProgress) -> None:
         if now.size and stream.process.returncode is None:
-            stream.process.kill()
-
-    from muster.client.files.sftp import sftp_over
+            os.kill(stream.process.pid, signal.SIGKILL)
 
     async with sftp_over(stream) as client:
         given = [CopySource(tree=RemoteTree(client, "big", "dev:big"), name="big")]
-        with pytest.raises(FilesLostError, match="ended"):
+        with pytest.raises(FilesLostError, match="the server of files"):
             await copy_all(given, LocalTree(here / "big"), on_progress=kill)
     assert everything(here).keys() == {"big"}
     assert (here / "big").read_bytes() == b"old"

@@ -28,6 +28,8 @@ _LISTS_UNDER_WAY = 4
 _KINDS = {"f": EntryKind.FILE, "d": EntryKind.DIRECTORY, "l": EntryKind.LINK, "o": EntryKind.OTHER}
 _TROUBLE = "e"
 _LATEST = 2**63
+_LAST_ERROR = 4095
+"""The largest number for an error that the kernel has."""
 
 
 async def listed(client: SftpClient, path: bytes) -> TreeListing | None:
@@ -57,7 +59,8 @@ async def _list(client: SftpClient, path: bytes) -> tuple[list[TreeEntry], dict[
             answer = await asked.popleft()
             if is_end(answer, path):
                 break
-            _take(answer, entries, troubles)
+            entries += entries_of(answer, troubles)
+            _refuse_too_many(entries, troubles)
             asked.append(await client.begin(SftpKind.READDIR, packed_text(handle)))
     finally:
         with suppress(MusterError):  # the handle ends with the stream
@@ -65,7 +68,12 @@ async def _list(client: SftpClient, path: bytes) -> tuple[list[TreeEntry], dict[
     return entries, troubles
 
 
-def _take(answer: SftpAnswer, entries: list[TreeEntry], troubles: dict[str, str]) -> None:
+def entries_of(answer: SftpAnswer, troubles: dict[str, str]) -> list[TreeEntry]:
+    """The entries of one answer; what could not be looked at goes to the troubles, by path.
+
+    Raises FilesLostError or InvalidTreeError.
+    """
+    entries: list[TreeEntry] = []
     with understood():
         fields = fields_in(answer, SftpKind.EXTENDED_REPLY)
         for _ in range(fields.number()):
@@ -74,20 +82,20 @@ def _take(answer: SftpAnswer, entries: list[TreeEntry], troubles: dict[str, str]
             changed, target = fields.number(8), text_of(fields.string(LONGEST_TREE_PATH))
             if kind == _TROUBLE:
                 troubles[place] = error_text(mode)
-            elif changed >= _LATEST or kind not in _KINDS:
+                continue
+            if changed >= _LATEST or kind not in _KINDS:
                 raise InvalidTreeError(f"what is told of {place!r} cannot be")
-            else:
-                entries.append(
-                    TreeEntry(
-                        path=place,
-                        kind=_KINDS[kind],
-                        mode=mode & 0o7777,
-                        size=size if kind == "f" else 0,
-                        changed_ns=changed,
-                        target=target,
-                    )
+            entries.append(
+                TreeEntry(
+                    path=place,
+                    kind=_KINDS[kind],
+                    mode=mode & 0o7777,
+                    size=size if kind == "f" else 0,
+                    changed_ns=changed,
+                    target=target,
                 )
-    _refuse_too_many(entries, troubles)
+            )
+    return entries
 
 
 async def _walk(client: SftpClient, path: bytes) -> tuple[list[TreeEntry], dict[str, str]]:
@@ -151,4 +159,4 @@ def _refuse_too_many(entries: list[TreeEntry], troubles: dict[str, str]) -> None
 
 def error_text(number: int) -> str:
     """The words for a number of the kernel."""
-    return os.strerror(number).lower()
+    return os.strerror(number).lower() if number <= _LAST_ERROR else f"error {number}"

@@ -60,7 +60,7 @@ def test_the_job_of_a_copy_is_known(words: list[str], job: str) -> None:
 
 @pytest.mark.parametrize(
     "words",
-    [["a", "b"], ["dev:a", "dev:b"], ["a", "dev:b", "c"], ["dev:a", "other:b", "c"], ["dev:0:a", "dev:1:b", "c"]],
+    ["a b", "dev:a dev:b", "a dev:b c", "dev:a other:b c", "dev:0:a dev:1:b c"],
 )
 def test_a_copy_between_other_places_is_refused(words: str) -> None:
     *sources, target = map(place_of, words.split())

@@ -38,7 +38,8 @@ class MemoryTree:
         return listing(*in_order)
 
     def carry_out(self, plan: TreePlan) -> None:
-        assert plan.doubts == plan.clashes == ()
+        assert not plan.doubts
+        assert not plan.clashes
         for each in plan.cleared:
             self.remove(each.path)
         for each in plan.directories:
