@@ -13,6 +13,9 @@ from agent.core.door.packets import LARGEST_PACKET, DoorError, Packet, Speaker
 MOST_DESCRIPTORS = 4
 """Descriptors that are taken with a packet; three are the most that belong to one."""
 
+BYTES_OF_A_TURN = 1024 * 1024
+"""Bytes that are moved without having to wait, after which everything else that is due comes first."""
+
 
 class PacketLine:
     """A connection of packets; one task reads, others write."""
@@ -87,3 +90,21 @@ async def ready(descriptor: int, watch: Callable[..., None]) -> None:
 def _settle(found: "asyncio.Future[None]") -> None:
     if not found.done():
         found.set_result(None)
+
+
+class Turns:
+    """Counts what one task moves in one direction."""
+
+    def __init__(self) -> None:
+        self._moved = 0
+
+    def begin(self) -> None:
+        """Note that others have just had their turn."""
+        self._moved = 0
+
+    async def count(self, size: int) -> None:
+        """Note that bytes were moved; gives way where they are many."""
+        self._moved += size
+        if self._moved >= BYTES_OF_A_TURN:
+            self._moved = 0
+            await asyncio.sleep(0)

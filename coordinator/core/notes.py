@@ -4,6 +4,7 @@ Notes are only collected here; `story` makes lines for the journal and events fo
 """
 
 from collections.abc import Iterator
+from datetime import datetime
 from typing import NamedTuple
 
 from coordinator.core.causes import UNKNOWN_CAUSE, EventCause
@@ -55,7 +56,17 @@ class Noticed(NamedTuple):
     cause: EventCause
 
 
-Note = Transitioned | Changed | Dropped | Offered | Noticed
+class WentUnused(NamedTuple):
+    """An attempt is about to be stopped because nobody uses it."""
+
+    job: Job
+    ends_at: datetime
+    notices: int
+    """How often people were told so of this attempt."""
+    cause: EventCause
+
+
+Note = Transitioned | Changed | Dropped | Offered | Noticed | WentUnused
 
 
 class TurnNotes:
@@ -99,6 +110,10 @@ class TurnNotes:
     def notice(self, event: StoryEvent) -> None:
         """Note what happened to a node or to the fleet."""
         self.taken.append(Noticed(event, self.cause))
+
+    def go_unused(self, job: Job, ends_at: datetime, count: int) -> None:
+        """Note that people are told of the end of an attempt that nobody uses."""
+        self.taken.append(WentUnused(job, ends_at, count, self.cause))
 
     def offer(self, job: Job, *, head: bool, refusal: str, first: bool) -> None:
         """Note what came of a look for seats."""

@@ -43,7 +43,6 @@ from coordinator.service.attaching.open_book import AttachmentBook
 from coordinator.service.attaching.relay_side import RelaySide
 from coordinator.service.attaching.rights import AttachRights
 from coordinator.service.attachments import AttachmentOperations, AttachWays
-from coordinator.service.audit import AuditOperations
 from coordinator.service.bundles import BundleOperations
 from coordinator.service.jobs import JobOperations
 from coordinator.service.logs import LogMerge
@@ -54,6 +53,7 @@ from coordinator.service.secrets import SecretOperations
 from coordinator.service.stories import StoryOperations
 from coordinator.service.submitting import SubmitDesk
 from coordinator.service.trust.accounts import AccountOperations
+from coordinator.service.trust.audit import AuditOperations
 from coordinator.service.trust.authority import AuthorityOperations
 from coordinator.service.trust.enrolment import EnrolmentOperations, JoinOperations
 from coordinator.service.trust.logins import LoginOperations

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from coordinator.clock import wall_time
+from coordinator.clock import boot_time, wall_time
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.engine.engine import Engine, Freshness
 from coordinator.service.attaching.held import HeldAttachment, about, said_of
@@ -85,7 +85,7 @@ class AttachmentOperations:
             relay, address = self._relay_there()
             now = wall_time()
             held = _held(caller, place, request, now)
-            if refusal := self._book.refusal_for(held, now):
+            if refusal := self._book.refusal_for(held, boot_time()):
                 raise refusal.error()
             self._note(self._book.add(held))
             relay.opened(held.attachment)

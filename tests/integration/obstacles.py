@@ -109,6 +109,9 @@ class SandboxWithObstacles:
         await self._gates["start"].pass_through()
         await self._sandbox.start()
 
+    async def attach(self, ticket: str) -> None:
+        await self._sandbox.attach(ticket)
+
     async def exited(self) -> Exit:
         return await self._sandbox.exited()
 

@@ -1,8 +1,9 @@
-"""The executions of each attempt: by rank, counted by state, and as a roster once they have checked in."""
+"""The executions of each attempt: by rank, counted by state, as a roster once they have checked in, and their use."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping
 
+from coordinator.core.cluster.uses import Uses
 from coordinator.core.records import Attempt, Execution, Job, Node
 from muster.domain.gangs.roster import Member, Roster
 from muster.domain.ids import AttemptId, JobId, NodeId
@@ -19,6 +20,7 @@ class Gangs:
         self._tally: dict[AttemptId, Counter[State]] = {}
         self._rosters: dict[AttemptId, Roster] = {}
         """Rosters of attempts that have checked in and not ended; built on first use."""
+        self.uses = Uses()
 
     def members(self, attempt: AttemptId) -> Collection[Execution]:
         """The executions of an attempt by rank; none of an old one that is not at hand any more."""
@@ -64,6 +66,7 @@ class Gangs:
 
     def attempt_changed(self, before: Attempt | None, after: Attempt | None) -> None:
         """Hear of an attempt that is new, other than before, or forgotten: one that has ended needs no roster."""
+        self.uses.attempt_changed(before, after)
         if before is not None and (after is None or after.ended_at is not None):
             self._rosters.pop(before.attempt_id, None)
 

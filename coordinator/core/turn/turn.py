@@ -169,6 +169,11 @@ class Turn:
         self._subjects[event.subject] = event.at
         self.notes.notice(event)
 
+    def notice_idle(self, attempt_id: AttemptId, ends_at: datetime, count: int) -> None:
+        """Note that an attempt is about to be stopped because nobody uses it, and wake up who watches its job."""
+        self.notes.go_unused(self.cluster.jobs[attempt_id.job], ends_at, count)
+        self._jobs[attempt_id.job] = None
+
     # what comes of it
 
     @property

@@ -5,7 +5,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
-from muster.carrying.carrier import Carrier
+from muster.carrying.carrier import ChannelCarrier
 from muster.carrying.channel_end import ChannelEnd, ChannelLostError
 from muster.client.attachments.stream import FrameToExecution
 from muster.domain.attachments.frame import (
@@ -29,7 +29,7 @@ LOST_ATTACHMENT_CODE = 255
 class Attachment:
     """An open attachment; use it with `async with`, or close it."""
 
-    def __init__(self, shown: AttachmentPass, end: ChannelEnd, carrier: Carrier) -> None:
+    def __init__(self, shown: AttachmentPass, end: ChannelEnd, carrier: ChannelCarrier) -> None:
         """Begin to carry."""
         self.shown = shown
         """What the coordinator said of it: its name, its job and its rank."""
@@ -74,7 +74,7 @@ class Attachment:
                 self._ended = AttachmentEnded(code=LOST_ATTACHMENT_CODE, text="closed here")
             self._end.dealt()
             self._end.tell()
-            await self._carrier.flush()
+            await self._carrier.leave()
         finally:
             self._carrying.cancel()
             await asyncio.gather(self._carrying, return_exceptions=True)

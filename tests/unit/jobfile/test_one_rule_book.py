@@ -14,6 +14,7 @@ from muster.domain.errors import InvalidJobError
 from muster.domain.fault import spell
 from muster.domain.jobs.frameworks.dialect import Dialect
 from muster.domain.jobs.frameworks.framework import Framework, FrameworkName, LaunchPlace, Rendezvous
+from muster.domain.jobs.interactive import NEVER_IDLE, Interactive
 from muster.domain.jobs.job import (
     InlineFile,
     JobSpec,
@@ -266,6 +267,17 @@ REFUSED: Sequence[tuple[JobSpec, str]] = (
     (times(grace=timedelta()), "timeouts.grace: must be above zero"),
     (times(run=timedelta(days=366)), "timeouts.run: is longer than 365d"),
     (times(lost_after=timedelta(seconds=59)), "timeouts.lost_after: is 59s; the least is 1m"),
+    (times(idle=timedelta(seconds=9)), "timeouts.idle: is 9s; the least is 10s"),
+    (
+        job(interactive=Interactive(), restarts=RestartPolicy(limit=2)),
+        "restarts.limit: must be 0, not 2: an interactive job is not started again after a failure of its code",
+    ),
+    (
+        job(role(CONTAINER, entrypoint=("serve",), command=()), interactive=Interactive()),
+        "roles[0].entrypoint: needs a command beside it: without one an interactive job waits",
+    ),
+    (job(interactive=Interactive(setup=" ")), "interactive.setup: is blank; give a command for the shell"),
+    (job(interactive=Interactive(setup="a\0")), "interactive.setup: holds a NUL character"),
     (job(restarts=RestartPolicy(limit=5000)), "restarts.limit: must be at most 1000, not 5000"),
     (job(restarts=RestartPolicy(limit=1, backoff=timedelta())), "restarts.backoff: must be above zero"),
 )
@@ -362,6 +374,25 @@ def test_a_word_that_is_no_dialect_is_refused_with_the_one_that_was_meant() -> N
 )
 def test_placeholders_that_every_execution_has_are_taken_and_other_braces_are_text(text: str) -> None:
     assert list(faults(role(expand=True, command=("a", text), env={"A": text}))) == []
+
+
+@pytest.mark.parametrize("spec", [PROCESS, CONTAINER, framed("ray")])
+def test_an_interactive_job_needs_no_command_and_no_image(spec: JobSpec) -> None:
+    assert list(faults(replace(role(spec, command=()), interactive=Interactive(setup="true")))) == []
+
+
+def test_an_interactive_job_is_stopped_after_two_hours_without_use_unless_it_says_otherwise() -> None:
+    interactive = job(interactive=Interactive())
+    never = replace(interactive, timeouts=Timeouts(idle=NEVER_IDLE))
+
+    assert filled_in(interactive).idle_limit == timedelta(hours=2)
+    assert filled_in(never).idle_limit is None
+    assert filled_in(job()).idle_limit is None
+    assert filled_in(times(idle=timedelta(minutes=1))).idle_limit == timedelta(minutes=1)
+
+
+def test_a_terminal_is_read_from() -> None:
+    assert filled_in(job(tty=True)).stdin
 
 
 def test_without_expand_every_text_is_taken() -> None:

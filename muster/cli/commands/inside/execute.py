@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from muster.client.client import Client
     from muster.domain.attachments.request import CommandRequest
 
-AT_ONCE = 64
+RANKS_AT_ONCE = 64
 """Ranks in which one command runs at once."""
 
 Rank: TypeAlias = Annotated[
@@ -59,7 +59,7 @@ async def execute(
     wait: Wait = False,
     at_once: Annotated[
         int, typer.Option("--at-once", min=1, max=1000, help="Most ranks in which it runs at the same time.")
-    ] = AT_ONCE,
+    ] = RANKS_AT_ONCE,
     output: Output = Format.TABLE,
 ) -> int:
     """Run a command in running executions of a job.
