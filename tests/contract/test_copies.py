@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from muster.client.files.remote_tree import RemoteTree
 from muster.client.files.sftp import SftpClient, sftp_over
 from muster.client.files.transfer_error import FilesLostError, FileTransferError
 from muster.client.files.transfers import ClashError, CopySource, copy_all
+from muster.client.files.tree import DEEPEST_TREE
 from tests.contract.served_files import connected, everything, served_tree, started
 
 LONG_AGO = 1_000_000_000
@@ -114,6 +116,15 @@ async def test_a_copy_goes_into_a_directory_and_else_takes_the_name(here: Path, 
     }
 
 
+async def test_a_device_is_not_replaced_by_a_file(here: Path, there: Path) -> None:
+    (here / "a").write_bytes(b"a")
+    os.mkfifo(there / "pipe")
+    async with connected(there) as client:
+        with pytest.raises(ClashError, match="something of another kind is in the way: dev:pipe"):
+            await up(client, here / "a", "pipe")
+    assert (there / "pipe").is_fifo()
+
+
 async def test_several_sources_make_a_directory(here: Path, there: Path) -> None:
     for name in ("a", "b"):
         (here / name).write_bytes(name.encode())
@@ -180,6 +191,22 @@ async def test_a_link_here_is_never_written_through(here: Path, there: Path, tmp
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
+@pytest.mark.parametrize("way", ["up", "down"])
+async def test_what_lies_too_deep_is_named_and_the_rest_is_copied(here: Path, there: Path, way: str) -> None:
+    source = (here if way == "up" else there) / "tree"
+    source.joinpath(*"d" * (DEEPEST_TREE + 5)).mkdir(parents=True)
+    (source / "good").write_bytes(b"good")
+    async with connected(there) as client:
+        done = await (up(client, source, "back") if way == "up" else down(client, "tree", here / "back"))
+    [failed] = done.failed
+    assert set(failed.path.partition("tree/")[2]) == {"d", "/"}
+    assert failed.why == "it lies too deep"
+    assert (done.files, done.directories) == (
+        1,
+        DEEPEST_TREE + 2,
+    )  # the tree itself, and the last one without its content
+
+
 async def test_a_file_that_shrinks_is_named_and_the_rest_is_copied(here: Path, there: Path) -> None:
     (here / "tree").mkdir()
     (here / "tree" / "good").write_bytes(b"good")
@@ -234,6 +261,8 @@ async def test_a_source_that_is_not_there_is_told(here: Path, there: Path) -> No
             await down(client, "nothing", here)
         with pytest.raises(FileTransferError, match="there is no such file"):
             await up(client, here / "nothing", "x")
+        with pytest.raises(FileTransferError, match="dev:/dev/zero: it is neither a file nor a directory"):
+            await down(client, "/dev/zero", here)
 
 
 async def test_a_file_without_a_size_is_read_to_its_end(here: Path, there: Path) -> None:
@@ -315,7 +344,8 @@ async def test_a_server_that_dies_is_told_and_what_was_there_stays(here: Path, t
 
     def kill(now: TransferProgress) -> None:
         if now.size and stream.process.returncode is None:
-            os.kill(stream.process.pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):  # it has been killed
+                os.kill(stream.process.pid, signal.SIGKILL)
 
     async with sftp_over(stream) as client:
         given = [CopySource(tree=RemoteTree(client, "big", "dev:big"), name="big")]

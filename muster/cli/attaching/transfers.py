@@ -18,7 +18,7 @@ from muster.client.files.local_tree import LocalTree
 from muster.client.files.plan import NotCopied, PlanRules
 from muster.client.files.remote_tree import RemoteTree
 from muster.client.files.sftp import SftpClient, sftp_over
-from muster.client.files.transfers import CopySource, copy_all, sync_trees
+from muster.client.files.transfers import ClashError, CopySource, copy_all, sync_trees
 from muster.domain.errors import InvalidJobError, MusterError
 from muster.domain.quantity import counted, size_text
 
@@ -57,10 +57,10 @@ class RankTransfer:
         """What was done, in a line for people."""
         if self.error:
             return self.error
-        done = [counted(self.files, "file"), size_text(self.bytes)]
+        done = [counted(self.files, "file"), size_text(self.bytes)] if self.files else []
         done += [counted(self.links, "link")] if self.links else []
         done += ["verified"] if self.files else []
-        parts = [", ".join(done)]
+        parts = [", ".join(done) or "nothing to copy"]
         parts += [f"{self.removed} removed"] if self.removed else []
         parts += [f"{self.adjusted} with another mode or time"] if self.adjusted else []
         parts += [f"{self.unchanged} unchanged"] if self.unchanged else []
@@ -114,14 +114,18 @@ async def synced(
 
     async def one(rank: int | None, tell: OnTransfer) -> TransferResult:
         async with _connected(open_files, wanted.remote.job, rank) as client:
-            return await sync_trees(
-                LocalTree(here / str(rank) if apart else here),
-                _tree(wanted.remote, client),
-                down=wanted.down,
-                rules=wanted.rules,
-                ignored=IgnoreRules(wanted.excluded),
-                on_progress=tell,
-            )
+            try:
+                return await sync_trees(
+                    LocalTree(here / str(rank) if apart else here),
+                    _tree(wanted.remote, client),
+                    down=wanted.down,
+                    rules=wanted.rules,
+                    ignored=IgnoreRules(wanted.excluded),
+                    on_progress=tell,
+                )
+            except ClashError as error:
+                hint = "--overwrite replaces what is there, --exclude leaves it alone"
+                raise ClashError(f"{error}; {hint}", error.clashes) from None
 
     if apart:
         await asyncio.to_thread(here.mkdir, exist_ok=True)

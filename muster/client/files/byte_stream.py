@@ -1,5 +1,7 @@
 """Bytes to and from what serves files, whatever carries them."""
 
+import asyncio
+from contextlib import suppress
 from typing import Protocol, assert_never
 
 from muster.client.attachments.finished import raise_if_broken
@@ -10,10 +12,15 @@ from muster.domain.attachments.frame import (
     AttachmentEnded,
     AttachmentErrorOutput,
     AttachmentInput,
+    AttachmentInputEnd,
     AttachmentOpened,
     AttachmentOutput,
     AttachmentOutputEnd,
 )
+from muster.domain.errors import MusterError
+
+_ENDING = 2.0
+"""Seconds in which a server that is asked nothing more ends."""
 
 _MOST_TOLD = 1024
 """Bytes of what is said on standard error that are shown."""
@@ -71,5 +78,12 @@ class AttachmentBytes:
             await self._attachment.send(AttachmentInput(data=data[at : at + LARGEST_CHANNEL_DATA]))
 
     async def close(self) -> None:
-        """Hang up."""
+        """Have the server end, which ends with what it is asked; hang up where it does not."""
+        with suppress(TimeoutError, MusterError):
+            async with asyncio.timeout(_ENDING):
+                await self._attachment.send(AttachmentInputEnd())
+                while await self.read():
+                    pass
+                while not isinstance(await self._attachment.receive(), AttachmentEnded):
+                    pass
         await self._attachment.close()

@@ -53,9 +53,9 @@ class TransferResult:
     removed: int = 0
     unchanged: int = 0
     left_out: tuple[NotCopied, ...] = ()
-    """Known before: what is no file, or leads out of the directory, or could not be looked at."""
+    """What is never copied: links that lead out of the directory, and devices."""
     failed: tuple[NotCopied, ...] = ()
-    """Files that could not be read, or were changed while they were copied."""
+    """What could not be read, or was changed while it was copied."""
 
 
 class _UnreadableError(Exception):
@@ -108,7 +108,7 @@ class Copying:
             removed=len(plan.removed),
             unchanged=plan.unchanged,
             left_out=plan.left_out,
-            failed=tuple(self._failed),
+            failed=(*plan.unread, *self._failed),
         )
 
     async def _copy(self, entry: TreeEntry) -> None:

@@ -1,6 +1,7 @@
 """Trees of executions as the server of files tells them: in one list where it can, else directory by directory."""
 
 import asyncio
+import errno
 import os
 from collections import deque
 from contextlib import suppress
@@ -12,6 +13,7 @@ from muster.client.files.transfer_error import FilesLostError, FileTransferError
 from muster.client.files.tree import (
     LARGEST_TREE,
     LONGEST_TREE_PATH,
+    TOO_DEEP,
     EntryKind,
     InvalidTreeError,
     TreeEntry,
@@ -158,5 +160,7 @@ def _refuse_too_many(entries: list[TreeEntry], troubles: dict[str, str]) -> None
 
 
 def error_text(number: int) -> str:
-    """The words for a number of the kernel."""
+    """The words for a number of the kernel, as the server tells them of what it could not look at."""
+    if number == errno.ELOOP:
+        return TOO_DEEP
     return os.strerror(number).lower() if number <= _LAST_ERROR else f"error {number}"

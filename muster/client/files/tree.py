@@ -9,6 +9,9 @@ from stat import S_ISDIR, S_ISLNK, S_ISREG
 DEEPEST_TREE = 200
 """Directories above an entry, below that of the tree."""
 
+TOO_DEEP = "it lies too deep"
+"""Why a directory below so many was not looked at."""
+
 LONGEST_TREE_PATH = 4095
 """Bytes of a path, as Linux has it."""
 

@@ -3,6 +3,7 @@
 from copy import deepcopy
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 
 from muster.client.files.plan import Clash, ClashKind, NotCopied, PlanRules, TreePlan, plan_of, settled
@@ -78,6 +79,13 @@ def test_a_directory_gives_way_to_a_file_only_when_it_is_told_to() -> None:
     assert paths(plan_of(source, target, ALIKE).cleared) == ["a/b", "a"]
 
 
+@pytest.mark.parametrize("rules", [SYNC, ALIKE, EVERYTHING])
+def test_a_device_at_the_target_is_never_replaced(rules: PlanRules) -> None:
+    device = TreeEntry(path="a", kind=EntryKind.OTHER)
+    for each in (file("a"), directory("a"), link("a", "b")):
+        assert plan_of(listing(each), listing(device), rules).clashes == (Clash(path="a", kind=ClashKind.IN_THE_WAY),)
+
+
 def test_a_link_stands_in_the_way_of_a_directory() -> None:
     plan = plan_of(listing(directory("a"), file("a/b")), listing(link("a", "elsewhere")), EVERYTHING)
     assert plan.clashes == (Clash(path="a", kind=ClashKind.IN_THE_WAY),)
@@ -104,7 +112,7 @@ def test_nothing_is_removed_where_the_source_could_not_be_looked_at() -> None:
     target = listing(directory("d"), file("d/e"), file("f"))
     plan = plan_of(source, target, ALIKE)
     assert paths(plan.removed) == ["f"]
-    assert plan.left_out == (NotCopied(path="d", why="permission denied"),)
+    assert plan.unread == (NotCopied(path="d", why="permission denied"),)
 
 
 def test_a_directory_that_holds_ignored_files_is_not_removed() -> None:
