@@ -15,7 +15,7 @@ TOO_DEEP = "it lies too deep"
 LONGEST_TREE_PATH = 4095
 """Bytes of a path, as Linux has it."""
 
-LARGEST_TREE = 2_000_000
+LARGEST_TREE = 1_000_000
 """Entries of a tree."""
 
 KEPT_MODE = 0o777
