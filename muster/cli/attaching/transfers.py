@@ -22,7 +22,7 @@ from muster.client.files.transfers import ClashError, CopySource, copy_all, sync
 from muster.domain.errors import InvalidJobError, MusterError
 from muster.domain.quantity import counted, size_text
 
-RANKS_AT_ONCE = 8
+RANKS_COPIED_AT_ONCE = 8
 """Executions to or from which files are copied at once."""
 
 OpenFiles = Callable[[str, int | None], Awaitable[ByteStream]]
@@ -197,7 +197,7 @@ async def _in_ranks(
     shown = line or TransferLine(lambda _: None)
     if len(ranks) == 1:
         return [_told(ranks[0], await one(ranks[0], shown.of(ranks[0])))]
-    turns = asyncio.Semaphore(RANKS_AT_ONCE)
+    turns = asyncio.Semaphore(RANKS_COPIED_AT_ONCE)
 
     async def in_turn(rank: int | None) -> RankTransfer:
         async with turns:

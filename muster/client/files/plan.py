@@ -69,7 +69,7 @@ class TreePlan:
     doubts: tuple[Doubt, ...] = ()
     """Are not decided yet."""
     clashes: tuple[Clash, ...] = ()
-    """With one of them nothing may be done."""
+    """Nothing may be done while there is one."""
     left_out: tuple[NotCopied, ...] = ()
     """What is never copied: links that lead out of the tree, and devices."""
     unread: tuple[NotCopied, ...] = ()

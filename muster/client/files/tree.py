@@ -65,7 +65,7 @@ class TreeListing:
     root: TreeEntry
     """What stands at the path of the tree itself."""
     entries: Mapping[str, TreeEntry] = field(default_factory=dict)
-    """By path, without the root."""
+    """Entries by path, without the root."""
     troubles: Mapping[str, str] = field(default_factory=dict)
     """Why something could not be looked at, by path."""
     holding_ignored: frozenset[str] = frozenset()
