@@ -9,7 +9,7 @@ from muster.cli.context import answers, session_of
 from muster.cli.options import Output
 from muster.cli.output.documents import Format, text_of
 from muster.cli.output.screen import say, say_lines
-from muster.domain.errors import InvalidJobError
+from muster.domain.errors import ConflictError, InvalidJobError
 
 if TYPE_CHECKING:
     from muster.cli.attaching.places import RemotePlace
@@ -140,7 +140,7 @@ async def _ranks(client: "Client", place: "RemotePlace", said: str | None, *, ev
 
     ranks = await meant_ranks(client, place.job, said)
     if not ranks:
-        raise InvalidJobError(f"no execution of {place.job} runs; `muster show {place.job}` tells more")
+        raise ConflictError(f"no execution of {place.job} runs; `muster show {place.job}` tells more")
     return ranks
 
 
