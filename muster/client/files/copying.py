@@ -15,7 +15,7 @@ from muster.client.files.plan import NotCopied, TreePlan
 from muster.client.files.transfer_error import FilesLostError, FileTransferError
 from muster.client.files.tree import TreeEntry
 
-FILES_AT_ONCE = 16
+FILES_AT_ONCE = 32
 """Files that are copied beside each other, so that small ones do not wait for one answer after the other."""
 
 _E = TypeVar("_E")
