@@ -1,7 +1,10 @@
 """Bytes to and from what serves files, whatever carries them."""
 
+import asyncio
+from contextlib import suppress
 from typing import Protocol, assert_never
 
+from muster.client.attachments.finished import raise_if_broken
 from muster.client.attachments.stream import AttachmentStream
 from muster.client.files.transfer_error import FilesLostError
 from muster.domain.attachments.frame import (
@@ -9,10 +12,15 @@ from muster.domain.attachments.frame import (
     AttachmentEnded,
     AttachmentErrorOutput,
     AttachmentInput,
+    AttachmentInputEnd,
     AttachmentOpened,
     AttachmentOutput,
     AttachmentOutputEnd,
 )
+from muster.domain.errors import MusterError
+
+_ENDING = 2.0
+"""Seconds in which a server that is asked nothing more ends."""
 
 _MOST_TOLD = 1024
 """Bytes of what is said on standard error that are shown."""
@@ -42,7 +50,7 @@ class AttachmentBytes:
         self._said = bytearray()
 
     async def read(self) -> bytes:
-        """The next piece; nothing at the end. Raises FilesLostError where the attachment ended otherwise."""
+        """The next piece; nothing at the end. Raises MusterError where the attachment ended before the server did."""
         while True:
             frame = await self._attachment.receive()
             match frame:
@@ -56,6 +64,7 @@ class AttachmentBytes:
                 case AttachmentOutputEnd():
                     return b""
                 case AttachmentEnded():
+                    raise_if_broken(frame)
                     if frame.code or frame.text:
                         said = self._said.decode(errors="replace").strip()
                         raise FilesLostError(frame.text or said or f"the server of files ended with code {frame.code}")
@@ -69,5 +78,12 @@ class AttachmentBytes:
             await self._attachment.send(AttachmentInput(data=data[at : at + LARGEST_CHANNEL_DATA]))
 
     async def close(self) -> None:
-        """Hang up."""
+        """Have the server end, which ends with what it is asked; hang up where it does not."""
+        with suppress(TimeoutError, MusterError):
+            async with asyncio.timeout(_ENDING):
+                await self._attachment.send(AttachmentInputEnd())
+                while await self.read():
+                    pass
+                while not isinstance(await self._attachment.receive(), AttachmentEnded):
+                    pass
         await self._attachment.close()

@@ -11,11 +11,11 @@ from typing import TypeVar
 
 from muster.client.files.content_hash import HashedRange, RangeHashes
 from muster.client.files.file_tree import FileTree, NewFile
-from muster.client.files.plan import LeftOut, TreePlan
+from muster.client.files.plan import NotCopied, TreePlan
 from muster.client.files.transfer_error import FilesLostError, FileTransferError
 from muster.client.files.tree import TreeEntry
 
-FILES_AT_ONCE = 16
+FILES_AT_ONCE = 32
 """Files that are copied beside each other, so that small ones do not wait for one answer after the other."""
 
 _E = TypeVar("_E")
@@ -52,10 +52,10 @@ class TransferResult:
     adjusted: int = 0
     removed: int = 0
     unchanged: int = 0
-    left_out: tuple[LeftOut, ...] = ()
-    """Known before: what is no file, or leads out of the directory, or could not be looked at."""
-    failed: tuple[LeftOut, ...] = ()
-    """Files that could not be read, or were changed while they were copied."""
+    left_out: tuple[NotCopied, ...] = ()
+    """What is never copied: links that lead out of the directory, and devices."""
+    failed: tuple[NotCopied, ...] = ()
+    """What could not be read, or was changed while it was copied."""
 
 
 class _UnreadableError(Exception):
@@ -86,7 +86,7 @@ class Copying:
         """Bytes that are under way or there."""
         self._copied = 0
         """Bytes of files that are there."""
-        self._failed: list[LeftOut] = []
+        self._failed: list[NotCopied] = []
 
     async def run(self, plan: TreePlan) -> TransferResult:
         """Do it. Raises FileTransferError or OSError for the first thing that the target does not take."""
@@ -108,7 +108,7 @@ class Copying:
             removed=len(plan.removed),
             unchanged=plan.unchanged,
             left_out=plan.left_out,
-            failed=tuple(self._failed),
+            failed=(*plan.unread, *self._failed),
         )
 
     async def _copy(self, entry: TreeEntry) -> None:
@@ -118,7 +118,7 @@ class Copying:
             await new.finish(entry.mode, entry.changed if self._times else None)
             await new.commit()
         except _UnreadableError as error:
-            self._failed.append(LeftOut(path=entry.path, why=str(error)))
+            self._failed.append(NotCopied(path=entry.path, why=str(error)))
             await new.discard()
             return
         except BaseException:

@@ -14,6 +14,7 @@ from muster.client.files.tree import (
     DEEPEST_TREE,
     KEPT_MODE,
     LARGEST_TREE,
+    TOO_DEEP,
     EntryKind,
     InvalidTreeError,
     TreeEntry,
@@ -186,7 +187,7 @@ class LocalTree:
         while waiting:
             above = waiting.pop()
             if above.path.count("/") >= DEEPEST_TREE:
-                troubles[above.path] = "it lies too deep"
+                troubles[above.path] = TOO_DEEP
                 continue
             try:
                 with _opened(self._descended(above.path.split("/") if above.path else [])) as descriptor:

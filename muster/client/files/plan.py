@@ -11,7 +11,7 @@ class ClashKind(StrEnum):
     """Why something at the target is not replaced without a question."""
 
     NEWER = "newer"  #: it was changed later than what would replace it
-    IN_THE_WAY = "in the way"  #: it is a directory and the other one is not, or the other way round
+    IN_THE_WAY = "in the way"  #: one of both is a directory, or it is a device or the like
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,8 +23,8 @@ class Clash:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LeftOut:
-    """Something of the source that does not get to the target."""
+class NotCopied:
+    """Something of the source that does not get to the target, and why."""
 
     path: str
     why: str
@@ -69,8 +69,11 @@ class TreePlan:
     doubts: tuple[Doubt, ...] = ()
     """Are not decided yet."""
     clashes: tuple[Clash, ...] = ()
-    """With one of them nothing may be done."""
-    left_out: tuple[LeftOut, ...] = ()
+    """Nothing may be done while there is one."""
+    left_out: tuple[NotCopied, ...] = ()
+    """What is never copied: links that lead out of the tree, and devices."""
+    unread: tuple[NotCopied, ...] = ()
+    """What could not be looked at."""
     unchanged: int = 0
     """Files and links that are right as they are."""
 
@@ -133,7 +136,7 @@ class _Draft:
     def _may_replace(self, each: TreeEntry, there: TreeEntry | None) -> bool:
         if there is None:
             return True
-        if there.kind is EntryKind.DIRECTORY:
+        if there.kind in {EntryKind.DIRECTORY, EntryKind.OTHER}:
             self._clear(there)
         elif _is_newer(there, each, self.rules):
             self.clashes.append(Clash(path=each.path, kind=ClashKind.NEWER))
@@ -141,7 +144,7 @@ class _Draft:
         return True
 
     def _clear(self, there: TreeEntry) -> None:
-        if not self.rules.overwrite:
+        if not self.rules.overwrite or there.kind is EntryKind.OTHER:
             self.clashes.append(Clash(path=there.path, kind=ClashKind.IN_THE_WAY))
             return
         self.cleared[there.path] = there
@@ -158,12 +161,12 @@ def plan_of(source: TreeListing, target: TreeListing | None, rules: PlanRules) -
     there = target or TreeListing(root=TreeEntry(path="", kind=EntryKind.OTHER))
     root_there = target.root if target is not None else None
     draft = _Draft(rules=rules, target=there)
-    left_out = [LeftOut(path=path, why=why) for path, why in source.troubles.items()]
+    left_out: list[NotCopied] = []
     for each in (source.root, *source.entries.values()):
         at_target = there.entries.get(each.path) if each.path else root_there
         why = _left_out(each)
         if why:
-            left_out.append(LeftOut(path=each.path, why=why))
+            left_out.append(NotCopied(path=each.path, why=why))
         elif is_leftover(each.path.rpartition("/")[2]):
             continue
         elif each.kind is EntryKind.DIRECTORY:
@@ -183,6 +186,7 @@ def plan_of(source: TreeListing, target: TreeListing | None, rules: PlanRules) -
         doubts=tuple(draft.doubts),
         clashes=tuple(draft.clashes),
         left_out=tuple(left_out),
+        unread=tuple(NotCopied(path=path, why=why) for path, why in source.troubles.items()),
         unchanged=draft.unchanged,
     )
 

@@ -1,16 +1,18 @@
 """Contents of files in executions: read with many requests under way, and hashed there."""
 
 from collections import deque
+from contextlib import suppress
 
 from muster.client.files.content_hash import ContentHash, HashedRange
 from muster.client.files.packets import OpenFlag, SftpAnswer, SftpKind, packed_number, packed_text
 from muster.client.files.sftp import LARGEST_PIECE_READ, Answering, SftpClient, fields_in, is_end, text_of, understood
 from muster.client.files.transfer_error import FilesLostError, RemoteFileError
+from muster.domain.errors import MusterError
 
 HASH_EXTENSION = "hash@muster"
 
 
-class Reading:
+class RemoteReading:
     """Reads an open file, piece by piece, and asks for the next ones meanwhile."""
 
     def __init__(self, client: SftpClient, path: bytes, handle: bytes, size: int) -> None:
@@ -115,4 +117,5 @@ async def _hash_read(client: SftpClient, path: bytes, offset: int, length: int) 
             at += len(piece)
         return content.so_far
     finally:
-        await client.close(path, handle)
+        with suppress(MusterError):  # the handle ends with the stream
+            await client.close(path, handle)

@@ -1,8 +1,10 @@
 """Trees of executions as the server of files tells them: in one list where it can, else directory by directory."""
 
 import asyncio
+import errno
 import os
 from collections import deque
+from contextlib import suppress
 from stat import S_IFMT, S_ISLNK
 
 from muster.client.files.packets import FileAttributes, SftpAnswer, SftpKind, packed_number, packed_text
@@ -11,6 +13,7 @@ from muster.client.files.transfer_error import FilesLostError, FileTransferError
 from muster.client.files.tree import (
     LARGEST_TREE,
     LONGEST_TREE_PATH,
+    TOO_DEEP,
     EntryKind,
     InvalidTreeError,
     TreeEntry,
@@ -18,6 +21,7 @@ from muster.client.files.tree import (
     kind_of,
     listing_of,
 )
+from muster.domain.errors import MusterError
 
 LIST_EXTENSION = "list@muster"
 
@@ -26,6 +30,8 @@ _LISTS_UNDER_WAY = 4
 _KINDS = {"f": EntryKind.FILE, "d": EntryKind.DIRECTORY, "l": EntryKind.LINK, "o": EntryKind.OTHER}
 _TROUBLE = "e"
 _LATEST = 2**63
+_LAST_ERROR = 4095
+"""The largest number for an error that the kernel has."""
 
 
 async def listed(client: SftpClient, path: bytes) -> TreeListing | None:
@@ -55,14 +61,21 @@ async def _list(client: SftpClient, path: bytes) -> tuple[list[TreeEntry], dict[
             answer = await asked.popleft()
             if is_end(answer, path):
                 break
-            _take(answer, entries, troubles)
+            entries += entries_of(answer, troubles)
+            _refuse_too_many(entries, troubles)
             asked.append(await client.begin(SftpKind.READDIR, packed_text(handle)))
     finally:
-        await client.close(path, handle)
+        with suppress(MusterError):  # the handle ends with the stream
+            await client.close(path, handle)
     return entries, troubles
 
 
-def _take(answer: SftpAnswer, entries: list[TreeEntry], troubles: dict[str, str]) -> None:
+def entries_of(answer: SftpAnswer, troubles: dict[str, str]) -> list[TreeEntry]:
+    """The entries of one answer; what could not be looked at goes to the troubles, by path.
+
+    Raises FilesLostError or InvalidTreeError.
+    """
+    entries: list[TreeEntry] = []
     with understood():
         fields = fields_in(answer, SftpKind.EXTENDED_REPLY)
         for _ in range(fields.number()):
@@ -71,20 +84,20 @@ def _take(answer: SftpAnswer, entries: list[TreeEntry], troubles: dict[str, str]
             changed, target = fields.number(8), text_of(fields.string(LONGEST_TREE_PATH))
             if kind == _TROUBLE:
                 troubles[place] = error_text(mode)
-            elif changed >= _LATEST or kind not in _KINDS:
+                continue
+            if changed >= _LATEST or kind not in _KINDS:
                 raise InvalidTreeError(f"what is told of {place!r} cannot be")
-            else:
-                entries.append(
-                    TreeEntry(
-                        path=place,
-                        kind=_KINDS[kind],
-                        mode=mode & 0o7777,
-                        size=size if kind == "f" else 0,
-                        changed_ns=changed,
-                        target=target,
-                    )
+            entries.append(
+                TreeEntry(
+                    path=place,
+                    kind=_KINDS[kind],
+                    mode=mode & 0o7777,
+                    size=size if kind == "f" else 0,
+                    changed_ns=changed,
+                    target=target,
                 )
-    _refuse_too_many(entries, troubles)
+            )
+    return entries
 
 
 async def _walk(client: SftpClient, path: bytes) -> tuple[list[TreeEntry], dict[str, str]]:
@@ -123,7 +136,8 @@ async def _inside(client: SftpClient, root: bytes, directory: str) -> list[TreeE
                 target = await client.link_target(full + b"/" + name) if is_link else b""
                 found.append(_entry(path, attributes, target))
     finally:
-        await client.close(full, handle)
+        with suppress(MusterError):  # as above
+            await client.close(full, handle)
     return found
 
 
@@ -146,5 +160,7 @@ def _refuse_too_many(entries: list[TreeEntry], troubles: dict[str, str]) -> None
 
 
 def error_text(number: int) -> str:
-    """The words for a number of the kernel."""
-    return os.strerror(number).lower()
+    """The words for a number of the kernel, as the server tells them of what it could not look at."""
+    if number == errno.ELOOP:
+        return TOO_DEEP
+    return os.strerror(number).lower() if number <= _LAST_ERROR else f"error {number}"

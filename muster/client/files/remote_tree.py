@@ -16,7 +16,7 @@ from muster.client.files.packets import (
     packed_number,
     packed_text,
 )
-from muster.client.files.reading import Reading, hash_told
+from muster.client.files.reading import RemoteReading, hash_told
 from muster.client.files.remote_listing import listed
 from muster.client.files.sftp import (
     LARGEST_PIECE_WRITTEN,
@@ -25,8 +25,9 @@ from muster.client.files.sftp import (
     accepted,
     text_of,
 )
-from muster.client.files.transfer_error import FileTransferError, RemoteFileError
+from muster.client.files.transfer_error import RemoteFileError
 from muster.client.files.tree import KEPT_MODE, EntryKind, TreeEntry, TreeListing, beside_name, kind_of
+from muster.domain.errors import MusterError
 
 _RENAMES = "posix-rename@openssh.com"
 _NEW = OpenFlag.FOR_WRITING | OpenFlag.CREATING | OpenFlag.ONLY_NEW
@@ -65,14 +66,14 @@ class RemoteTree:
         path = self._full(entry.path)
         handle = await self._client.open(path, OpenFlag.FOR_READING)
         try:
-            reading = Reading(self._client, path, handle, entry.size)
+            reading = RemoteReading(self._client, path, handle, entry.size)
             try:
                 while piece := await reading.next():
                     yield piece
             finally:
                 reading.abandon()
         finally:
-            with suppress(FileTransferError):  # what was read is checked; the handle ends with the stream
+            with suppress(MusterError):  # what was read is checked; the handle ends with the stream
                 await self._client.close(path, handle)
 
     async def told(self, path: str, offset: int, length: int) -> HashedRange | None:
@@ -196,6 +197,6 @@ class RemoteNewFile:
 
 async def _try(client: SftpClient, kind: SftpKind, subject: bytes) -> None:
     """Ask for something, whether it is done or not; also a task that is being cancelled may."""
-    with suppress(FileTransferError, TimeoutError):
+    with suppress(MusterError, TimeoutError):
         async with asyncio.timeout(_LAST_TRY):
             await client.ask(subject, kind, packed_text(subject))

@@ -23,7 +23,8 @@ from muster.client.files.packets import (
     packet,
     status_of,
 )
-from muster.client.files.transfer_error import FilesLostError, FileTransferError, RemoteFileError
+from muster.client.files.transfer_error import FilesLostError, RemoteFileError
+from muster.domain.errors import MusterError
 
 LARGEST_PIECE_READ = 128 * 1024
 """Bytes that are asked for at once; the server gives no more."""
@@ -34,8 +35,11 @@ LARGEST_PIECE_WRITTEN = 252 * 1024
 MOST_PIECES = 64
 """Pieces of files that are under way at once: enough for 100 MB/s where an answer takes 80 ms."""
 
-_WAITING_PACKETS = 4
-"""Requests that wait for the stream, beside the one that is being written."""
+_WAITING_PACKETS = 16
+"""Requests that wait for the stream, beside those that are being written."""
+
+_WRITTEN_TOGETHER = 64 * 1024
+"""Bytes up to which small requests are written as one piece, as each piece costs much on its way through the relay."""
 
 _LAST_WORDS = 2.0
 """Seconds in which the writer may end its packet when the client is left."""
@@ -48,7 +52,7 @@ Answering = asyncio.Future[SftpAnswer]
 class SftpClient:
     """Asks for files; any number of tasks may at once. Paths are bytes, as the other side has them.
 
-    Whatever is refused raises RemoteFileError; FilesLostError says that nothing can be asked any more.
+    Whatever is refused raises RemoteFileError. Any other MusterError says that nothing can be asked any more.
     """
 
     def __init__(self, stream: ByteStream) -> None:
@@ -57,7 +61,7 @@ class SftpClient:
         self._asked: dict[int, Answering] = {}
         self._last = 0
         self._waiting: asyncio.Queue[bytes] = asyncio.Queue(_WAITING_PACKETS)
-        self._lost: FilesLostError | None = None
+        self._lost: MusterError | None = None
         self._ended = asyncio.Event()
         self.extensions: frozenset[str] = frozenset()
         """Names of what the other side can beside SFTP itself."""
@@ -137,17 +141,23 @@ class SftpClient:
             while data := await self._stream.read():
                 for answer in self._reader.feed(data):
                     self._take(answer)
-            self._lose(FilesLostError("the server of files has ended"))
+            self.lose(FilesLostError("the server of files has ended"))
         except PacketError as error:
-            self._lose(FilesLostError(f"what serves the files there speaks no SFTP: {error}"))
-        except FilesLostError as error:
-            self._lose(error)
+            self.lose(FilesLostError(f"what serves the files there speaks no SFTP: {error}"))
+        except MusterError as error:
+            self.lose(error)
 
     async def speak(self) -> None:
-        """Write what is asked, one whole packet after the other: a task that is cancelled leaves no part of one."""
+        """Write what is asked, whole packets alone: a task that is cancelled leaves no part of one."""
         while True:
-            await self._stream.write(await self._waiting.get())
-            self._waiting.task_done()
+            packets = [await self._waiting.get()]
+            size = len(packets[0])
+            while size < _WRITTEN_TOGETHER and not self._waiting.empty():
+                packets.append(self._waiting.get_nowait())
+                size += len(packets[-1])
+            await self._stream.write(packets[0] if len(packets) == 1 else b"".join(packets))
+            for _ in packets:
+                self._waiting.task_done()
 
     async def greet(self) -> None:
         """Say the version, and hear that of the other side."""
@@ -168,19 +178,8 @@ class SftpClient:
             writing.cancel()
             ended.cancel()
 
-    def lose(self, why: str) -> None:
-        """Nothing is answered any more; whoever waits hears why."""
-        self._lose(FilesLostError(why))
-
-    def _take(self, answer: SftpAnswer) -> None:
-        number = SFTP_VERSION if answer.kind == SftpKind.VERSION else answer.id
-        answering = self._asked.pop(number, None)
-        if answering is None:
-            raise PacketError(f"an answer came to request {answer.id}, which was not asked")
-        if not answering.done():  # whoever asked may have gone away
-            answering.set_result(answer)
-
-    def _lose(self, error: FilesLostError) -> None:
+    def lose(self, error: MusterError) -> None:
+        """Nothing is answered any more; whoever waits, or asks, hears why."""
         self._lost = self._lost or error
         self._ended.set()
         asked, self._asked = self._asked, {}
@@ -191,6 +190,14 @@ class SftpClient:
         while not self._waiting.empty():
             self._waiting.get_nowait()
             self._waiting.task_done()
+
+    def _take(self, answer: SftpAnswer) -> None:
+        number = SFTP_VERSION if answer.kind == SftpKind.VERSION else answer.id
+        answering = self._asked.pop(number, None)
+        if answering is None:
+            raise PacketError(f"an answer came to request {answer.id}, which was not asked")
+        if not answering.done():  # whoever asked may have gone away
+            answering.set_result(answer)
 
 
 @asynccontextmanager
@@ -210,7 +217,7 @@ async def sftp_over(stream: ByteStream) -> AsyncIterator[SftpClient]:
         for task in (listening, speaking):
             task.cancel()
         await asyncio.gather(listening, speaking, return_exceptions=True)
-        client.lose("these files are closed")
+        client.lose(FilesLostError("these files are closed"))
         await stream.close()
 
 
@@ -218,16 +225,16 @@ async def _listen(client: SftpClient) -> None:
     try:
         await client.listen()
     except Exception as error:  # noqa: BLE001 - whoever waits for an answer has to hear of it, whatever it is
-        client.lose(str(error) or type(error).__name__)
+        client.lose(FilesLostError(str(error) or type(error).__name__))
 
 
 async def _speak(client: SftpClient) -> None:
     try:
         await client.speak()
-    except FileTransferError as error:
-        client.lose(str(error))
+    except MusterError as error:
+        client.lose(error)
     except OSError as error:
-        client.lose(f"the server of files reads no more: {error.strerror or error}")
+        client.lose(FilesLostError(f"the server of files reads no more: {error.strerror or error}"))
 
 
 class understood:  # noqa: N801 - it reads as a word of the language

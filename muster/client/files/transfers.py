@@ -114,6 +114,8 @@ async def _listing(tree: FileTree) -> TreeListing:
     found = await _looked_at(tree, None)
     if found is None:
         raise FileTransferError(f"{tree.name}: there is no such file or directory")
+    if found.root.kind is EntryKind.OTHER:
+        raise FileTransferError(f"{tree.name}: it is neither a file nor a directory")
     return found
 
 
@@ -182,7 +184,7 @@ def _refuse_clashes(plan: TreePlan, target: FileTree) -> None:
         are = "is" if len(newer) == 1 else "are"
         parts.append(f"{counted(len(newer), 'file')} {are} newer there than what would replace them: {_shown(newer)}")
     if in_the_way:
-        parts.append(f"a directory would replace a file, or a file a directory: {_shown(in_the_way)}")
+        parts.append(f"something of another kind is in the way: {_shown(in_the_way)}")
     if parts:
         raise ClashError(f"{'; '.join(parts)}; nothing was copied", plan.clashes)
 

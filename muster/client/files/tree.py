@@ -9,10 +9,13 @@ from stat import S_ISDIR, S_ISLNK, S_ISREG
 DEEPEST_TREE = 200
 """Directories above an entry, below that of the tree."""
 
+TOO_DEEP = "it lies too deep"
+"""Why a directory below so many was not looked at."""
+
 LONGEST_TREE_PATH = 4095
 """Bytes of a path, as Linux has it."""
 
-LARGEST_TREE = 2_000_000
+LARGEST_TREE = 1_000_000
 """Entries of a tree."""
 
 KEPT_MODE = 0o777
@@ -62,7 +65,7 @@ class TreeListing:
     root: TreeEntry
     """What stands at the path of the tree itself."""
     entries: Mapping[str, TreeEntry] = field(default_factory=dict)
-    """By path, without the root."""
+    """Entries by path, without the root."""
     troubles: Mapping[str, str] = field(default_factory=dict)
     """Why something could not be looked at, by path."""
     holding_ignored: frozenset[str] = frozenset()
