@@ -5,6 +5,7 @@ import random
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -287,6 +288,9 @@ class Side:
         self._ticket = where.ticket("a", side)
         self._address = ""
 
+    def has_received(self, size: int) -> bool:
+        return self.received >= size
+
     async def run(self) -> None:
         """Send all, and receive all of the other side."""
         self._address = await self._where.address()
@@ -303,7 +307,7 @@ class Side:
     def _dial(self) -> Any:
         channel = open_channel(self._address, self._where.credentials, RELAY_CHANNEL_OPTIONS)
         self._where.channels.append(channel)
-        return RelayServiceStub(channel).Carry(metadata=((TICKET_METADATA, self._ticket),))  # type: ignore[no-untyped-call]  # as the stubs are made
+        return RelayServiceStub(channel).Carry(metadata=((TICKET_METADATA, self._ticket),))
 
     async def _send(self) -> None:
         for at in range(0, len(self._content), LARGEST_CHANNEL_DATA):
@@ -332,7 +336,7 @@ async def test_50_mb_in_both_directions_outlive_a_relay_that_is_killed_twice(tmp
             tasks.create_task(client.run())
             tasks.create_task(agent.run())
             for part in (0.3, 0.6):
-                await until(lambda share=part: client.received >= share * SIZE)
+                await until(partial(client.has_received, int(part * SIZE)))
                 program.kill()
                 await program.wait()
                 program = await stack.enter_async_context(relay(tmp_path))
