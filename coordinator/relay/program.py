@@ -36,6 +36,7 @@ from muster.daemon.refusal import refusing
 from muster.daemon.systemd import Systemd
 from muster.domain.errors import MusterError, PermissionDeniedError
 from muster.rpc.channel import is_loopback, served_credentials
+from muster.trust.files import write_private
 from muster.trust.identity import Identity
 
 log = logging.getLogger(__name__)
@@ -162,6 +163,8 @@ class Relay:
         self._stir()
         log.info("relay serves", extra={"address": self._listens})
         self._systemd.status(f"serves at {self._listens}")
+        if self._settings.ready_file is not None:
+            write_private(self._settings.ready_file, f"{self._listens}\n".encode())
 
     def _key(self) -> bytes:
         assert self._welcome is not None, "it serves only once it has been welcomed"

@@ -20,6 +20,8 @@ class RelaySettings:
     """Where clients and agents are served; empty: as the coordinator says."""
     relay_streams: int = RELAY_STREAMS
     """Streams at once."""
+    ready_file: Path | None = None
+    """Where the bound address is written once it serves."""
     log_level: str = "info"
     log_format: str = "text"
     """Form of each line of the journal: `text` or `json`."""
@@ -49,6 +51,7 @@ def parse(arguments: Sequence[str], environ: Mapping[str, str]) -> RelaySettings
         metavar="N",
         help="streams at once, two for each attachment (%(default)s)",
     )
+    parser.add_argument("--ready-file", type=Path, help="write the bound address there once serving")
     parser.add_argument("--log-level", choices=["debug", "info", "warning", "error"], default="info")
     add_format_option(parser, environ)
     given = parse_with_file(parser, arguments)

@@ -21,6 +21,14 @@ from agent.executions.record import noted
 from agent.logs.file import LogFile
 from agent.runtimes.docker.log import FrameParser
 from agent.runtimes.process.record import read_record
+from coordinator.relay.messages import (
+    AttachmentCarried,
+    RelayLineError,
+    RelayWelcome,
+    desk_message,
+    line_of,
+    relay_message,
+)
 from coordinator.store.logs.file import check_chunk
 from muster.daemon.options_file import parse_with_file
 from muster.domain.errors import MusterError
@@ -43,7 +51,7 @@ from muster.trust.certificates import (
     requested_key,
     verify,
 )
-from muster.trust.identity import CertificateError
+from muster.trust.identity import CertificateError, Identity
 from muster.trust.tickets import (
     AttachmentTicket,
     TicketError,
@@ -123,6 +131,27 @@ def test_what_a_signed_ticket_says_is_read_or_refused(seed: int) -> None:
         with suppress(TicketError):
             ticket = read_ticket(TICKET_KEY, signed_ticket(TICKET_KEY, payload))
             assert read_ticket(TICKET_KEY, make_ticket(TICKET_KEY, ticket)) == ticket
+
+
+CARRIED = AttachmentCarried(attachment="a", account="anna", node=A, client=True, agent=False, bytes_in=1, bytes_out=2)
+WELCOME = RelayWelcome(
+    fleet="f",
+    key=TICKET_KEY,
+    listen="0.0.0.0:7462",
+    before="",
+    identity=Identity(certificate=b"certificate", key=b"key"),
+)
+
+
+@fuzzed
+@given(seed=seeds, noise=st.binary(max_size=200))
+def test_what_coordinator_and_relay_say_to_each_other_is_read_or_refused(seed: int, noise: bytes) -> None:
+    for said in (CARRIED, WELCOME):
+        for found in (noise, *files(json.loads(line_of(said)), seed)):
+            for reader in (relay_message, desk_message):
+                with suppress(RelayLineError):
+                    if (read := reader(found)) is not None:
+                        assert reader(line_of(read)) == read
 
 
 # texts on their way to a terminal
