@@ -9,7 +9,7 @@ import termios
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from agent.attach.line import Turns, close_all, ready
+from agent.attach.line import LineTurns, close_all, ready
 from agent.core.door.packets import LARGEST_DATA, DoorError, GangErrorOutput, GangExit, GangOutput
 
 LINGERING_OUTPUT = 2.0
@@ -43,8 +43,8 @@ class AttachedCommand:
         outputs = descriptors if terminal else descriptors[-2:]
         kinds: Sequence[type[GangOutput | GangErrorOutput]] = (GangOutput, GangErrorOutput)
         self._outputs = dict(zip(outputs, kinds, strict=False))
-        self._reading = Turns()
-        self._writing = Turns()
+        self._reading = LineTurns()
+        self._writing = LineTurns()
         self._exit: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         if not terminal and largest > LARGEST_DATA:
             _widen(descriptors, largest)

@@ -110,7 +110,7 @@ class Companion:
         """Shells in the execution that go on without whoever made them."""
         self._line: PacketLine | None = None
         self._place = asyncio.Lock()
-        """Of the one that is asked for things: two that took it from each other would do so for ever."""
+        """The place of the one that is asked for things: two that took it from each other would do so for ever."""
         self._present = asyncio.Event()
         """Set while there is one, and when none will come any more."""
         self.came = False

@@ -99,7 +99,7 @@ def _settle(found: "asyncio.Future[None]") -> None:
         found.set_result(None)
 
 
-class Turns:
+class LineTurns:
     """Counts what one task moves in one direction."""
 
     def __init__(self) -> None:

@@ -43,7 +43,7 @@ class Loop:
         self._alarm: tuple[float, asyncio.TimerHandle] | None = None
         """When time is to pass, on the clock of fencing, and what sees to it."""
         self._doors: ExecutionDoors | None = None
-        """Those of the executions, while it works."""
+        """Doors of the executions, while the loop works."""
 
     # what peers ask
 

@@ -20,7 +20,7 @@ MOST_ARGUMENTS = 6
 """Parts of a function; more need a word about it."""
 
 WRAPPED: Mapping[str, str] = {"Attachment": "SyncAttachment", "PortForward": "SyncPortForward"}
-"""What is given out with methods of its own, and its synchronous form, which stands in `sync/attachment.py`."""
+"""What is given out with methods of its own, and its synchronous form, which stands in `attachments/sync_forms.py`."""
 
 _STREAM = re.compile(r"AsyncGenerator\[(.+), None\]")
 _WORDS = {"async with ": "with ", "async for ": "for ", "await ": "", "muster.Client(": "muster.SyncClient("}
@@ -48,7 +48,7 @@ def _service(path: Path, tree: ast.Module, classes: list[ast.ClassDef]) -> str:
     always, checked = _imports(tree, needed - {"Calls", "AsyncGenerator"})
     stream = ["from muster.client.sync.stream import SyncStream"] if "SyncStream" in needed else []
     wrapped = sorted(needed & {*WRAPPED.values()})
-    stream += [f"from muster.client.sync.attachment import {', '.join(wrapped)}"] if wrapped else []
+    stream += [f"from muster.client.attachments.sync_forms import {', '.join(wrapped)}"] if wrapped else []
     return "\n".join(
         [
             f'"""The synchronous form of `{_dotted(path)}`, made from it by `make sync`; change that one."""',

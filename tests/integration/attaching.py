@@ -41,6 +41,7 @@ class AttachingFleet:
 
     directory: Path
     address: str
+    relay_address: str
     programs: dict[str, asyncio.subprocess.Process] = field(default_factory=dict)
     client: Client = field(init=False)
 
@@ -49,9 +50,10 @@ class AttachingFleet:
         words = ("coordinator", "--local", "--state", str(self.state), "--listen", self.address, *options)
         await self._start("coordinator", words, b"coordinator serves")
 
-    async def start_relay(self, *options: str) -> None:
-        """Have a relay serve that the coordinator knows of."""
-        await self._start("relay", ("coordinator.relay", "--state", str(self.state), *options), b"relay serves")
+    async def start_relay(self) -> None:
+        """Have a relay serve that the coordinator knows of, always at the same address."""
+        words = ("coordinator.relay", "--state", str(self.state), "--listen-relay", self.relay_address)
+        await self._start("relay", words, b"relay serves")
 
     async def start_agent(self, *options: str) -> None:
         """Have the node connected."""
@@ -128,12 +130,12 @@ class AttachingFleet:
 @asynccontextmanager
 async def attaching_fleet(directory: Path, *, coordinator: Sequence[str] = ()) -> AsyncIterator[AttachingFleet]:
     """All of it, with the node connected."""
-    fleet = AttachingFleet(directory, f"127.0.0.1:{free_port()}")
+    fleet = AttachingFleet(directory, f"127.0.0.1:{free_port()}", f"127.0.0.1:{free_port()}")
     async with AsyncExitStack() as stack:
         stack.push_async_callback(fleet.close)
         await fleet.start_coordinator(*coordinator)
         shown = Credentials(token=read_secret(fleet.state / "local-token"))
-        await fleet.start_relay("--listen-relay", f"127.0.0.1:{free_port()}")
+        await fleet.start_relay()
         await fleet.start_agent()
         fleet.client = await stack.enter_async_context(Client(fleet.address, shown))
         yield fleet

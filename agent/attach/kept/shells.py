@@ -23,7 +23,7 @@ Run = Callable[[CommandWanted, int], Awaitable[AttachedCommand]]
 
 
 class TooManyKeptError(Exception):
-    """As many shells are kept as may be."""
+    """The execution has as many kept shells as it may have."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -65,7 +65,7 @@ class FaultyPart(IntEnum):
     DIRECTORY = 2
     """The directory in which it is to start."""
     STREAMS = 3
-    """Its pipes or its terminal."""
+    """The pipes of a command, or its terminal."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ LARGEST_ANSWER = 256 * 1024 + 1024
 LONGEST_FILE_NAME = 255
 """Bytes of one name in a directory, as Linux has it."""
 
-MOST_TOLD = 256
+MOST_REFUSAL_TOLD = 256
 """Characters of a text of the other side that are shown."""
 
 _HEAD = struct.Struct(">IB")
@@ -213,7 +213,7 @@ def status_of(answer: SftpAnswer) -> StatusAnswer | None:
         return None
     fields = Unpacker(answer.body)
     code = fields.number()
-    text = fields.string().decode(errors="replace")[:MOST_TOLD] if fields.left else ""
+    text = fields.string().decode(errors="replace")[:MOST_REFUSAL_TOLD] if fields.left else ""
     return StatusAnswer(code=code, text=text)
 
 

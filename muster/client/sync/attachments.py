@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from muster.client.attachments.finished import FinishedCommand
+from muster.client.attachments.sync_forms import SyncAttachment, SyncPortForward
 from muster.client.services.attachments import AttachmentsClient
-from muster.client.sync.attachment import SyncAttachment, SyncPortForward
 from muster.client.sync.loop_thread import LoopThread
 from muster.domain.attachments.request import HERE, AttachmentRequest, OpenedAttachment
 

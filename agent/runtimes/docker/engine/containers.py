@@ -26,7 +26,7 @@ EVENT_DELAY = 2.0
 """Seconds within which an engine that has ended a container tells of it; a moment later is usual."""
 
 NANOSECONDS = 1_000_000_000
-"""In a second, in which engines count the use of CPUs."""
+"""Nanoseconds of a second, in which engines count the use of CPUs."""
 _NEVER = "0001-01-01T00:00:00Z"
 
 

@@ -1,20 +1,22 @@
 """An attachment, and a forwarded port, for programs without an event loop."""
 
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from muster.client.attachments.attachment import Attachment
 from muster.client.attachments.port_forward import PortForward
 from muster.client.attachments.stream import FrameToExecution
-from muster.client.sync.loop_thread import LoopThread
 from muster.domain.attachments.frame import FrameOfCommand
 from muster.domain.attachments.request import AttachmentPass
+
+if TYPE_CHECKING:
+    from muster.client.sync.loop_thread import LoopThread
 
 
 class SyncAttachment:
     """An open attachment; use it with `with`, or close it."""
 
-    def __init__(self, own: Attachment, loop: LoopThread) -> None:
+    def __init__(self, own: Attachment, loop: "LoopThread") -> None:
         self._own = own
         self._loop = loop
 
@@ -47,7 +49,7 @@ class SyncAttachment:
 class SyncPortForward:
     """A port here that leads to one of an execution, until it is closed; use it with `with`."""
 
-    def __init__(self, own: PortForward, loop: LoopThread) -> None:
+    def __init__(self, own: PortForward, loop: "LoopThread") -> None:
         self._own = own
         self._loop = loop
 
