@@ -200,8 +200,9 @@ async def _until_refused(fleet: AttachingFleet, job: str) -> None:
 async def test_a_forwarded_port_reaches_what_listens_in_the_execution(tmp_path: Path) -> None:
     async with attaching_fleet(tmp_path) as fleet:
         serve = (
-            "import http.server; http.server.HTTPServer.request_queue_size = 256; s = http.server.ThreadingHTTPServer(('127.0.0.1', 0), "
-            "http.server.BaseHTTPRequestHandler); print(s.server_port, flush=True); s.serve_forever()"
+            "import http.server; http.server.HTTPServer.request_queue_size = 256; "
+            "s = http.server.ThreadingHTTPServer(('127.0.0.1', 0), http.server.BaseHTTPRequestHandler); "
+            "print(s.server_port, flush=True); s.serve_forever()"
         )
         job = await fleet.running(
             JobSpec(name="web", roles=(Role(name="worker", count=1, command=("/usr/bin/python3", "-c", serve)),))
