@@ -48,6 +48,11 @@ class ExecutionDirectory:
         return self.path / "home"
 
     @cached_property
+    def first(self) -> Path:
+        """Made by runtimes that have a program in front of user code, which notes there how that ended."""
+        return self.path / "first"
+
+    @cached_property
     def run(self) -> Path:
         """Made where there is a door; below `config`, which containers have mounted whatever comes later."""
         return self.config / RUN

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from agent.core.containers.first import EXIT_NOTE
 from agent.core.containers.spec import EXECUTION_LABEL
 from agent.executions.layout import ExecutionDirectory
 from agent.logs.spool import LogSpool
 from agent.runtimes.docker.ends import MADE_UP_EXIT_CODES
 from muster.domain.gangs.log import Stream, parse_records
 from muster.domain.gangs.plan import Assignment
-from muster.domain.jobs.failure import Exit, FailureKind
+from muster.domain.jobs.failure import ExecutionError, Exit, FailureKind
 from tests.contract.docker_place import DockerPlace
 from tests.contract.docker_restarts import WAITS, begin, failure_of, recovered
 from tests.contract.docker_trials import assigned, script
@@ -21,6 +22,8 @@ from tests.contract.runtimes import Trial, directory_for, ignored, launch_for, r
 from tests.docker_daemon import PrivateDaemon, containers, daemon, import_busybox, inspected, why_no_daemon
 
 pytestmark = pytest.mark.docker
+
+READY = "echo ready; until [ -e /muster/outputs/go ]; do sleep 0.02; done"
 
 ANSWERS = (
     "echo ready; until [ -e /muster/outputs/asked ]; do sleep 0.02; done; echo asked; echo asked >&2; "
@@ -141,26 +144,41 @@ async def test_an_exit_code_that_the_engine_makes_up_is_not_believed(own_daemon:
 
 
 @pytest.mark.parametrize("own_daemon", [("--live-restore",)], indirect=True)
-async def test_a_failure_that_an_engine_lost_as_it_was_killed_is_not_told_as_a_success(
-    own_daemon: PrivateDaemon, tmp_path: Path
+@pytest.mark.parametrize(("code", "noted"), [(137, True), (0, True), (137, False)])
+async def test_an_exit_code_that_an_engine_lost_as_it_was_killed_is_the_one_that_was_noted_or_unknown(
+    own_daemon: PrivateDaemon, tmp_path: Path, code: int, noted: bool
 ) -> None:
     place = DockerPlace(tmp_path, own_daemon.socket)
-    assignment = assigned(script(WAITS))
+    assignment = assigned(script(f"{READY} && exit {code}"))
     await begin(place, tmp_path, assignment, "arm", "start")
     [container] = containers(own_daemon.socket, f"{EXECUTION_LABEL}={assignment.execution}")
     async with recovered(place, tmp_path, assignment) as (it, _), asyncio.TaskGroup() as tasks:
         await it.says(b"ready")
-        waiting = tasks.create_task(failure_of(it), name="waiting")
+        if not noted:
+            (it.directory.first / EXIT_NOTE).unlink()
+        waiting = tasks.create_task(told(it), name="waiting")
         await asyncio.to_thread(own_daemon.kill)
         (it.directory.outputs / "go").touch()
         while running(assignment.execution):  # noqa: ASYNC110 (nobody tells)
             await asyncio.sleep(0.001)
         await asyncio.to_thread(own_daemon.lose_end, container["Id"])
         await asyncio.to_thread(own_daemon.start)
-        failure = await waiting
-        assert inspected(own_daemon.socket, container["Id"])["State"]["ExitCode"] in MADE_UP_EXIT_CODES
-        assert failure.kind is FailureKind.RUNTIME
-        assert "Docker does not know how the execution ended" in str(failure)
+        outcome = await waiting
+    assert inspected(own_daemon.socket, container["Id"])["State"]["ExitCode"] in MADE_UP_EXIT_CODES
+    if noted:
+        assert outcome == Exit(code=code)
+    else:
+        assert isinstance(outcome, ExecutionError)
+        assert outcome.kind is FailureKind.RUNTIME
+        assert "Docker does not know how the execution ended" in str(outcome)
+
+
+async def told(trial: Trial) -> Exit | ExecutionError:
+    """How it ended, or why nobody knows."""
+    try:
+        return await trial.sandbox.exited()
+    except ExecutionError as failure:
+        return failure
 
 
 async def test_the_end_of_what_ends_while_containerd_is_away_is_told_as_far_as_anybody_knows_it(
@@ -183,6 +201,7 @@ async def test_the_end_of_what_ends_while_containerd_is_away_is_told_as_far_as_a
         [container] = containers(own_daemon.socket, f"{EXECUTION_LABEL}={forgotten.execution}")
         own_daemon.kill_containerd()
         own_daemon.kill_watcher(container["Id"])
+        (other.directory.first / EXIT_NOTE).unlink()
         for each in (it, other):
             (each.directory.outputs / "go").touch()
         while running(assignment.execution) or running(forgotten.execution):  # noqa: ASYNC110 (nobody tells)

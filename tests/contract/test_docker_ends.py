@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from agent.executions.layout import ExecutionDirectory
 from agent.runtimes.docker.ends import ContainerEnd, end_told
 from agent.runtimes.docker.engine.connection import PROMPT_PING, EngineError
 from agent.runtimes.docker.engine.engine import DockerEngine
+from muster.domain.ids import ExecutionId
 from muster.domain.jobs.failure import ExecutionError, Exit, FailureKind
 from tests.contract.canned_engine import CONTAINER, DESERTED, NOT_FOUND, RUNS, UNAVAILABLE, CannedEngine, socket_of
 
@@ -17,6 +19,8 @@ LATE = PROMPT_PING + 0.1
 GONE = 1 << 30
 """A number that no process has."""
 AT_ONCE = 0.001
+NO_NOTES = ExecutionDirectory(Path("/nowhere"), ExecutionId("j-1-0"))
+"""The directory of an execution whose container noted nothing."""
 
 
 @asynccontextmanager
@@ -35,13 +39,13 @@ async def test_an_engine_that_is_late_with_its_ping_has_not_ended_what_ended_by_
     canned = CannedEngine(exit_code=3, ping_after=LATE)
     async with asked(canned, tmp_path) as engine:
         canned.end()
-        assert await ContainerEnd(engine).outcome(CONTAINER) == Exit(code=3)
+        assert await ContainerEnd(engine, NO_NOTES).outcome(CONTAINER) == Exit(code=3)
 
 
 async def test_an_end_that_a_late_engine_tells_is_believed(tmp_path: Path) -> None:
     canned = CannedEngine(exit_code=3, ping_after=LATE)
     async with asked(canned, tmp_path) as engine:
-        end = ContainerEnd(engine)
+        end = ContainerEnd(engine, NO_NOTES)
         end.expect_running()
         waiting = asyncio.create_task(end.outcome(CONTAINER), name="waiting")
         await canned.waited.wait()
@@ -55,7 +59,7 @@ async def test_a_container_whose_engine_is_followed_by_another_on_its_socket_was
     async with socket_of(tmp_path / "docker.sock") as listener:
         engine = DockerEngine(tmp_path / "docker.sock")
         async with stopped.listening(listener):
-            end = ContainerEnd(engine)
+            end = ContainerEnd(engine, NO_NOTES)
             end.expect_running()
             waiting = asyncio.create_task(end.outcome(CONTAINER), name="waiting")
             await stopped.waited.wait()
@@ -95,7 +99,7 @@ async def test_an_exit_code_that_an_engine_may_have_made_up_when_it_was_made_to_
 ) -> None:
     canned = CannedEngine(exit_code=code, pid=GONE, looks=[NOT_FOUND])
     async with asked(canned, tmp_path) as engine:
-        told = await ContainerEnd(engine, look_every=AT_ONCE).outcome(CONTAINER)
+        told = await ContainerEnd(engine, NO_NOTES, look_every=AT_ONCE).outcome(CONTAINER)
     if outcome is None:
         assert "Docker does not know how the execution ended" in str(told)
     else:

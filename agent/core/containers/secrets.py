@@ -42,9 +42,9 @@ def beside_with_variables(variables: str, command: Sequence[str]) -> tuple[str, 
     return (ENV_PROGRAM, f"{ENV_DIRECTORY}/{variables}", "1", command[0], *command)
 
 
-def is_behind_variables(entrypoint: Sequence[str]) -> bool:
-    """Whether user code of a container is behind that program, as its entrypoint tells."""
-    return tuple(entrypoint) == (ENV_PROGRAM,)
+def is_behind_variables(command: Sequence[str]) -> bool:
+    """Whether user code is behind that program, as the command that it is started with tells."""
+    return tuple(command[:1]) == (ENV_PROGRAM,)
 
 
 def uid_of(user: str, passwd: bytes) -> int | None:

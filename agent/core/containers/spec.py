@@ -9,7 +9,7 @@ from typing import TypeAlias, cast
 
 from agent.core.launching.dialects.valohai import CONTAINER_DIRECTORIES
 from agent.core.launching.job_user import USER_NAME, JobUser, numeric
-from agent.core.launching.launch import CONTAINER_CONFIG, CONTAINER_HOME, CONTAINER_OUTPUTS
+from agent.core.launching.launch import CONTAINER_CONFIG, CONTAINER_FIRST, CONTAINER_HOME, CONTAINER_OUTPUTS
 from muster.domain.gangs.plan import LAUNCH_PROGRAMS, Assignment, Launch
 from muster.domain.gangs.roster import Json, PortLease
 from muster.domain.ids import ExecutionId
@@ -69,7 +69,9 @@ class ContainerSite:
     cpus: int
     """Docker refuses a limit above this."""
     init: bool
-    """Whether docker-init is installed: it passes signals on and reaps orphans, which few programs do as process 1."""
+    """Whether docker-init is installed: it passes signals on and reaps orphans, which few programs do as process 1.
+    It is used where nothing of ours does so.
+    """
     config: PurePath
     outputs: PurePath
     inputs: PurePath
@@ -77,6 +79,8 @@ class ContainerSite:
     """The user of user code; None: the user that the role or the image names, which may be root."""
     home: PurePath | None = None
     """The home directory of that user."""
+    first: PurePath | None = None
+    """The directory with the program in front of user code, which does what docker-init does; None: there is none."""
 
 
 def container_name(execution: ExecutionId, part: ContainerPart) -> str:
@@ -267,7 +271,7 @@ def _host_config(
     resources = assignment.role.resources
     config: Body = {
         **_rights(assignment.role, site),
-        "Init": site.init,
+        "Init": site.init and site.first is None,
         "LogConfig": _LOG_CONFIG,
         "RestartPolicy": {"Name": "no"},
         "NanoCpus": min(resources.cpu_millis * 1_000_000, site.cpus * 1_000_000_000),
@@ -318,6 +322,8 @@ def _mounts(assignment: Assignment, site: ContainerSite, hosts: PurePath | None)
     ]
     if site.home is not None:
         mounts.append(Mount(source=str(site.home), target=CONTAINER_HOME, read_only=False))
+    if site.first is not None:
+        mounts.append(Mount(source=str(site.first), target=CONTAINER_FIRST, read_only=False))
     if hosts is not None:
         mounts.append(Mount(source=str(hosts), target="/etc/hosts"))
     return [

@@ -23,6 +23,8 @@ CONTAINER_OUTPUTS = "/muster/outputs"
 """Where a container leaves what is to be kept."""
 CONTAINER_RUN = f"{CONTAINER_CONFIG}/run"
 """Where a container sees the door of its execution, as soon as there is one."""
+CONTAINER_FIRST = "/muster/first"
+"""Where a container has the program in front of user code."""
 CONTAINER_HOME = "/muster/home"
 """The home directory of users that the image need not know."""
 

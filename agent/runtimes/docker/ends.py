@@ -11,11 +11,13 @@ import logging
 import math
 from pathlib import Path
 
+from agent.executions.layout import ExecutionDirectory
 from agent.runtimes.docker.answers import ContainerState
 from agent.runtimes.docker.containers import as_failures
 from agent.runtimes.docker.engine.connection import EngineAwayError, EngineError, PingAnswer
 from agent.runtimes.docker.engine.containers import EngineContainers
 from agent.runtimes.docker.engine.engine import DockerEngine
+from agent.runtimes.docker.first import read_exit_code
 from muster.domain.jobs.failure import ExecutionError, Exit, FailureKind
 
 log = logging.getLogger(__name__)
@@ -35,9 +37,12 @@ KILLED_EXIT_CODE = 137
 class ContainerEnd:
     """The end of one container: waited for, and judged by what this agent did to it."""
 
-    def __init__(self, engine: DockerEngine, look_every: float = FIRST_PROCESS_LOOK) -> None:
+    def __init__(
+        self, engine: DockerEngine, directory: ExecutionDirectory, look_every: float = FIRST_PROCESS_LOOK
+    ) -> None:
         """`look_every`: seconds between two looks at whether the engine has missed the end."""
         self._engine = engine
+        self._directory = directory
         self._look_every = look_every
         self._runs = False
         """Whether the engine has started it for this agent, so that nobody need ask whether it runs."""
@@ -108,12 +113,16 @@ class ContainerEnd:
         return state, broken_off or not await self._stays(container)
 
     async def _exit_code(self, state: ContainerState, *, told: bool) -> int | None:
-        """The exit code of a container that has ended; None: the engine does not know it.
+        """The exit code of a container that has ended; None: nobody knows it.
 
+        What was noted in the container is what happened; a kill from outside leaves no note. Then the engine is asked.
         An engine that is told to stop what had ended unseen makes up another. One that is made to look and finds
         nothing makes up an exit code, and an end that has it. 0 is believed where the engine told of the end when it
         came, as most executions end so: what it saw need not be asked for then.
         """
+        noted = await asyncio.to_thread(read_exit_code, self._directory)
+        if noted is not None:
+            return noted
         made_up = state.exit_code in MADE_UP_EXIT_CODES
         sure = state.dated and (not made_up or (told and state.exit_code == 0 and not self._roused))
         if not self._engine.watches or (sure and not self._stopping):

@@ -31,8 +31,10 @@ from agent.executions.owner import give
 from agent.logs.spool import LogSpool
 from agent.runtimes.docker.answers import About
 from agent.runtimes.docker.containers import Containers, as_failures
+from agent.runtimes.docker.ends import ContainerEnd
 from agent.runtimes.docker.engine.connection import EngineAwayError, EngineError
 from agent.runtimes.docker.engine.engine import DockerEngine
+from agent.runtimes.docker.first import bring_first
 from agent.runtimes.docker.holder import HolderImage, holder_image
 from agent.runtimes.docker.image import present, pulled, refuse_foreign
 from agent.runtimes.docker.programs import ContainerPrograms
@@ -130,7 +132,7 @@ class DockerRuntime:
             with as_failures():
                 await containers.remove()
             raise
-        return self._sandbox(containers, spool, prepared)
+        return self._sandbox(containers, directory, spool, prepared)
 
     async def recover(self, executions: Path) -> Sequence[tuple[Sandbox, LogSpool, bool]]:
         """The user containers of this agent whose directory is still there; all others of this agent are removed.
@@ -153,7 +155,7 @@ class DockerRuntime:
                 continue
             spool = await asyncio.to_thread(LogSpool, directory.log)
             state = await self._engine.containers.state(parts[ContainerPart.USER])
-            sandbox = self._sandbox(containers, spool, None)
+            sandbox = self._sandbox(containers, directory, spool, None)
             sandbox.mask = await asyncio.to_thread(mask_after_restart, self._secrets.directories, directory)
             sandbox.adopt(state.id, started=state.started, over=state.started and not state.running)
             recovered.append((sandbox, spool, state.started))
@@ -168,15 +170,21 @@ class DockerRuntime:
     def _noted(self, directory: ExecutionDirectory, container: str) -> tuple[Sandbox, LogSpool, bool]:
         """What was started, as far as the execution's directory tells."""
         spool = LogSpool(directory.log)
-        sandbox = self._sandbox(
-            Containers(self._engine.containers, self._identity, ExecutionId(directory.path.name)), spool, None
-        )
+        containers = Containers(self._engine.containers, self._identity, ExecutionId(directory.path.name))
+        sandbox = self._sandbox(containers, directory, spool, None)
         sandbox.mask = mask_after_restart(self._secrets.directories, directory)
         sandbox.adopt(container, started=True)
         return sandbox, spool, True
 
-    def _sandbox(self, containers: Containers, spool: LogSpool, prepared: PreparedContainer | None) -> DockerSandbox:
-        sandbox = DockerSandbox(self._engine, containers, spool, prepared, self._secrets.directories)
+    def _sandbox(
+        self,
+        containers: Containers,
+        directory: ExecutionDirectory,
+        spool: LogSpool,
+        prepared: PreparedContainer | None,
+    ) -> DockerSandbox:
+        end = ContainerEnd(self._engine, directory)
+        sandbox = DockerSandbox(self._engine, containers, spool, end, prepared, self._secrets.directories)
         self._sandboxes.add(sandbox)
         return sandbox
 
@@ -199,7 +207,7 @@ class DockerRuntime:
         _refuse_gpus_with_podman(assignment, about)
         checking = begun(partial(self._checked, assignment.role, directory, about))
         image = await present(self._engine.images, assignment.role)
-        role = await checking
+        role, noting = await checking
         assert role.image, "the coordinator gives Docker only roles with an image"
         if image is None:
             login_for = partial(self._secrets.login, assignment.execution)
@@ -219,6 +227,7 @@ class DockerRuntime:
             inputs=directory.inputs,
             user=user,
             home=None if user is None or user.uid == 0 else directory.home,
+            first=directory.first if noting else None,
         )
         if needs_rehearsal(role):
             progress("trying the container's options")
@@ -237,8 +246,10 @@ class DockerRuntime:
             programs=self._programs,
         )
 
-    def _checked(self, role: Role, directory: ExecutionDirectory, about: About) -> Role:
-        """The role with its mounts resolved; raises ExecutionError. Makes what user code may write to its own."""
+    def _checked(self, role: Role, directory: ExecutionDirectory, about: About) -> tuple[Role, bool]:
+        """The role with its mounts resolved, and whether its exit code can be noted; raises ExecutionError. Makes what
+        user code may write to its own.
+        """
         roots = [root.resolve() for root in self._confines.mount_roots]
         private = [each.resolve() for each in (*self._confines.private, self._socket, *NODES_OWN)]
         with _existing_sources():
@@ -251,7 +262,7 @@ class DockerRuntime:
         directory.home.mkdir(exist_ok=True)
         for path in (directory.outputs, directory.home):
             give(path, user_of(role, self._confines.job_user))
-        return replace(role, mounts=mounts)
+        return replace(role, mounts=mounts), bring_first(directory, about.architecture)
 
     async def _rehearse(
         self, assignment: Assignment, site: ContainerSite, image: Image, containers: Containers, about: About

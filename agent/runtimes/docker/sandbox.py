@@ -11,6 +11,7 @@ from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
+from agent.core.containers.first import behind_first, without_first
 from agent.core.containers.secrets import beside_with_variables, is_behind_variables
 from agent.core.containers.spec import (
     Body,
@@ -93,6 +94,7 @@ class DockerSandbox:
         engine: DockerEngine,
         containers: Containers,
         spool: LogSpool,
+        end: ContainerEnd,
         prepared: PreparedContainer | None,
         secrets: SecretDirectories,
     ) -> None:
@@ -107,7 +109,7 @@ class DockerSandbox:
         """None where there is no door."""
         self._container = ""
         self._output: ContainerOutput | None = None
-        self._end = ContainerEnd(engine)
+        self._end = end
         self._over = False
         self._outcome: Exit | ExecutionError | None = None
 
@@ -151,6 +153,8 @@ class DockerSandbox:
                 await self._engine.containers.remove(self._container)
             if launch.secrets:
                 body = await secrets.offered(body, prepared.directory, *_user_code(prepared, launch))
+            if prepared.site.first is not None:
+                body = behind_first(body, *_user_code(prepared, launch))
             writing = begun(partial(_write, prepared, launch, hosts))
             if hosts is not None:
                 await writing  # the engine refuses to mount what is not there yet
@@ -200,7 +204,7 @@ class DockerSandbox:
             state = await self._engine.containers.state(self._container, ATTACH_PATIENCE)
             if not state.running:
                 raise ExecutionError(FailureKind.RUNTIME, "the container does not run")
-            command = _companion_command(secret_variables=is_behind_variables(state.entrypoint))
+            command = _companion_command(secret_variables=is_behind_variables(without_first(state.command)))
             env = {TICKET_VARIABLE: ticket}
             await self._engine.containers.run_beside(self._container, command, env, ATTACH_PATIENCE)
 

@@ -80,7 +80,7 @@ class EngineContainers:
             memory_limited=found["HostConfig"]["Memory"] > 0,
             address=next((network["IPAddress"] for network in networks if network["IPAddress"]), ""),
             user=found["Config"]["User"],
-            entrypoint=tuple(found["Config"].get("Entrypoint") or ()),
+            command=(*(found["Config"].get("Entrypoint") or ()), *(found["Config"].get("Cmd") or ())),
             pid=state["Pid"],
             dated=state["FinishedAt"] != _NEVER,
         )

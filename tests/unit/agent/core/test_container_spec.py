@@ -110,6 +110,17 @@ def test_the_whole_body_of_a_plain_execution() -> None:
     }
 
 
+def test_the_program_in_front_of_user_code_is_there_in_place_of_dockers() -> None:
+    made = body(Role(image="img"), site=replace(SITE, first=PurePosixPath("/executions/j-1-2/first")))
+    assert made["HostConfig"]["Init"] is False
+    assert made["HostConfig"]["Mounts"][-1] == {
+        "Type": "bind",
+        "Source": "/executions/j-1-2/first",
+        "Target": "/muster/first",
+        "ReadOnly": False,
+    }
+
+
 def test_the_body_of_an_execution_with_everything() -> None:
     role = Role(
         entrypoint=("python",),
