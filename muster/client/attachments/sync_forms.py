@@ -1,7 +1,8 @@
 """An attachment, and a forwarded port, for programs without an event loop."""
 
+from collections.abc import Coroutine
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import Any, Protocol, Self, TypeVar
 
 from muster.client.attachments.attachment import Attachment
 from muster.client.attachments.port_forward import PortForward
@@ -9,14 +10,21 @@ from muster.client.attachments.stream import FrameToExecution
 from muster.domain.attachments.frame import FrameOfCommand
 from muster.domain.attachments.request import AttachmentPass
 
-if TYPE_CHECKING:
-    from muster.client.sync.loop_thread import LoopThread
+_Answer = TypeVar("_Answer")
+
+
+class LoopRunner(Protocol):
+    """A thread with an event loop, which runs a coroutine and waits for it."""
+
+    def run(self, coroutine: Coroutine[Any, Any, _Answer]) -> _Answer:
+        """What a coroutine returns or raises."""
+        ...
 
 
 class SyncAttachment:
     """An open attachment; use it with `with`, or close it."""
 
-    def __init__(self, own: Attachment, loop: "LoopThread") -> None:
+    def __init__(self, own: Attachment, loop: LoopRunner) -> None:
         self._own = own
         self._loop = loop
 
@@ -49,7 +57,7 @@ class SyncAttachment:
 class SyncPortForward:
     """A port here that leads to one of an execution, until it is closed; use it with `with`."""
 
-    def __init__(self, own: PortForward, loop: "LoopThread") -> None:
+    def __init__(self, own: PortForward, loop: LoopRunner) -> None:
         self._own = own
         self._loop = loop
 
