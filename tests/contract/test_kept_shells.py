@@ -41,7 +41,7 @@ async def test_a_shell_goes_on_when_nobody_is_attached_and_shows_again_what_it_s
         shown = Reader(second)
         await shown.until(b"2 of them\r\n")
         await second.write(b"echo $word; exit 3\n")
-        await shown.until(b"\nkept\r\n")
+        await shown.until(b"kept\r\n")
         assert await shown.end() == 3
         second.close()
         assert companion.kept.listed() == ()
