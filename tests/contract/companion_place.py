@@ -97,7 +97,7 @@ class Reader:
         return passed + text
 
     async def end(self) -> int:
-        """Its exit code, once all was read."""
+        """The exit code, once all was read."""
         while isinstance(piece := await self._command.read(), GangOutput | GangErrorOutput):
             self._left += piece.data
         return piece.code
