@@ -42,7 +42,7 @@ from tests.contract.runtimes import (
 LIMIT = 60.0
 INIT = struct.pack(">IBI", 5, 1, 3)
 REAL_PATH, NAME = 16, 104
-"""Of SFTP: a question, and its answer."""
+"""A question of SFTP, and its answer."""
 ABOUT_ME = "id -u; id -g; pwd; echo $GREETING; grep -c . /proc/self/cgroup; grep CapEff /proc/self/status"
 STAYS = Role(command=shell(f"{ABOUT_ME}; echo up; while :; do sleep 1; done"), env={"GREETING": "good morning"})
 
