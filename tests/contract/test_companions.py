@@ -1,6 +1,7 @@
 """The companion of every runtime: commands that come through the door run as user code does, and end with it."""
 
 import asyncio
+import struct
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, closing, suppress
 from dataclasses import replace
@@ -39,6 +40,9 @@ from tests.contract.runtimes import (
 )
 
 LIMIT = 60.0
+INIT = struct.pack(">IBI", 5, 1, 3)
+REAL_PATH, NAME = 16, 104
+"""A question of SFTP, and its answer."""
 ABOUT_ME = "id -u; id -g; pwd; echo $GREETING; grep -c . /proc/self/cgroup; grep CapEff /proc/self/status"
 STAYS = Role(command=shell(f"{ABOUT_ME}; echo up; while :; do sleep 1; done"), env={"GREETING": "good morning"})
 
@@ -134,6 +138,31 @@ async def test_a_command_finds_the_programs_for_others_first_in_path(place: Plac
         refusal = f"ssh: somebody is no member of the attempt of {trial.sandbox.execution}"
         found = [f"{programs}/{name}" for name in CALLERS]
         assert [line.decode() for line in lines] == [*found, refusal, "255"]
+
+
+async def test_a_shell_has_a_terminal_of_its_own_and_files_are_those_that_user_code_sees(
+    place: Place, tmp_path: Path
+) -> None:
+    async with doored(place, tmp_path, STAYS) as (trial, door), served(door):
+        await trial.release()
+        await trial.says(b"up")
+        wanted = CommandWanted(number=0, words=(), shell=True, terminal=True, rows=33, columns=111, env=("PS1=$ ",))
+        shell_there = await door.companion.run(wanted)
+        await shell_there.write(b"stty size; pwd; exit 5\n")
+        shown = b""
+        while not isinstance(piece := await shell_there.read(), GangExit):
+            shown += piece.data
+        shell_there.close()
+        workdir = trial.printed()[2]
+        assert b"33 111\r\n" + workdir + b"\r\n" in shown
+        assert piece == GangExit(code=5)
+        with await door.companion.files() as line:
+            loop, answers = asyncio.get_running_loop(), b""
+            await loop.sock_sendall(line, INIT + struct.pack(">IBII", 10, REAL_PATH, 7, 1) + b".")
+            named = struct.pack(">BIII", NAME, 7, 1, len(workdir)) + workdir
+            while named not in answers:
+                answers += await loop.sock_recv(line, 65536)
+        await trial.sandbox.stop(timedelta(0))
 
 
 async def test_the_end_does_not_wait_for_the_companion(place: Place, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import os
 import pwd
 import select
 import signal
+import sys
 from collections.abc import Sequence
 from errno import EACCES, ENOENT, ENOTDIR
 from pathlib import Path
@@ -24,6 +25,12 @@ from tests.contract.door_side import ANSWER_LIMIT, TICKET, DoorLine, DoorSide, e
 
 ME = pwd.getpwuid(os.geteuid())
 NO_SHELLS = {"nologin", "false", "true"}
+IN_FRONT = """from os import *
+from signal import *
+said = lambda *_: write(1, b"in " + b"front\\n")
+signal(SIGINT, SIG_DFL), signal(SIGCONT, said), said()
+while True: pause()"""
+"""Says so whenever the shell has given it the terminal."""
 
 needs_a_shell_of_its_own = pytest.mark.skipif(
     not os.access(ME.pw_shell, os.X_OK) or Path(ME.pw_shell).name in NO_SHELLS,
@@ -135,11 +142,9 @@ def test_keys_that_stop_and_interrupt_reach_what_is_in_front_and_not_the_shell(c
     [terminal] = companion.start(wanted)
     shown = Shown(terminal)
     shown.until(b"$ ")
-    os.write(terminal, b"cat\n")
+    os.write(terminal, f"{sys.executable} -c '{IN_FRONT}'\n".encode())
     for key, effect in ((b"\x1a", b"Stopped"), (b"\x03", b"^C")):
-        os.write(terminal, b"said\n")
-        shown.until(b"said\r\n")
-        shown.until(b"said\r\n")  # the first one is of the terminal, this one of the program in front
+        shown.until(b"in front\r\n")
         os.write(terminal, key)
         shown.until(effect)
         shown.until(b"$ ")

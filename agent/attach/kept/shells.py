@@ -4,7 +4,6 @@ import asyncio
 import signal
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from functools import partial
 
 from agent.attach.command import LOST_CODE, AttachedCommand
 from agent.attach.kept.attachment import KeptAttachment
@@ -51,17 +50,18 @@ class _Shell:
         self.attachment = KeptAttachment(self.command, self.output.replay(), self._detached)
         return self.attachment
 
-    async def pump(self) -> None:
+    async def pump(self) -> GangExit:
         """Read its terminal until it ends, whoever is attached."""
-        end = GangExit(code=LOST_CODE)
-        try:
-            while not isinstance(piece := await self.command.read(), GangExit):
-                await self._take(piece)
-            end = piece
-        finally:
-            self.command.close()
-            if self.attachment is not None:
-                self.attachment.ended(end)
+        while not isinstance(piece := await self.command.read(), GangExit):
+            await self._take(piece)
+        return piece
+
+    def ended(self, end: GangExit) -> None:
+        """Let go of its terminal, and tell whoever is attached how it ended."""
+        self.command.close()
+        if self.attachment is not None:
+            self.attachment.ended(end)
+            self.attachment = None
 
     async def _take(self, piece: GangOutput | GangErrorOutput) -> None:
         self.output.add(piece.data)
@@ -89,13 +89,17 @@ class KeptShells:
         """
         name = wanted.kept_name
         async with self._making:
-            shell = self._shells.get(name)
-            if shell is None:
+            if name not in self._shells:
                 if len(self._shells) >= MOST_KEPT_SHELLS:
                     names = ", ".join(sorted(self._shells))
                     text = f"{MOST_KEPT_SHELLS} shells are kept in the execution already: {names}; end one of them"
                     raise TooManyKeptError(text)
-                return self._keep(name, await self._run(wanted, LARGEST_CHANNEL_DATA), KeptOutput()).attached()
+                command = await self._run(wanted, LARGEST_CHANNEL_DATA)
+                if name not in self._shells:
+                    return self._keep(name, command, KeptOutput()).attached()
+                command.signal(signal.SIGHUP)  # the companion has just come, and brought the one of the agent before
+                command.close()
+        shell = self._shells[name]
         shell.command.resize(wanted.rows, max(1, wanted.columns - 1))
         shell.command.resize(wanted.rows, wanted.columns)  # not as before, so that what fills the screen draws it anew
         return shell.attached()
@@ -125,7 +129,7 @@ class KeptShells:
             command.close()
             return
         if before is not None:
-            self._pumps[name].cancel()
+            self._pumps.pop(name).cancel()  # which lets go of the terminal as soon as nothing waits for that
         self._keep(name, command, KeptOutput() if before is None else before.output)
 
     async def close(self) -> None:
@@ -135,14 +139,23 @@ class KeptShells:
 
     def _keep(self, name: str, command: AttachedCommand, output: KeptOutput) -> _Shell:
         shell = self._shells[name] = _Shell(name, command, output)
-        pump = asyncio.get_running_loop().create_task(shell.pump(), name=f"kept shell {name}")
+        pump = asyncio.get_running_loop().create_task(self._read(shell), name=f"kept shell {name}")
         self._pumps[name] = pump
-        pump.add_done_callback(partial(self._over, shell))
+        pump.add_done_callback(lambda _: self._forget(shell, GangExit(code=LOST_CODE)))  # where it had not begun
         return shell
 
-    def _over(self, shell: _Shell, pump: "asyncio.Task[None]") -> None:
-        if self._pumps.get(shell.name) is pump:
-            del self._pumps[shell.name], self._shells[shell.name]
+    async def _read(self, shell: _Shell) -> None:
+        end = GangExit(code=LOST_CODE)
+        try:
+            end = await shell.pump()
+        finally:
+            self._forget(shell, end)
+
+    def _forget(self, shell: _Shell, end: GangExit) -> None:
+        """Have it no more; nobody may attach to it once it was told how it ended."""
+        if self._shells.get(shell.name) is shell:
+            del self._shells[shell.name], self._pumps[shell.name]
+        shell.ended(end)
 
 
 async def _stopped(task: "asyncio.Task[None]") -> None:
