@@ -10,7 +10,6 @@ from typing import Any, Protocol, assert_never
 import grpc
 import grpc.aio
 
-from agent.attach.relayed.attachments import RelayedAttachments
 from agent.core.stream import (
     Acknowledged,
     Beat,
@@ -34,6 +33,7 @@ from agent.logs.push import LogPusher, StreamLostError, write
 from agent.mailbox import Inbox, Outbox
 from agent.secrets.calls import SecretCalls
 from muster import wire
+from muster.domain.attachments.request import AttachmentOrder
 from muster.rpc import protocol
 from muster.rpc.channel import AGENT_CHANNEL_OPTIONS, Credentials, open_channel
 from muster.rpc.v1 import agents_pb2 as pb
@@ -77,6 +77,18 @@ class Owner(Protocol):
         ...
 
 
+class AttachmentsOfNode(Protocol):
+    """What serves attachments to the executions of the node."""
+
+    def begin(self, order: AttachmentOrder) -> None:
+        """Serve an attachment."""
+        ...
+
+    def connected(self) -> None:
+        """There is a connection to the coordinator: say what it has not heard."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mail:
     """Where messages of a node come from and go to, beside plans and reports."""
@@ -85,7 +97,7 @@ class Mail:
     outbox: Outbox
     logs: LogPusher
     secrets: SecretCalls
-    attachments: RelayedAttachments
+    attachments: AttachmentsOfNode
 
 
 class Link:

@@ -115,26 +115,29 @@ class NodeAgent:
             secrets=secrets,
             log_limit=config.log_limit,
             catch_up_on_faults=source.catch_up,
+            gpu_use=source.use,
         )
         gangs = GangsHere(self._state, self._bench)
-        self._commands = LocalCommands(gangs)
-        self._for_peers = CommandsForPeers(config.name, gangs, self._commands)
-        asked_here = CommandsInGangs(config.name, gangs, self._commands, config.shown_to_peers)
+        commands = LocalCommands(gangs)
+        self._for_peers = CommandsForPeers(config.name, gangs, commands)
+        asked_here = CommandsInGangs(config.name, gangs, commands, config.shown_to_peers)
         self._loop = Loop(self._bench, outbox, self._state, asked_here)
         self._watch = InventoryWatch(config, source, self._bench, outbox, self._state.ledger.assigned)
-        self._relay = RelayConnection(config.coordinator.address, config.coordinator.credentials)
-        self._attachments = RelayedAttachments(
+        attachments = RelayedAttachments(
             AttachmentsHere(self._state, self._loop),
-            self._relay,
+            RelayConnection(config.coordinator.address, config.coordinator.credentials),
             lambda report: outbox.send(pb.AgentMessage(attachment=attachment_report_to_wire(report))),
+            self._bench.usage,
         )
         mail = Mail(
             inbox=self._inbox,
             outbox=outbox,
             logs=logs,
             secrets=config.secret_calls,
-            attachments=self._attachments,
+            attachments=attachments,
         )
+        self._attached = (attachments, commands)
+        """What works in executions for others, and ends before these do."""
         owner = Introduction(config, self._watch, self._peer_port, self._state)
         self._link = Link(config.coordinator, owner, mail, config.clock)
 
@@ -155,9 +158,8 @@ class NodeAgent:
 
     async def close(self, *, stop: bool) -> None:
         """Let go of everything, after `run` has ended; executions are stopped, or go on until the next agent."""
-        await self._attachments.close()
-        await self._relay.close()
-        await self._commands.close()
+        for each in self._attached:
+            await each.close()
         await self._loop.shut_down(stop=stop)
         await self._guard.close(stopped=stop)
         for runtime in self._bench.runtimes.values():

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from muster.domain.jobs.explanation import Explanation
     from muster.domain.jobs.frameworks.dialect import Dialect
     from muster.domain.jobs.frameworks.framework import Framework, FrameworkName, LaunchPlace, Rendezvous
+    from muster.domain.jobs.interactive import Interactive
     from muster.domain.jobs.job import (
         InlineFile,
         JobSpec,
@@ -98,6 +99,7 @@ _FROM: Mapping[str, tuple[str, ...]] = {
         "LaunchPlace",
         "Rendezvous",
     ),
+    "muster.domain.jobs.interactive": ("Interactive",),
     "muster.domain.jobs.job": (
         "InlineFile",
         "JobSpec",
@@ -158,6 +160,7 @@ __all__ = [
     "Framework",
     "FrameworkName",
     "InlineFile",
+    "Interactive",
     "InvalidJobError",
     "JobFileError",
     "JobId",

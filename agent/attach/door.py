@@ -106,6 +106,7 @@ class ExecutionDoor:
                     talking.add_done_callback(partial(self._over, line))
         finally:
             self._listener.close()
+            await self.companion.kept.close()
 
     def _over(self, line: PacketLine, _: "asyncio.Task[None]") -> None:
         """Also of a line whose task was cancelled before it had begun."""

@@ -25,7 +25,7 @@ from muster.domain.jobs.failure import ExecutionError
 
 log = logging.getLogger(__name__)
 
-RETURN_LIMIT = 2.5
+COMPANION_RETURN_LIMIT = 2.5
 """Seconds in which a companion comes to the door of a new agent: it calls every two seconds at the latest."""
 
 
@@ -78,7 +78,7 @@ class ExecutionDoors:
             ticket = await asyncio.to_thread(partial(made_ticket, live.directory, gang_commands=False))
             await self._serve(live, ExecutionDoor(live.directory, ticket))
         elif not live.door.companion.came:  # it was started with user code, or by an earlier agent
-            await live.door.companion.comes(RETURN_LIMIT)
+            await live.door.companion.comes(COMPANION_RETURN_LIMIT)
         assert live.door is not None, "it was just opened"
         companion = live.door.companion
         if not companion.present:

@@ -15,6 +15,7 @@ from agent.loop.actions import Actions
 from agent.loop.doors import ExecutionDoors
 from agent.loop.exits import Exits
 from agent.loop.recovery import recovered
+from agent.loop.uses import UseWatch
 from agent.loop.workbench import OngoingWork, Workbench
 from agent.mailbox import Outbox
 from agent.runtimes.runtime import Sandbox
@@ -42,7 +43,7 @@ class Loop:
         self._alarm: tuple[float, asyncio.TimerHandle] | None = None
         """When time is to pass, on the clock of fencing, and what sees to it."""
         self._doors: ExecutionDoors | None = None
-        """Those of the executions, while it works."""
+        """Doors of the executions, while the loop works."""
 
     # what peers ask
 
@@ -78,7 +79,7 @@ class Loop:
         try:
             async with asyncio.TaskGroup() as tasks:
                 work = OngoingWork(tasks)
-                exits = Exits(self._bench, work)
+                exits = Exits(self._bench, work, UseWatch(self._bench, self._state, work))
                 doors = ExecutionDoors(self._commands, work, self._bench.live)
                 actions = Actions(self._bench, self._state, work, exits, doors)
                 try:

@@ -21,7 +21,8 @@ Progress = Callable[[str], None]
 class Sandbox(Protocol):
     """One execution in a runtime, from `prepare` to `remove`.
 
-    Calls come one at a time, except `attach`, `exited`, `drained` and `vacate`, which may wait beside any other call.
+    Calls come one at a time, except `attach`, `cpu_seconds`, `exited`, `drained` and `vacate`, which may wait beside
+    any other call.
     Whatever goes wrong before user code runs is raised as ExecutionError with the kind and a sentence for the user.
     """
 
@@ -74,6 +75,13 @@ class Sandbox(Protocol):
         """End what user code left running, once its output is drained; returns when nothing runs.
 
         After `exited`, whatever came of that. Raises ExecutionError where it cannot be done.
+        """
+        ...
+
+    async def cpu_seconds(self) -> float | None:
+        """Seconds of CPU that all of it has used since its start, about; None: not known. Raises ExecutionError.
+
+        Only after `start`. Of processes that have ended, those count whose parent still runs.
         """
         ...
 

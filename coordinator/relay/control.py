@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 DIAL_PAUSE = 0.5
 """Seconds between two attempts to reach the coordinator."""
 
-NEWS_PAUSE = 2.0
+RELAY_NEWS_PAUSE = 2.0
 """Seconds between two reports of bytes that were moved."""
 
 NEWS_AT_ONCE = 500
@@ -106,7 +106,7 @@ async def _tell(writer: asyncio.StreamWriter, news: RelayNews, stirred: asyncio.
                 writer.write(b"".join(map(line_of, told)))
                 await writer.drain()
             try:
-                async with asyncio.timeout(NEWS_PAUSE):
+                async with asyncio.timeout(RELAY_NEWS_PAUSE):
                     await stirred.wait()
             except TimeoutError:
                 continue

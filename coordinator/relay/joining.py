@@ -20,7 +20,7 @@ RELAY_STREAMS = 4_000
 AWAY_FORGOTTEN = timedelta(minutes=15)
 """How long an attachment is known of which neither side is there; longer than any side may be away."""
 
-MOST_KNOWN = 20_000
+MOST_ATTACHMENTS_KNOWN = 20_000
 """Attachments that are known at once; beyond these the ones whose sides are away for longest are forgotten."""
 
 RELAY_FULL = "the relay carries as many streams as it may (`muster-relay --relay-streams`); try again later"
@@ -54,7 +54,7 @@ class Admitted:
     """A stream is let in."""
 
     stream: int
-    """Its number."""
+    """The number of the stream."""
     peer: int | None
     """The stream that it is joined to; None: it waits for one."""
     ends: tuple[StreamEnd, ...] = ()
@@ -184,7 +184,7 @@ class JoinTable:
         """Forget what was closed, or away, for long enough; gives the attachments that were away."""
         for attachment in [each for each, (at, _) in self._closed.items() if now - at > CLOSED_KNOWN]:
             del self._closed[attachment]
-        too_many = len(self._known) - MOST_KNOWN
+        too_many = len(self._known) - MOST_ATTACHMENTS_KNOWN
         gone = [
             attachment
             for place, (attachment, since) in enumerate(self._away.items())

@@ -38,12 +38,11 @@ from coordinator.rpc.doors import by_certificate, by_local_token, by_token
 from coordinator.rpc.gate import Gate
 from coordinator.rpc.pace import Pace
 from coordinator.service.archive import Archive, StoredPast
+from coordinator.service.attaching.attachments import AttachmentOperations, AttachWays
 from coordinator.service.attaching.lines import AgentLines
 from coordinator.service.attaching.open_book import AttachmentBook
 from coordinator.service.attaching.relay_side import RelaySide
 from coordinator.service.attaching.rights import AttachRights
-from coordinator.service.attachments import AttachmentOperations, AttachWays
-from coordinator.service.audit import AuditOperations
 from coordinator.service.bundles import BundleOperations
 from coordinator.service.jobs import JobOperations
 from coordinator.service.logs import LogMerge
@@ -54,6 +53,7 @@ from coordinator.service.secrets import SecretOperations
 from coordinator.service.stories import StoryOperations
 from coordinator.service.submitting import SubmitDesk
 from coordinator.service.trust.accounts import AccountOperations
+from coordinator.service.trust.audit import AuditOperations
 from coordinator.service.trust.authority import AuthorityOperations
 from coordinator.service.trust.enrolment import EnrolmentOperations, JoinOperations
 from coordinator.service.trust.logins import LoginOperations

@@ -116,11 +116,13 @@ def _add_events(app: typer.Typer) -> None:
 
 
 def _add_inside(app: typer.Typer) -> None:
-    from muster.cli.commands.inside import attachments, execute, forward
+    from muster.cli.commands.inside import attachments, copy, execute, forward
 
-    app.command("exec", context_settings={"allow_interspersed_args": False})(execute.execute)
+    app.command("exec")(execute.execute)
     app.command()(execute.shell)
     app.command()(forward.forward)
+    app.command("cp")(copy.copy)
+    app.command()(copy.sync)
     app.command()(attachments.attachments)
 
 
@@ -196,7 +198,7 @@ _PARTS: Mapping[Add, tuple[str, ...]] = {
     _add_ending: ("wait", "stop", "delete"),
     _add_logs: ("logs",),
     _add_events: ("events",),
-    _add_inside: ("exec", "shell", "forward", "attachments"),
+    _add_inside: ("exec", "shell", "forward", "cp", "sync", "attachments"),
     _add_nodes: ("nodes",),
     _add_secrets: ("secrets",),
     _add_trust: ("users", "accounts", "tokens", "projects"),

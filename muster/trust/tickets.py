@@ -34,7 +34,7 @@ class TicketPurpose(StrEnum):
 
 
 class TicketSide(StrEnum):
-    """Whose side of an attachment a ticket opens."""
+    """The side of an attachment that a ticket opens."""
 
     CLIENT = "client"
     AGENT = "agent"
@@ -54,7 +54,7 @@ class AttachmentTicket:
     node: NodeId
     """Where the execution runs."""
     account: str
-    """Who attaches."""
+    """The account that attaches."""
     not_after: datetime
     """Until then it opens the first stream of its side; whole seconds count."""
 

@@ -18,7 +18,7 @@ import pytest
 from coordinator.clock import wall_time
 from coordinator.store.directory import StateDirectory
 from coordinator.trust.authority import FleetAuthority
-from muster.carrying.carrier import Carrier
+from muster.carrying.carrier import ChannelCarrier
 from muster.carrying.channel_end import ChannelEnd
 from muster.domain.attachments.frame import (
     LARGEST_CHANNEL_DATA,
@@ -294,7 +294,7 @@ class Side:
     async def run(self) -> None:
         """Send all, and receive all of the other side."""
         self._address = await self._where.address()
-        carrying = asyncio.create_task(Carrier(self.end, self._dial, LIMIT, on_break=self._note).run())
+        carrying = asyncio.create_task(ChannelCarrier(self.end, self._dial, LIMIT, on_break=self._note).run())
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._send())
             tasks.create_task(self._receive())

@@ -3,13 +3,15 @@
 import asyncio
 import logging
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Protocol
 
 import grpc.aio
 
 from agent.attach.companion import Companion
-from agent.attach.relayed.attending import REFUSED_CODE, Attending, said_last
-from muster.carrying.carrier import Carrier
+from agent.attach.relayed.attending import NOT_ATTACHED_CODE, Attending, said_last
+from agent.attach.relayed.usage import Usage
+from muster.carrying.carrier import ChannelCarrier
 from muster.carrying.channel_end import ChannelEnd, ChannelLostError
 from muster.domain.attachments.frame import AttachmentEnded, AttachmentTrouble
 from muster.domain.attachments.request import AttachmentOrder, AttachmentReport
@@ -22,8 +24,8 @@ log = logging.getLogger(__name__)
 MOST_ATTACHED = 1000
 """Attachments of a node at a time."""
 
-ROOM_WITHIN = 10.0
-"""Seconds for which a further one waits for room; then it is refused."""
+PLACE_WITHIN = 10.0
+"""Seconds for which a further one waits for a place; then it is refused."""
 
 MOST_REPORTS_KEPT = 10_000
 """Reports that are kept while the coordinator is away; older ones are forgotten."""
@@ -54,17 +56,31 @@ class RelayDialler(Protocol):
         """Begin a stream."""
         ...
 
+    async def close(self) -> None:
+        """Close all connections."""
+        ...
+
 
 class RelayedAttachments:
     """Serves them beside each other."""
 
-    def __init__(self, site: AttachmentSite, relay: RelayDialler, report: Callable[[AttachmentReport], bool]) -> None:
-        """`report` says whether a report could be sent; what could not is sent when there is a connection again."""
+    def __init__(
+        self,
+        site: AttachmentSite,
+        relay: RelayDialler,
+        report: Callable[[AttachmentReport], bool],
+        usage: Usage | None = None,
+    ) -> None:
+        """`report` says whether a report could be sent; what could not is sent when there is a connection again.
+
+        `usage` is told of every use of an execution; None: nobody is.
+        """
+        self._usage = usage or Usage()
         self._site = site
         self._relay = relay
         self._report = report
         self._unsent: list[AttachmentReport] = []
-        self._room = asyncio.Semaphore(MOST_ATTACHED)
+        self._places = asyncio.Semaphore(MOST_ATTACHED)
         self._open: dict[str, asyncio.Task[None]] = {}
 
     def begin(self, order: AttachmentOrder) -> None:
@@ -87,19 +103,25 @@ class RelayedAttachments:
         for each in open_:
             each.cancel()
         await asyncio.gather(*open_, return_exceptions=True)
+        await self._relay.close()
 
     async def _serve(self, order: AttachmentOrder) -> None:
         about = {"execution": order.execution, "attachment": order.attachment, "who": order.who}
         log.info("attached", extra={**about, "kind": order.request.kind})
         end = ChannelEnd()
         patience = order.resume_within.total_seconds()
-        carrier = Carrier(end, lambda: self._relay.dial(order.relay, order.ticket), patience)
+        carrier = ChannelCarrier(end, lambda: self._relay.dial(order.relay, order.ticket), patience)
         carrying = asyncio.get_running_loop().create_task(carrier.run(), name=f"carry {order.attachment}")
-        attending = Attending(end, order.request)
-        ended = AttachmentEnded(code=REFUSED_CODE, trouble=AttachmentTrouble.LOST, text="the agent has ended")
+        attending = Attending(end, order.request, lambda: self._usage.note(order.execution, datetime.now(UTC)))
+        ended = AttachmentEnded(code=NOT_ATTACHED_CODE, trouble=AttachmentTrouble.LOST, text="the agent has ended")
         try:
             ended = await self._ended(order, attending)
-            await said_last(end, ended, patience)
+            if attending.hung_up:
+                end.dealt()
+                end.tell()
+            else:
+                await said_last(end, ended, patience)
+            await carrier.leave()
         finally:
             carrying.cancel()
             await asyncio.gather(carrying, return_exceptions=True)
@@ -118,8 +140,8 @@ class RelayedAttachments:
     async def _ended(self, order: AttachmentOrder, attending: Attending) -> AttachmentEnded:
         """Serve it; how it ended, whatever went wrong."""
         try:
-            async with asyncio.timeout(ROOM_WITHIN):
-                await self._room.acquire()
+            async with asyncio.timeout(PLACE_WITHIN):
+                await self._places.acquire()
         except TimeoutError:
             return _refused(f"{MOST_ATTACHED} attachments to the executions of this node are open; end some of them")
         try:
@@ -127,11 +149,11 @@ class RelayedAttachments:
         except NotAttachableError as error:
             return _refused(str(error))
         except ChannelLostError as error:
-            return AttachmentEnded(code=REFUSED_CODE, trouble=AttachmentTrouble.LOST, text=str(error))
+            return AttachmentEnded(code=NOT_ATTACHED_CODE, trouble=AttachmentTrouble.LOST, text=str(error))
         finally:
-            self._room.release()
+            self._places.release()
         how = self._site.how_it_ended(order.execution)
-        if ended.code == REFUSED_CODE and how is not None:
+        if ended.code == NOT_ATTACHED_CODE and how is not None:
             return AttachmentEnded(code=137, trouble=AttachmentTrouble.ENDED, text=how)
         return ended
 
@@ -141,4 +163,4 @@ class RelayedAttachments:
 
 
 def _refused(why: str) -> AttachmentEnded:
-    return AttachmentEnded(code=REFUSED_CODE, trouble=AttachmentTrouble.REFUSED, text=why)
+    return AttachmentEnded(code=NOT_ATTACHED_CODE, trouble=AttachmentTrouble.REFUSED, text=why)

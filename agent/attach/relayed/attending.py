@@ -1,12 +1,14 @@
 """One attachment, from the order of the coordinator to the report about its end."""
 
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import assert_never
 
 from agent.attach.companion import CommandRefusedError, Companion, CompanionAwayError
-from agent.attach.relayed.target import AttachmentTarget, connected, sentence_of, started
+from agent.attach.kept.shells import TooManyKeptError
+from agent.attach.relayed.target import AttachmentTarget, connected, sentence_of, served, started
 from agent.core.door.packets import DoorError
 from muster.carrying.channel_end import ChannelEnd, ChannelLostError
 from muster.domain.attachments.frame import (
@@ -24,7 +26,7 @@ from muster.domain.attachments.request import (
     FilesRequest,
 )
 
-REFUSED_CODE = 255
+NOT_ATTACHED_CODE = 255
 """Exit code of what was not started."""
 
 HUNG_UP_CODE = 129
@@ -42,10 +44,14 @@ class Carried:
 class Attending:
     """Serves one attachment; the bytes of both directions are counted."""
 
-    def __init__(self, end: ChannelEnd, request: AttachmentRequest) -> None:
+    def __init__(self, end: ChannelEnd, request: AttachmentRequest, used: Callable[[], None]) -> None:
+        """`used` is called whenever bytes go to or from the execution."""
+        self._used = used
         self._end = end
         self._request = request
         self.carried = Carried()
+        self.hung_up = False
+        """Whether the other side has hung up, and hears nothing more."""
 
     async def served(self, companion: Companion) -> AttachmentEnded:
         """Serve it until what is attached to has ended, or the other side hangs up. Raises ChannelLostError."""
@@ -53,8 +59,8 @@ class Attending:
             target = await _opened(companion, self._request)
         except CommandRefusedError as error:
             return AttachmentEnded(code=error.code, trouble=AttachmentTrouble.NOT_STARTED, text=str(error))
-        except (CompanionAwayError, DoorError) as error:
-            return AttachmentEnded(code=REFUSED_CODE, trouble=AttachmentTrouble.REFUSED, text=str(error))
+        except (CompanionAwayError, TooManyKeptError, DoorError) as error:
+            return AttachmentEnded(code=NOT_ATTACHED_CODE, trouble=AttachmentTrouble.REFUSED, text=str(error))
         except OSError as error:
             return AttachmentEnded(code=1, trouble=AttachmentTrouble.NOT_REACHED, text=sentence_of(error))
         try:
@@ -84,6 +90,7 @@ class Attending:
                     return frame
                 case AttachmentOutput(data=data) | AttachmentErrorOutput(data=data):
                     self.carried.out += len(data)
+                    self._used()
                 case _:
                     pass
             await self._end.send(frame)
@@ -93,9 +100,11 @@ class Attending:
             frame = await self._end.receive()
             match frame:
                 case AttachmentEnded():
+                    self.hung_up = True
                     return AttachmentEnded(code=HUNG_UP_CODE)
                 case AttachmentInput(data=data):
                     self.carried.into += len(data)
+                    self._used()
                 case _:
                     pass
             await target.take(frame)
@@ -117,6 +126,6 @@ async def _opened(companion: Companion, request: AttachmentRequest) -> Attachmen
         case ConnectionRequest():
             return await connected(companion, request)
         case FilesRequest():
-            raise CompanionAwayError("files are not served yet")
+            return await served(companion)
         case _:
             assert_never(request)

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from agent.attach.command import AttachedCommand
 from agent.attach.companion import Companion
+from agent.attach.kept.attachment import KeptAttachment, TakenOverError
 from agent.attach.line import ready
 from agent.core.door.packets import CommandWanted, GangErrorOutput, GangExit, GangOutput
 from muster.domain.attachments.frame import (
@@ -24,9 +25,13 @@ from muster.domain.attachments.frame import (
     AttachmentOutputEnd,
     AttachmentSignal,
     AttachmentSize,
+    AttachmentTrouble,
     FrameOfCommand,
 )
 from muster.domain.attachments.request import CommandRequest, ConnectionRequest
+
+TAKEN_OVER_CODE = 255
+"""Exit code that is told of a shell that goes on with somebody else."""
 
 LOOK_UP_LIMIT = 5.0
 """Seconds in which the address of a host must be found."""
@@ -49,14 +54,19 @@ class AttachmentTarget(Protocol):
 
 
 class CommandTarget:
-    """A command that was started for the attachment."""
+    """A command that was started for the attachment, or a kept shell."""
 
-    def __init__(self, command: AttachedCommand) -> None:
+    def __init__(self, command: AttachedCommand | KeptAttachment) -> None:
         self._command = command
 
     async def read(self) -> FrameOfCommand:
         """The next frame of what it prints, and last of all how it ended."""
-        match await self._command.read():
+        try:
+            piece = await self._command.read()
+        except TakenOverError:
+            text = "somebody else has attached to this shell"
+            return AttachmentEnded(code=TAKEN_OVER_CODE, trouble=AttachmentTrouble.TAKEN_OVER, text=text)
+        match piece:
             case GangOutput(data=data):
                 return AttachmentOutput(data=data)
             case GangErrorOutput(data=data):
@@ -79,13 +89,14 @@ class CommandTarget:
                 pass
 
     def hang_up(self) -> None:
-        """Let it hear SIGHUP, as when a terminal is closed; one that has ended hears nothing."""
-        self._command.signal(signal.SIGHUP)
+        """Let it hear SIGHUP, as when a terminal is closed; one that has ended hears nothing. A kept shell goes on."""
+        if isinstance(self._command, AttachedCommand):
+            self._command.signal(signal.SIGHUP)
         self._command.close()
 
 
 class SocketTarget:
-    """A connection that was made in the execution."""
+    """A connection that was made in the execution, or the line to what serves its files."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
@@ -132,11 +143,16 @@ class SocketTarget:
 
 
 async def started(companion: Companion, request: CommandRequest) -> CommandTarget:
-    """A command of a request; raises CompanionAwayError, CommandRefusedError or DoorError."""
+    """A command of a request, or a kept shell.
+
+    Raises CompanionAwayError, CommandRefusedError, TooManyKeptError or DoorError.
+    """
     size = request.terminal
     wanted = CommandWanted(
         number=0,
-        words=request.words,
+        words=(" ".join(request.words),) if request.line else request.words,
+        shell=request.line or not request.words,
+        kept_name=request.kept,
         env=request.env,
         workdir=request.workdir,
         terminal=size is not None,
@@ -144,7 +160,14 @@ async def started(companion: Companion, request: CommandRequest) -> CommandTarge
     )
     if size is not None:
         wanted = replace(wanted, rows=size.rows, columns=size.columns)
-    return CommandTarget(await companion.run(wanted))
+    if request.kept:
+        return CommandTarget(await companion.kept.attach(wanted))
+    return CommandTarget(await companion.run(wanted, LARGEST_CHANNEL_DATA))
+
+
+async def served(companion: Companion) -> SocketTarget:
+    """Files of the execution; raises CompanionAwayError, CommandRefusedError or DoorError."""
+    return SocketTarget(await companion.files())
 
 
 async def connected(companion: Companion, request: ConnectionRequest) -> SocketTarget:

@@ -205,7 +205,7 @@ class DockerRuntime:
             login_for = partial(self._secrets.login, assignment.execution)
             image = await pulled(self._engine.images, role, login_for, progress)
         refuse_foreign(about, role, image)
-        if not any(arguments(role, image)):
+        if assignment.interactive is None and not any(arguments(role, image)):
             message = f"image {role.image} names no program, and the job gives no command"
             raise ExecutionError(FailureKind.INVALID_OPTION, message)
         assignment = replace(assignment, role=role)

@@ -223,6 +223,11 @@ class DockerSandbox:
         if not self.vacant:
             await self.stop(timedelta(0))
 
+    async def cpu_seconds(self) -> float | None:
+        """What the engine counts of the container's cgroup."""
+        with as_failures():
+            return await self._engine.containers.cpu_seconds(self._container, ATTACH_PATIENCE)
+
     async def stop(self, grace: timedelta) -> None:
         """The image's stop signal (SIGTERM as a rule) to the first process, then SIGKILL to all."""
         if self._output is None:

@@ -18,7 +18,7 @@ from agent.executions.layout import BELL, CGROUPS, GRACE, PROCESS_RECORD, Execut
 from agent.executions.owner import free_user, let_through, open_to, own_user
 from agent.logs.spool import LogSpool
 from agent.runtimes.kernel.rights import may_switch
-from agent.runtimes.kernel.subtree import Subtree
+from agent.runtimes.kernel.subtree import Subtree, cpu_seconds_of
 from agent.runtimes.process.arming import Preparation
 from agent.runtimes.process.attaching.asking import call_for_companion
 from agent.runtimes.process.confines import Confined, clear_strangers, confine, limits_of, noted_groups
@@ -221,7 +221,7 @@ class ProcessSandbox:
         try:
             record = await self._supervisor.release()
         except (ConnectionError, ExecutionError) as problem:
-            await self._abandon(self._supervisor)
+            await _abandon(self._supervisor, self._directory, self._execution)
             self._supervisor = None
             raise ExecutionError(FailureKind.RUNTIME, f'cannot start "{self._name}": {problem}') from problem
         except OSError as problem:
@@ -258,6 +258,10 @@ class ProcessSandbox:
         await self._started.complete.wait()
         if not self.vacant:
             await self._kill_all(self._started)
+
+    async def cpu_seconds(self) -> float | None:
+        """What the kernel counts of its processes, and of those of their children that have ended."""
+        return None if self._program is None else await asyncio.to_thread(cpu_seconds_of, self._program.subtree)
 
     async def stop(self, grace: timedelta) -> None:
         """End all that it started, whatever sessions that made."""
@@ -302,13 +306,6 @@ class ProcessSandbox:
             with suppress(ExecutionError):
                 await self.start()
 
-    async def _abandon(self, supervisor: Supervisor) -> None:
-        """The supervisor is dead or hangs; whatever it started must not run without it."""
-        supervisor.kill()
-        record = await asyncio.to_thread(read_record, self._directory.path)
-        if record is not None:
-            refuse_survivors(await killed(record.subtree(self._execution)))
-
     def _passed_on(self) -> bool:
         """Have the supervisor do something else, or let go of it; whether the cgroups are in use again.
 
@@ -332,6 +329,14 @@ class ProcessSandbox:
         await self._kill(program)
         if self._confined.own_user is not None:  # nothing is to be there for the next of this user
             refuse_survivors(await killed(Subtree(supervisor=UNKNOWN, user=self._confined.own_user)))
+
+
+async def _abandon(supervisor: Supervisor, directory: ExecutionDirectory, execution: ExecutionId) -> None:
+    """End a supervisor that is dead or hangs; whatever it started must not run without it."""
+    supervisor.kill()
+    record = await asyncio.to_thread(read_record, directory.path)
+    if record is not None:
+        refuse_survivors(await killed(record.subtree(execution)))
 
 
 def _problem() -> str | None:

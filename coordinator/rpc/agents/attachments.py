@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from coordinator.rpc.agents.downlink import Downlink
+from coordinator.service.attaching.attachments import AttachmentOperations
 from coordinator.service.attaching.lines import AgentLines
-from coordinator.service.attachments import AttachmentOperations
 from muster.domain.attachments.request import AttachmentOrder
 from muster.domain.ids import NodeId
 from muster.rpc.v1 import agents_pb2 as pb

@@ -2,7 +2,7 @@
 
 from coordinator.rpc.callers import Context, caller
 from coordinator.rpc.refusals import translated
-from coordinator.service.attachments import AttachmentOperations
+from coordinator.service.attaching.attachments import AttachmentOperations
 from muster.rpc.v1 import attachments_pb2 as pb
 from muster.rpc.v1 import attachments_pb2_grpc
 from muster.wire import checks

@@ -8,6 +8,7 @@ from coordinator.service.attaching.held import HeldAttachment
 from coordinator.service.causes import TooFastError
 from coordinator.trust.rates import Rate
 from muster.domain.errors import ExhaustedError
+from muster.domain.quantity import counted
 
 EXECUTION_ATTACHMENTS = 64
 EXECUTION_CONNECTIONS = 256
@@ -60,7 +61,7 @@ def execution_is_full(new: HeldAttachment, there: Iterable[HeldAttachment]) -> L
     held = Counter(each.opened.account for each in there)
     name = new.opened.job_name
     return LimitRefusal(
-        sentence=f"rank {new.opened.rank} of {name} has {held.total()} {_sort(new)} open, as many as there may be: "
+        sentence=f"rank {new.opened.rank} of {name} has {_counted(held, new)} open, as many as there may be: "
         f"{_holders(held)}; `muster attachments {name}` lists them"
     )
 
@@ -69,7 +70,7 @@ def account_is_full(new: HeldAttachment, there: Iterable[HeldAttachment]) -> Lim
     """The refusal of an attachment whose account has as many of its sort as it may have; names jobs of one project."""
     held = Counter(each.opened.job_name if each.project == new.project else "other projects" for each in there)
     return LimitRefusal(
-        sentence=f"{new.opened.account} has {held.total()} {_sort(new)} open, as many as one account may have: "
+        sentence=f"{new.opened.account} has {_counted(held, new)} open, as many as one account may have: "
         f"{_holders(held)}; `muster attachments` lists them"
     )
 
@@ -79,8 +80,8 @@ def opened_too_fast(new: HeldAttachment, wait: float) -> LimitRefusal:
     return LimitRefusal(sentence=f"{new.opened.account} opens too many attachments", retry_after=wait)
 
 
-def _sort(held: HeldAttachment) -> str:
-    return "connections" if held.is_connection else "attachments"
+def _counted(held: Counter[str], new: HeldAttachment) -> str:
+    return counted(held.total(), "connection" if new.is_connection else "attachment")
 
 
 def _holders(held: Counter[str]) -> str:

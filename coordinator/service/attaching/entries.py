@@ -7,15 +7,15 @@ from muster.domain.attachments.request import AttachmentKind, AttachmentReport
 from muster.domain.fleet.access import AuditEntry
 from muster.domain.quantity import counted
 
-OPENED = "attachments.open"
+ATTACHMENT_OPENED = "attachments.open"
 """The operation of an entry about the beginning."""
-ENDED = "attachments.end"
+ATTACHMENT_ENDED = "attachments.end"
 """The operation of an entry about the end, which needs no call."""
 
 
 def beginning(held: HeldAttachment, said: str) -> AuditEntry:
     """Somebody attaches; `said` is what to."""
-    return _entry(held, OPENED, held.opened.since, _place(held, said))
+    return _entry(held, ATTACHMENT_OPENED, held.opened.since, _place(held, said))
 
 
 def end(held: HeldAttachment, report: AttachmentReport, now: datetime) -> AuditEntry:
@@ -25,7 +25,7 @@ def end(held: HeldAttachment, report: AttachmentReport, now: datetime) -> AuditE
         what = f"{what}, {report.text}"
     elif held.opened.kind is AttachmentKind.COMMAND:
         what = f"{what}, exit code {report.code}"
-    return _entry(held, ENDED, now, what)
+    return _entry(held, ATTACHMENT_ENDED, now, what)
 
 
 def forward_end(
@@ -33,7 +33,7 @@ def forward_end(
 ) -> AuditEntry:
     """A forward has ended whose first connection this was, with the bytes that all have moved in and out."""
     sums = _sums(now - first.opened.since, *moved)
-    return _entry(first, ENDED, now, f"{_place(first, said)}, {counted(connections, 'connection')}, {sums}")
+    return _entry(first, ATTACHMENT_ENDED, now, f"{_place(first, said)}, {counted(connections, 'connection')}, {sums}")
 
 
 def _place(held: HeldAttachment, said: str) -> str:

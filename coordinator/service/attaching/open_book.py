@@ -1,7 +1,4 @@
-"""The book of attachments that are open: by name, execution, job, node and account, with what the limits leave.
-
-It asks nobody for the time: those that are passed in come from one clock that never goes back.
-"""
+"""The book of attachments that are open: by name, execution, job, node and account, with what the limits leave."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -79,8 +76,11 @@ class AttachmentBook:
         """The attachments of all executions on a node."""
         return self._of(_By.NODE, node)
 
-    def refusal_for(self, new: HeldAttachment, now: datetime) -> LimitRefusal | None:
-        """Why there may not be this one more; None: it may be added, and its account has opened one."""
+    def refusal_for(self, new: HeldAttachment, now: float) -> LimitRefusal | None:
+        """Why there may not be this one more; None: it may be added, and its account has opened one.
+
+        `now` is in seconds of a clock that nobody sets, or an account would wait for as long as it was set back.
+        """
         there = self._of(_By.SORT_OF_EXECUTION, new.execution, is_connection=new.is_connection)
         if len(there) >= self._limits.of_execution(new):
             return execution_is_full(new, there)
@@ -89,7 +89,7 @@ class AttachmentBook:
             return account_is_full(new, there)
         if new.caller.kind is CallerKind.LOCAL:  # the user of `muster up` has the machine alone
             return None
-        wait = self._pace.take(new.opened.account, now.timestamp())
+        wait = self._pace.take(new.opened.account, now)
         return opened_too_fast(new, wait) if wait else None
 
     def add(self, new: HeldAttachment) -> tuple[AuditEntry, ...]:

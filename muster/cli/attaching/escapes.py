@@ -23,7 +23,7 @@ class Typed:
     """What becomes of what was typed."""
 
     passed: bytes
-    """For the program."""
+    """What the program gets of it."""
     escapes: tuple[Escape, ...] = ()
 
 

@@ -5,7 +5,7 @@ import os
 import sys
 import threading
 
-PIECE = 64 * 1024
+STDIN_PIECE = 64 * 1024
 """Bytes of one piece."""
 
 
@@ -31,7 +31,7 @@ class StandardInput:
         while data:
             self._wanted.acquire()
             try:
-                data = os.read(sys.stdin.fileno(), PIECE)
+                data = os.read(sys.stdin.fileno(), STDIN_PIECE)
             except (OSError, ValueError):
                 data = b""
             try:

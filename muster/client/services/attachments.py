@@ -5,7 +5,7 @@ from typing import Any
 
 import grpc.aio
 
-from muster.carrying.carrier import Carrier
+from muster.carrying.carrier import ChannelCarrier
 from muster.carrying.channel_end import ChannelEnd
 from muster.client.attachments.attachment import Attachment
 from muster.client.attachments.finished import FinishedCommand, finished
@@ -74,7 +74,7 @@ class AttachmentsClient:
 
         end = ChannelEnd()
         within = shown.resume_within.total_seconds()
-        return Attachment(shown, end, Carrier(end, dial, within, renew=renew, on_break=on_break))
+        return Attachment(shown, end, ChannelCarrier(end, dial, within, renew=renew, on_break=on_break))
 
     async def run(
         self,

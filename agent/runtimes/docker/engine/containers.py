@@ -25,6 +25,8 @@ from muster.domain.gangs.log import Stream
 EVENT_DELAY = 2.0
 """Seconds within which an engine that has ended a container tells of it; a moment later is usual."""
 
+NANOSECONDS = 1_000_000_000
+"""Nanoseconds of a second, in which engines count the use of CPUs."""
 _NEVER = "0001-01-01T00:00:00Z"
 
 
@@ -82,6 +84,16 @@ class EngineContainers:
             pid=state["Pid"],
             dated=state["FinishedAt"] != _NEVER,
         )
+
+    async def cpu_seconds(self, container: str, patience: float = AWAY_LIMIT) -> float | None:
+        """Seconds of CPU that all processes of a container have used; None: the engine does not say."""
+        params = {"stream": "false", "one-shot": "true"}
+        found = await self._connection.call(
+            lambda: self._connection.docker._query_json(f"containers/{container}/stats", params=params),  # noqa: SLF001 - the public call waits a second for a second sample
+            patience,
+        )
+        used = found.get("cpu_stats", {}).get("cpu_usage", {}).get("total_usage")
+        return None if used is None else float(used) / NANOSECONDS
 
     async def wait(self, container: str) -> None:
         """Wait until a started container has ended, without limit in time; EngineAwayError when the engine goes."""

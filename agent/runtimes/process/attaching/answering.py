@@ -31,7 +31,7 @@ class CompanionStart:
     """A companion that is to be started."""
 
     command: tuple[str, ...]
-    """Its words; the first is the path of its program."""
+    """Words of the program; the first is the path of its program."""
     ticket: str = field(repr=False)
     """What it shows at the door."""
 
@@ -51,7 +51,7 @@ class CompanionCall:
 
 
 class ProgramCompanions:
-    """They end with the program: the one that was called for with all that it has started."""
+    """Programs that end with user code: the one that was called for with all that it has started."""
 
     def __init__(self, directory: str, start: Callable[[CompanionStart], int], beside: int = 0) -> None:
         """Have the one that was started with the program, if its pid is given.

@@ -13,7 +13,7 @@ from agent.runtimes.process.attaching.answering import LONGEST_ANSWER, Companion
 from agent.runtimes.process.program import FollowedProgram
 from muster.domain.jobs.failure import ExecutionError, FailureKind
 
-CALL_LIMIT = 10.0
+SUPERVISOR_CALL_LIMIT = 10.0
 """Seconds in which a supervisor answers; it needs a thousandth, but the node may be busy."""
 
 _PRIVATE_CALL = 0o600
@@ -50,13 +50,14 @@ async def _first(program: FollowedProgram, pipe: int, number: str) -> str:
     answering = loop.create_task(_answer(pipe, number), name="answer of a supervisor")
     ending = loop.create_task(program.gone.wait(), name="end of a supervisor")
     try:
-        await asyncio.wait((answering, ending), timeout=CALL_LIMIT, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait((answering, ending), timeout=SUPERVISOR_CALL_LIMIT, return_when=asyncio.FIRST_COMPLETED)
         if answering.done():
             return answering.result()
         if ending.done():
             return "user code has ended"
         pid = program.supervisor.pid
-        return f"its supervisor (process {pid}) did not answer within {CALL_LIMIT:g} s; an older agent may have made it"
+        silence = f"its supervisor (process {pid}) did not answer within {SUPERVISOR_CALL_LIMIT:g} s"
+        return f"{silence}; an older agent may have made it"
     finally:
         for each in (answering, ending):
             each.cancel()

@@ -43,6 +43,6 @@ async def attachments(
     if not output.for_people:
         say_lines(text_of(opened, output))
         return
-    from muster.cli.output.attachments import attachments_table
+    from muster.cli.output.executions import attachments_table
 
     screen(whole=output is Format.WIDE).print(attachments_table(opened, datetime.now(UTC)))

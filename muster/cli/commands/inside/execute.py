@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from muster.client.client import Client
     from muster.domain.attachments.request import CommandRequest
 
-AT_ONCE = 64
+RANKS_AT_ONCE = 64
 """Ranks in which one command runs at once."""
 
 Rank: TypeAlias = Annotated[
@@ -59,7 +59,7 @@ async def execute(
     wait: Wait = False,
     at_once: Annotated[
         int, typer.Option("--at-once", min=1, max=1000, help="Most ranks in which it runs at the same time.")
-    ] = AT_ONCE,
+    ] = RANKS_AT_ONCE,
     output: Output = Format.TABLE,
 ) -> int:
     """Run a command in running executions of a job.
@@ -88,7 +88,7 @@ async def execute(
     )
     async with session_of(context).client() as client:
         if several:
-            ranks = await _ranks(client, job, rank)
+            ranks = await meant_ranks(client, job, rank)
             return await _in_several(client, job, ranks, request, at_once=at_once, output=output)
         return await attached(client, job, int(rank) if rank is not None else None, request, wait=wait)
 
@@ -190,7 +190,7 @@ async def _greet(client: "Client", job: str, rank: int) -> None:
         print_dim("the job has secrets, and what you print here is not masked as its log is")
 
 
-async def _ranks(client: "Client", job: str, said: str | None) -> list[int]:
+async def meant_ranks(client: "Client", job: str, said: str | None) -> list[int]:
     """The ranks that are meant; of `--all` those that run."""
     from muster.cli.commands.logs import ranks_from
     from muster.domain.jobs.lifecycle import State

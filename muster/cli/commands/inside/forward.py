@@ -13,14 +13,14 @@ from muster.cli.context import answers, session_of
 from muster.cli.exit_codes import ExitCode
 from muster.cli.options import JobName
 from muster.cli.output.screen import print_dim, say
+from muster.domain.attachments.request import HERE
 from muster.domain.errors import ConflictError, InvalidJobError
 
 if TYPE_CHECKING:
     from muster.client.client import Client
     from muster.domain.jobs.view import ExecutionView, JobView
 
-HERE = "127.0.0.1"
-LAST_PORT = 65535
+LAST_FORWARDABLE_PORT = 65535
 REPEAT_AFTER = 60.0
 """Seconds after which the same trouble is told again."""
 
@@ -40,10 +40,12 @@ def forward_spec(text: str) -> ForwardSpec:
     """What `[[ADDRESS:]LOCAL:]REMOTE` means; raises InvalidJobError."""
     before, colon, remote = text.rpartition(":")
     address, inner, local = before.rpartition(":")
-    if not remote or (colon and not local.isdecimal()) or (local and int(local) > LAST_PORT):
+    if not remote or (colon and not local.isdecimal()) or (local and int(local) > LAST_FORWARDABLE_PORT):
         raise InvalidJobError(f"{text!r} is no port to forward; write REMOTE, LOCAL:REMOTE or ADDRESS:LOCAL:REMOTE")
-    if remote.isdecimal() and not 0 < int(remote) <= LAST_PORT:
-        raise InvalidJobError(f"{remote} is no port; ports are 1 to {LAST_PORT}, or the name of a declared one")
+    if remote.isdecimal() and not 0 < int(remote) <= LAST_FORWARDABLE_PORT:
+        raise InvalidJobError(
+            f"{remote} is no port; ports are 1 to {LAST_FORWARDABLE_PORT}, or the name of a declared one"
+        )
     host = address.removeprefix("[").removesuffix("]") if inner else HERE
     return ForwardSpec(remote=remote, local=int(local) if local else None, address=host or HERE)
 

@@ -157,7 +157,7 @@ def test_an_attachment_without_sides_is_forgotten_after_a_while_and_not_before()
 
 def test_of_very_many_attachments_without_sides_the_oldest_are_forgotten() -> None:
     table = JoinTable()
-    for number in range(joining.MOST_KNOWN + 2):
+    for number in range(joining.MOST_ATTACHMENTS_KNOWN + 2):
         stream = admitted(table.arrive(ticket(CLIENT, f"a{number}"), NOW)).stream
         table.leave(stream, NOW)
     assert table.forget(NOW) == ("a0", "a1")

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from coordinator.clock import wall_time
+from coordinator.clock import boot_time, wall_time
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.engine.engine import Engine, Freshness
 from coordinator.service.attaching.held import HeldAttachment, about, said_of
@@ -85,7 +85,7 @@ class AttachmentOperations:
             relay, address = self._relay_there()
             now = wall_time()
             held = _held(caller, place, request, now)
-            if refusal := self._book.refusal_for(held, now):
+            if refusal := self._book.refusal_for(held, boot_time()):
                 raise refusal.error()
             self._note(self._book.add(held))
             relay.opened(held.attachment)
@@ -149,7 +149,7 @@ class AttachmentOperations:
                 self._cut(held.attachment, "what you have shown counts no more")
 
     async def tidy(self) -> None:
-        """Tell the audit log of forwards that rest, and forget attachments that both sides have left; until cancelled."""
+        """Tell the audit log of forwards that rest, and forget attachments that both sides left; until cancelled."""
         deserted: dict[str, datetime] = {}
         while True:
             await asyncio.sleep(TIDIED_EVERY)
