@@ -294,10 +294,13 @@ class Side:
     async def run(self) -> None:
         """Send all, and receive all of the other side."""
         self._address = await self._where.address()
-        carrying = asyncio.create_task(ChannelCarrier(self.end, self._dial, LIMIT, on_break=self._note).run())
+        carrier = ChannelCarrier(self.end, self._dial, LIMIT, on_break=self._note)
+        carrying = asyncio.create_task(carrier.run())
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._send())
             tasks.create_task(self._receive())
+        self.end.tell()  # the other side waits until its last frame is dealt with
+        await carrier.leave()
         carrying.cancel()
         await asyncio.wait({carrying})
 
