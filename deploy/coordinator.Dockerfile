@@ -23,7 +23,7 @@ ENV PATH=/opt/muster/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin
     MUSTER_COORDINATOR=127.0.0.1:7460
 USER 10001:10001
 VOLUME /var/lib/muster/coordinator
-EXPOSE 7460 7461
+EXPOSE 7460 7461 7462
 # Asks for what every stranger may ask for, so that a coordinator that hangs is found out.
 HEALTHCHECK --interval=30s --timeout=10s --start-period=60s CMD ["python3", "-c", "import asyncio; \
 from muster.rpc.pinning import pinned_authority; \

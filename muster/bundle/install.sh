@@ -10,7 +10,7 @@ ETC=/etc/muster
 STATE=/var/lib/muster
 LINKS=/usr/local/bin
 UNITS=/etc/systemd/system
-PROGRAMS='muster muster-agent muster-coordinator'
+PROGRAMS='muster muster-agent muster-coordinator muster-relay'
 NEEDED_MIB=400
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -397,6 +397,13 @@ install_settings() {
     service_changed=1
   fi
   if [ "$role" = agent ]; then install_token; fi
+  if [ "$role" = coordinator ] && [ ! -e "$ETC/relay.toml" ]; then
+    say "# Options of muster-relay: long options without their dashes; see docs/relay.md." >"$ETC/.relay.toml.new"
+    chmod 0640 "$ETC/.relay.toml.new"
+    chgrp $owner "$ETC/.relay.toml.new"
+    mv "$ETC/.relay.toml.new" "$ETC/relay.toml"
+    change "wrote $ETC/relay.toml"
+  fi
 }
 
 default_settings() {
@@ -554,13 +561,17 @@ move_database() {
 
 has_systemd() { [ -d /run/systemd/system ]; }
 
-# Those of all roles that are installed here: they share the version.
+# Those of all roles that are installed here: they share the version. The relay comes with the coordinator.
 install_units() {
   reload=
-  for each in agent coordinator; do
+  for each in agent coordinator relay; do
     unit=muster-$each.service
-    if [ "$each" != "$role" ] && [ ! -e "$UNITS/$unit" ]; then continue; fi
-    if [ "$role" = cli ] && [ ! -e "$UNITS/$unit" ]; then continue; fi
+    case $each in relay) of=coordinator ;; *) of=$each ;; esac
+    if [ "$of" != "$role" ] && [ ! -e "$UNITS/$unit" ]; then continue; fi
+    if [ "$each" = relay ] && [ ! -e "$PREFIX/current/units/$unit" ]; then
+      remove_unit "$unit" # a version from before there were relays
+      continue
+    fi
     if cmp -s "$PREFIX/current/units/$unit" "$UNITS/$unit"; then continue; fi
     cp "$PREFIX/current/units/$unit" "$UNITS/.$unit.new"
     mv "$UNITS/.$unit.new" "$UNITS/$unit"
@@ -588,12 +599,33 @@ start_service() {
     systemctl restart "$unit" || refuse_start
     change "started $unit"
   fi
+  start_relay
   switched_from=
   forget_token
 }
 
+# After the coordinator, which it needs; a fleet without a relay does everything but attaching.
+start_relay() {
+  relay=muster-relay.service
+  if [ "$role" != coordinator ] || [ ! -e "$UNITS/$relay" ]; then return; fi
+  if ! systemctl -q is-enabled "$relay" 2>/dev/null; then
+    systemctl -q enable "$relay"
+    change "enabled $relay"
+  fi
+  fresh=
+  # `restart_all` has restarted it otherwise.
+  if [ -z "$switched_from" ] && [ -n "$service_changed$tree_changed" ]; then fresh=1; fi
+  if [ -n "$fresh" ] || ! systemctl -q is-active "$relay"; then
+    if systemctl restart "$relay"; then
+      change "started $relay"
+    else
+      warn "$relay does not start; journalctl -u $relay tells why"
+    fi
+  fi
+}
+
 restart_all() {
-  for each in coordinator agent; do
+  for each in coordinator relay agent; do
     unit=muster-$each.service
     if [ -e "$UNITS/$unit" ] && { [ "$each" = "$role" ] || [ "$each" = "$stopped" ] || systemctl -q is-active "$unit"; }; then
       systemctl restart "$unit" || return 1
@@ -629,7 +661,8 @@ forget_token() {
 # ---- removing
 
 remove_role() {
-  if [ "$role" != cli ]; then remove_service; fi
+  if [ "$role" = coordinator ]; then remove_unit muster-relay.service; fi
+  if [ "$role" != cli ]; then remove_unit "muster-$role.service"; fi
   if [ -n "$purge" ] && [ "$role" != cli ]; then purge_role; fi
   for each in agent coordinator; do
     if [ -e "$UNITS/muster-$each.service" ]; then
@@ -652,21 +685,20 @@ remove_role() {
   rmdir "$PREFIX" 2>/dev/null || true
 }
 
-remove_service() {
-  unit=muster-$role.service
-  if [ ! -e "$UNITS/$unit" ]; then return; fi
+remove_unit() {
+  if [ ! -e "$UNITS/$1" ]; then return; fi
   if has_systemd; then
     # Now nothing shall outlive it.
-    mkdir -p "/run/systemd/system/$unit.d"
-    printf '[Service]\nKillMode=control-group\n' >"/run/systemd/system/$unit.d/removal.conf"
+    mkdir -p "/run/systemd/system/$1.d"
+    printf '[Service]\nKillMode=control-group\n' >"/run/systemd/system/$1.d/removal.conf"
     systemctl daemon-reload
-    systemctl -q disable --now "$unit" || true
-    rm -rf "/run/systemd/system/$unit.d"
+    systemctl -q disable --now "$1" || true
+    rm -rf "/run/systemd/system/$1.d"
   fi
-  rm -f "$UNITS/$unit"
-  if [ "$role" = agent ]; then rm -rf /run/muster; fi # secrets of executions that have ended now
+  rm -f "$UNITS/$1"
+  if [ "$1" = muster-agent.service ]; then rm -rf /run/muster; fi # secrets of executions that have ended now
   if has_systemd; then systemctl daemon-reload; fi
-  change "removed $unit"
+  change "removed $1"
 }
 
 purge_role() {
@@ -686,6 +718,7 @@ purge_role() {
     drop_user muster-agent
     drop_user muster-job
   else
+    rm -f "$ETC/relay.toml"
     drop_user muster
   fi
   if [ ! -e "$ETC/agent.toml" ] && [ ! -e "$ETC/coordinator.toml" ]; then rm -f "$ETC/bundle-signers"; fi

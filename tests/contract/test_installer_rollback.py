@@ -171,3 +171,42 @@ def test_an_upgrade_that_fails_later_does_not_hide_that_the_one_before_it_conver
     refused = machine.go_back()
     assert refused.returncode == 1
     assert "--restore-database" in refused.stderr
+
+
+def _with_relay(machine: Machine, version: str) -> None:
+    (machine.root / "opt" / version / "units" / "muster-relay.service").write_text("[Service]\n# relay\n")
+
+
+def test_the_relay_comes_with_the_coordinator_and_is_started_after_it(machine: Machine) -> None:
+    _with_relay(machine, "2.0")
+    done = machine.run("switch_version 2.0\ninstall_units\nrestart_all\nstart_relay\nswitched_from=")
+    assert done.returncode == 0, done.stderr
+    assert (machine.root / "units" / "muster-relay.service").read_text() == "[Service]\n# relay\n"
+    restarts = [line for line in (machine.root / "asked").read_text().splitlines() if line.startswith("restart")]
+    assert restarts.index("restart muster-coordinator.service") < restarts.index("restart muster-relay.service")
+    assert restarts.count("restart muster-relay.service") == 1
+
+
+def test_an_agent_brings_no_relay_along(machine: Machine) -> None:
+    _with_relay(machine, "2.0")
+    assert machine.run("role=agent\nswitch_version 2.0\ninstall_units\nstart_relay\nswitched_from=").returncode == 0
+    assert not (machine.root / "units" / "muster-relay.service").exists()
+
+
+def test_a_way_back_to_a_version_without_relays_takes_the_unit_away(machine: Machine) -> None:
+    _with_relay(machine, "2.0")
+    assert machine.run("switch_version 2.0\ninstall_units\nswitched_from=").returncode == 0
+    assert machine.go_back().returncode == 0
+    assert machine.version == "1.0"
+    assert machine.run("install_units").returncode == 0
+    assert not (machine.root / "units" / "muster-relay.service").exists()
+
+
+def test_the_relays_settings_are_made_once_and_left_alone_then(machine: Machine) -> None:
+    script = "make='chgrp() { :; }'\neval \"$make\"\nconfig=\ninstall_settings"
+    machine.run("mkdir -p $ETC\n" + script)
+    settings = machine.root / "etc" / "relay.toml"
+    assert settings.read_text().startswith("# Options of muster-relay")
+    settings.write_text("relay-streams = 100\n")
+    machine.run(script)
+    assert settings.read_text() == "relay-streams = 100\n"

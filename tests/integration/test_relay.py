@@ -145,7 +145,9 @@ async def test_a_side_that_does_not_read_keeps_no_closed_attachment_open(tmp_pat
         await agent.read()
         async with asyncio.timeout(SOON):
             there.desk.close("a", "closed")
-            assert await end_of(client) == (grpc.StatusCode.PERMISSION_DENIED, "closed")
+            # The library says INTERNAL where a message was on its way to a call that ends: so who writes asks again.
+            assert (await end_of(client))[0] in {grpc.StatusCode.PERMISSION_DENIED, grpc.StatusCode.INTERNAL}
+            assert await end_of(await there.come("a", CLIENT)) == (grpc.StatusCode.PERMISSION_DENIED, "closed")
         assert isinstance((await asyncio.gather(filling, return_exceptions=True))[0], Exception)
         assert len(await read_to_the_end(agent)) < 20  # what was under way
         assert await end_of(agent) == (grpc.StatusCode.PERMISSION_DENIED, "closed")
@@ -233,7 +235,7 @@ async def test_a_relay_that_is_stopped_tells_both_sides_to_come_again(tmp_path: 
             client, agent = await it.pair("a")
             program.terminate()
             assert await end_of(client) == await end_of(agent) == (grpc.StatusCode.UNAVAILABLE, "stopping")
-        assert program.returncode == 0
+            assert await program.wait() == 0
 
 
 async def test_a_relay_that_finds_its_address_taken_says_so_in_a_line(tmp_path: Path) -> None:
@@ -294,10 +296,13 @@ class Side:
     async def run(self) -> None:
         """Send all, and receive all of the other side."""
         self._address = await self._where.address()
-        carrying = asyncio.create_task(ChannelCarrier(self.end, self._dial, LIMIT, on_break=self._note).run())
+        carrier = ChannelCarrier(self.end, self._dial, LIMIT, on_break=self._note)
+        carrying = asyncio.create_task(carrier.run())
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._send())
             tasks.create_task(self._receive())
+        self.end.tell()  # the other side waits until its last frame is dealt with
+        await carrier.leave()
         carrying.cancel()
         await asyncio.wait({carrying})
 
