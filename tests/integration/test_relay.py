@@ -230,12 +230,11 @@ async def _fill(stream: RawStream) -> None:
 
 
 async def test_a_relay_that_is_stopped_tells_both_sides_to_come_again(tmp_path: Path) -> None:
-    async with site(tmp_path) as it:
-        async with relay(tmp_path) as program:
-            client, agent = await it.pair("a")
-            program.terminate()
-            assert await end_of(client) == await end_of(agent) == (grpc.StatusCode.UNAVAILABLE, "stopping")
-            assert await program.wait() == 0
+    async with site(tmp_path) as it, relay(tmp_path) as program:
+        client, agent = await it.pair("a")
+        program.terminate()
+        assert await end_of(client) == await end_of(agent) == (grpc.StatusCode.UNAVAILABLE, "stopping")
+        assert await program.wait() == 0
 
 
 async def test_a_relay_that_finds_its_address_taken_says_so_in_a_line(tmp_path: Path) -> None:
