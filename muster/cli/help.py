@@ -8,6 +8,7 @@ from typer.core import TyperCommand, TyperGroup
 SUBJECTS: Mapping[str, Sequence[str]] = {
     "Start": ("up", "down", "demo", "login", "logout", "whoami", "logins"),
     "Jobs": ("submit", "run", "jobs", "show", "why", "wait", "logs", "events", "stop", "delete"),
+    "In a job": ("ssh", "ssh-config"),
     "Sharing": ("projects", "secrets"),
     "Nodes": ("nodes",),
     "Fleet": ("init", "users", "accounts", "tokens", "audit", "bundles", "authority"),
