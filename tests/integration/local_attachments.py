@@ -179,12 +179,15 @@ class LocalStream(LocalAttachment):
         with suppress(ConnectionError):
             while data := await loop.sock_recv(self.line, PIECE):
                 await self.frames.put(AttachmentOutput(data=data))
+        if self.server is not None:  # files end as soon as their server does
+            await self.frames.put(AttachmentEnded(code=await self.server.wait()))
+            return
         await self.frames.put(AttachmentOutputEnd())
         await self._one_ended()
 
     async def _one_ended(self) -> None:
         self.open_directions -= 1
-        if not self.open_directions:
+        if self.server is None and not self.open_directions:
             await self.frames.put(AttachmentEnded(code=0))
 
 
@@ -218,7 +221,7 @@ async def attach(request: AttachmentRequest, directory: Path) -> AttachmentStrea
             here, there = socket.socketpair()
             with there:
                 server = await asyncio.create_subprocess_exec(
-                    str(inside_program()), "files", stdin=there, stdout=there, cwd=directory
+                    "muster-inside", "files", executable=inside_program(), stdin=there, stdout=there, cwd=directory
                 )
             return LocalStream(here, server)
 
