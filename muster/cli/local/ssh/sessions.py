@@ -14,8 +14,8 @@ from muster.domain.attachments.request import CommandRequest, FilesRequest
 CHANNEL_WINDOW = 1024 * 1024
 """Bytes that a client may send on a channel before any of them is taken."""
 
-MOST_UNREAD = 64 * 1024
-"""Bytes that a command still prints after SIGPIPE, before it is hung up."""
+MOST_UNREAD = 4 * 1024 * 1024
+"""Bytes that still come after SIGPIPE, most of which were under way; then a command that does not mind is hung up."""
 
 _PACKET = 32 * 1024
 
