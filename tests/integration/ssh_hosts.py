@@ -74,13 +74,7 @@ class SshHost:
 
     async def piped(self, line: str, *, before: str = "") -> Finished:
         """A line of a shell here that ends with the words of one for the host."""
-        words = f"{before} ssh -F {self.config} {HOST} {line}"
-        process = await asyncio.create_subprocess_exec(
-            "bash", "-c", words, stdin=PIPE, stdout=PIPE, stderr=PIPE, env=environment()
-        )
-        async with asyncio.timeout(WITHIN):
-            output, errors = await process.communicate()
-        return Finished(code=process.returncode or 0, output=output, errors=errors.decode())
+        return await to_its_end("bash", "-c", f"{before} ssh -F {self.config} {HOST} {line}")
 
     @asynccontextmanager
     async def forwarding(self, *options: str) -> AsyncIterator[None]:
@@ -128,6 +122,19 @@ class AtTerminal:
         """The exit code."""
         async with asyncio.timeout(WITHIN):
             return await self.process.wait()
+
+
+async def to_its_end(*words: str) -> Finished:
+    """Another program to its end."""
+    process = await asyncio.create_subprocess_exec(*words, stdin=PIPE, stdout=PIPE, stderr=PIPE, env=environment())
+    try:
+        async with asyncio.timeout(WITHIN):
+            output, errors = await process.communicate()
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    return Finished(code=process.returncode or 0, output=output, errors=errors.decode())
 
 
 @asynccontextmanager
