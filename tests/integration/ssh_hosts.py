@@ -4,7 +4,7 @@ import asyncio
 import os
 import pty
 import sys
-from asyncio.subprocess import PIPE, Process
+from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from tests.integration.local_attachments import resize
 from muster.domain.attachments.request import TerminalSize
 from tests.integration.programs import ROOT
 
-WITHIN = 60.0
+WITHIN = 30.0
 """Seconds in which a program of a test ends."""
 
 HOST = "muster-dev"
@@ -78,11 +78,14 @@ class SshHost:
 
     @asynccontextmanager
     async def forwarding(self, *options: str) -> AsyncIterator[None]:
-        """`ssh` in the background with these forwards, all of which are there; what it says goes to `said`."""
+        """`ssh` in the background with these forwards, all of which are there; what it says is `said`."""
         control = self.config.with_name("control")
         master = ("-M", "-S", str(control), "-f", "-N", "-E", str(self.said), "-o", "ExitOnForwardFailure=yes")
-        begun = await self.run(*master, *options, HOST)
-        assert begun.code == 0, begun.errors
+        begun = await asyncio.create_subprocess_exec(  # no pipes, which the one in the background would keep open
+            "ssh", "-F", str(self.config), *master, *options, HOST, stdin=DEVNULL, stdout=DEVNULL, stderr=DEVNULL, env=environment()
+        )
+        async with asyncio.timeout(WITHIN):
+            assert await begun.wait() == 0, self.said.read_text()
         try:
             yield
         finally:
