@@ -192,5 +192,5 @@ class ConnectionSession(ChannelSide, asyncssh.SSHTCPSession[bytes]):
 
     def ends(self) -> None:
         """Close it, once all output is out."""
-        if not self._channel.is_closing():
+        if not self.gone.is_set():
             self._channel.close()
