@@ -33,11 +33,13 @@ from agent.logs.push import LogPusher, StreamLostError, write
 from agent.mailbox import Inbox, Outbox
 from agent.secrets.calls import SecretCalls
 from muster import wire
+from muster.domain.attachments.request import AttachmentOrder
 from muster.rpc import protocol
 from muster.rpc.channel import AGENT_CHANNEL_OPTIONS, Credentials, open_channel
 from muster.rpc.v1 import agents_pb2 as pb
-from muster.rpc.v1 import agents_pb2_grpc
+from muster.rpc.v1 import agents_pb2_grpc, attachments_pb2
 from muster.wire import checks
+from muster.wire.attachments.requests import attachment_order_from_wire
 
 log = logging.getLogger(__name__)
 
@@ -75,6 +77,18 @@ class Owner(Protocol):
         ...
 
 
+class AttachmentsOfNode(Protocol):
+    """What serves attachments to the executions of the node."""
+
+    def begin(self, order: AttachmentOrder) -> None:
+        """Serve an attachment."""
+        ...
+
+    def connected(self) -> None:
+        """There is a connection to the coordinator: say what it has not heard."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mail:
     """Where messages of a node come from and go to, beside plans and reports."""
@@ -83,6 +97,7 @@ class Mail:
     outbox: Outbox
     logs: LogPusher
     secrets: SecretCalls
+    attachments: AttachmentsOfNode
 
 
 class Link:
@@ -177,6 +192,7 @@ class Link:
             case TakeUp():
                 log.info("connected to the coordinator", extra={"address": self._coordinator.address()})
                 self._taken_up.set()
+                self._mail.attachments.connected()
             case Leave():
                 self._left.put_nowait(action.cause)
             case _:
@@ -240,9 +256,19 @@ class Link:
                 log.warning("a message of the coordinator cannot be read")
                 self._advance(Heard())
                 continue
-            if message.WhichOneof("message") == "renew_soon":
-                self._coordinator.renew_soon(message.renew_soon.spread.ToTimedelta().total_seconds())
+            match message.WhichOneof("message"):
+                case "renew_soon":
+                    self._coordinator.renew_soon(message.renew_soon.spread.ToTimedelta().total_seconds())
+                case "attachment":
+                    self._attach(message.attachment)
             self._advance(_event(message, plans, self._clock))
+
+    def _attach(self, message: attachments_pb2.AttachmentOrder) -> None:
+        """Begin an attachment; whoever wants one that cannot be read hears nothing, and gives up."""
+        try:
+            self._mail.attachments.begin(attachment_order_from_wire(message))
+        except wire.WireError as error:
+            log.warning("an attachment cannot be read", extra={"cause": str(error)})
 
 
 def _event(message: pb.CoordinatorMessage, plans: "wire.PlanReader", clock: Clock) -> StreamEvent:

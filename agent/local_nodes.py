@@ -1,12 +1,12 @@
 """Several nodes on one machine, for trying things out: each has an address and a share of ports, CPUs, memory, GPUs."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from agent.gpus.source import GpuFault, GpuReading, GpuSource
 from muster.domain.errors import MusterError
-from muster.domain.ids import NodeId
+from muster.domain.ids import GpuUuid, NodeId
 
 MAX_LOCAL_NODES = 250
 """127.0.0.2 … 127.0.0.251."""
@@ -61,6 +61,10 @@ class ShareOfGpus:
         """Faults of every GPU: they are for the log, and for looking again."""
         async for fault in self._source.faults():
             yield fault
+
+    async def use(self) -> Mapping[GpuUuid, int]:
+        """How busy the GPUs of the whole machine are, of which the node knows its own."""
+        return await self._source.use()
 
     async def catch_up(self) -> None:
         """Wait until every fault was heard."""

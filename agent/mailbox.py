@@ -68,15 +68,17 @@ class Outbox:
         """There is no stream any more."""
         self._messages = None
 
-    def send(self, message: pb.AgentMessage) -> None:
-        """Send a message, after all that were sent before it."""
+    def send(self, message: pb.AgentMessage) -> bool:
+        """Send a message, after all that were sent before it; whether there is a stream for it."""
         if self._messages is None:
-            return
+            return False
         try:
             self._messages.put_nowait(message)
         except asyncio.QueueFull:
             self._messages = None
             self.overflowed.set()
+            return False
+        return True
 
     def tell(self, reports: Iterable[Report]) -> None:
         """Send reports and those that wait: at once, with what else this turn of the event loop brings, or soon."""

@@ -228,6 +228,7 @@ def _node(
         address=local.address,
         coordinator=coordinator,
         declared=declared,
+        attach=settings.attach,
         log_limit=settings.log_limit << 20,
         docker_socket=settings.docker_socket,
         killer=programs.killer,

@@ -13,6 +13,8 @@ from pathlib import Path
 from agent.attach.for_peers import CommandsForPeers
 from agent.attach.gang_commands import CommandsInGangs
 from agent.attach.local_commands import LocalCommands
+from agent.attach.relayed.attachments import RelayedAttachments
+from agent.attach.relayed.relay import RelayConnection
 from agent.core.events import GpuFaulted, LogCompleted
 from agent.core.step import AgentState
 from agent.executions.directories import ExecutionDirectories
@@ -30,6 +32,7 @@ from agent.inventory.inventory import Declared, InventoryReader, changed
 from agent.link import Coordinator, Link, Mail
 from agent.logs.file import DEFAULT_LIMIT
 from agent.logs.push import LogPusher
+from agent.loop.attachments import AttachmentsHere
 from agent.loop.gangs import GangsHere
 from agent.loop.loop import Loop
 from agent.loop.recovery import clear_leftovers
@@ -40,13 +43,14 @@ from agent.secrets.calls import SecretCalls
 from agent.secrets.store import ExecutionSecrets
 from muster import __version__, wire
 from muster.domain.errors import MusterError, UnavailableError
-from muster.domain.fleet.features import ALL_FEATURES
+from muster.domain.fleet.features import ALL_FEATURES, ATTACH
 from muster.domain.fleet.node import Inventory, RuntimeOffer
 from muster.domain.ids import ExecutionId, GpuUuid, NodeId
 from muster.domain.jobs.job import RuntimeKind
 from muster.rpc import protocol
 from muster.rpc.channel import NOTHING
 from muster.rpc.v1 import agents_pb2 as pb
+from muster.wire.attachments.requests import attachment_report_to_wire
 
 log = logging.getLogger(__name__)
 
@@ -64,6 +68,8 @@ class NodeConfig:
     """Where peers reach its executions."""
     coordinator: Coordinator
     declared: Declared
+    attach: bool = True
+    """Whether people and programs may attach to what runs there."""
     shown_to_peers: Shown = lambda: NOTHING
     """Certificates for asking other nodes and for answering them; nothing: plain text, and only on this machine."""
     log_limit: int = DEFAULT_LIMIT
@@ -109,14 +115,29 @@ class NodeAgent:
             secrets=secrets,
             log_limit=config.log_limit,
             catch_up_on_faults=source.catch_up,
+            gpu_use=source.use,
         )
         gangs = GangsHere(self._state, self._bench)
-        self._commands = LocalCommands(gangs)
-        self._for_peers = CommandsForPeers(config.name, gangs, self._commands)
-        asked_here = CommandsInGangs(config.name, gangs, self._commands, config.shown_to_peers)
+        commands = LocalCommands(gangs)
+        self._for_peers = CommandsForPeers(config.name, gangs, commands)
+        asked_here = CommandsInGangs(config.name, gangs, commands, config.shown_to_peers)
         self._loop = Loop(self._bench, outbox, self._state, asked_here)
         self._watch = InventoryWatch(config, source, self._bench, outbox, self._state.ledger.assigned)
-        mail = Mail(inbox=self._inbox, outbox=outbox, logs=logs, secrets=config.secret_calls)
+        attachments = RelayedAttachments(
+            AttachmentsHere(self._state, self._loop),
+            RelayConnection(config.coordinator.address, config.coordinator.credentials),
+            lambda report: outbox.send(pb.AgentMessage(attachment=attachment_report_to_wire(report))),
+            self._bench.usage,
+        )
+        mail = Mail(
+            inbox=self._inbox,
+            outbox=outbox,
+            logs=logs,
+            secrets=config.secret_calls,
+            attachments=attachments,
+        )
+        self._attached = (attachments, commands)
+        """What works in executions for others, and ends before these do."""
         owner = Introduction(config, self._watch, self._peer_port, self._state)
         self._link = Link(config.coordinator, owner, mail, config.clock)
 
@@ -137,7 +158,8 @@ class NodeAgent:
 
     async def close(self, *, stop: bool) -> None:
         """Let go of everything, after `run` has ended; executions are stopped, or go on until the next agent."""
-        await self._commands.close()
+        for each in self._attached:
+            await each.close()
         await self._loop.shut_down(stop=stop)
         await self._guard.close(stopped=stop)
         for runtime in self._bench.runtimes.values():
@@ -180,7 +202,7 @@ class Introduction:
             executions=[wire.report_to_wire(report) for report in reports],
             opened=time.time_ns(),
             peer_port=self._peer_port.number,
-            features=sorted(ALL_FEATURES),
+            features=sorted(ALL_FEATURES if self._config.attach else ALL_FEATURES - {ATTACH}),
             protocol=protocol.PROTOCOL_VERSION,
         )
 

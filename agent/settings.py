@@ -42,6 +42,8 @@ class AgentSettings:
     """None: no containers."""
     processes: bool = False
     """Whether jobs without an image may run as plain processes."""
+    attach: bool = True
+    """Whether people and programs may attach to what runs here, where the project lets them."""
     mount_roots: tuple[Path, ...] = ()
     """Directories below which jobs may mount."""
     secrets_dir: Path | None = None
@@ -84,6 +86,7 @@ def parse(arguments: Sequence[str], environ: Mapping[str, str]) -> AgentSettings
         gpu_provider=given.gpu_provider,
         docker_socket=None if given.no_docker else given.docker_socket,
         processes=given.processes if given.processes is not None else bool(given.local_nodes),
+        attach=not given.no_attach,
         mount_roots=tuple(given.mount_root),
         secrets_dir=given.secrets_dir,
         job_user=_job_user_of(given.job_user, local=bool(given.local_nodes)),
@@ -126,6 +129,7 @@ def _parser(environ: Mapping[str, str]) -> argparse.ArgumentParser:
         default=None,
         help="run jobs without an image as plain processes (by default only for local nodes)",
     )
+    add("--no-attach", action="store_true", help="let nobody attach to what runs here, whatever its project says")
     add("--mount-root", type=Path, action="append", default=[], help="jobs may mount what is below it; may be repeated")
     add(
         "--job-user",

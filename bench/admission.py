@@ -25,10 +25,10 @@ from coordinator.rpc.clients.trust import TrustOperations, TrustService
 from coordinator.rpc.doors import by_token
 from coordinator.rpc.gate import Gate
 from coordinator.rpc.pace import Pace, Rates
-from coordinator.service.audit import AuditOperations
 from coordinator.service.known_projects import KnownProjects
 from coordinator.service.operations import Operations
 from coordinator.service.trust.accounts import AccountOperations
+from coordinator.service.trust.audit import AuditOperations
 from coordinator.service.trust.authority import AuthorityOperations
 from coordinator.service.trust.enrolment import EnrolmentOperations
 from coordinator.service.trust.rotations import Rotations

@@ -24,8 +24,12 @@ from coordinator.fleet.put_aside import put_aside
 from coordinator.logins.desk import LoginDesk
 from coordinator.logins.provider import Provider
 from coordinator.logins.settings import LoginSettings
+from coordinator.relaying.desk import RelayDesk
+from coordinator.relaying.socket import serving_relay
 from coordinator.rpc.journal_pace import PacedLines
 from coordinator.rpc.server import Doors, Parts, serving, serving_locally
+from coordinator.service.attaching.attachment_limits import AttachmentLimits
+from coordinator.service.attaching.open_book import AttachmentBook
 from coordinator.service.known_projects import KnownProjects, make_default_project
 from coordinator.service.trust.rotations import Rotations
 from coordinator.settings import CoordinatorSettings, parse
@@ -109,6 +113,10 @@ async def run(
             secrets = opened_secrets(settings, trust, registry.projects)
             logins = None if settings.login is None else _login_desk(settings.login, registry)
             audit = AuditLog(registry)
+            directory.running.touch()
+            authority = None if settings.local else await prepared(settings, registry)
+            await asyncio.to_thread(fleet.have_begun, authority=authority is not None)
+            desk = _relay_desk(settings, directory, fleet, authority)
             parts = Parts(
                 engine=engine,
                 store=store,
@@ -119,15 +127,15 @@ async def run(
                 log_quota=quota if quota.limited else None,
                 bundles=BundleStore(directory.bundles, signers=settings.bundle_signers),
                 logins=logins,
+                relay=desk,
+                attachments=AttachmentBook(AttachmentLimits(account=settings.attachments_per_account)),
             )
-            directory.running.touch()
-            authority = None if settings.local else await prepared(settings, registry)
-            await asyncio.to_thread(fleet.have_begun, authority=authority is not None)
             if not settings.init:
                 await asyncio.to_thread(_put_unknown_logs_aside, directory, parts)
                 if quota.limited:
                     await asyncio.to_thread(quota.count, directory.logs, engine.projects_of_jobs())
-                await _serve(settings, parts, authority, stopped, systemd, journal)
+                async with serving_relay(desk, directory.path):
+                    await _serve(settings, parts, authority, stopped, systemd, journal)
         finally:
             directory.running.unlink(missing_ok=True)  # before the database is closed, which deletes its `-wal`
             logs.close()
@@ -152,6 +160,16 @@ def _login_desk(settings: LoginSettings, registry: Registry) -> LoginDesk:
     log.info("people log in through an identity provider", extra={"issuer": settings.issuer})
     for project in sorted({rule.project for rule in settings.grants} - {EVERYWHERE, *registry.projects}):
         log.warning("groups are granted access to a project that is not there yet", extra={"project": project})
+    return desk
+
+
+def _relay_desk(
+    settings: CoordinatorSettings, directory: StateDirectory, fleet: FleetFiles, authority: FleetAuthority | None
+) -> RelayDesk:
+    if authority is None:
+        return RelayDesk(directory.ticket_secret(), fleet.id, settings.listen, None)
+    desk = RelayDesk(directory.ticket_secret(), fleet.id, settings.listen, lambda: authority.server)
+    authority.on_change.append(desk.look_again)
     return desk
 
 

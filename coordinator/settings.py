@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from coordinator.logins.settings import LoginSettings, add_arguments, login_settings, without_login
+from coordinator.service.attaching.attachment_limits import ACCOUNT_ATTACHMENTS
 from coordinator.trust.audit.exports.audit_syslog import SyslogTarget
 from muster.client.endpoint import DEFAULT_ADDRESS
 from muster.daemon.journal import add_format_option
@@ -44,6 +45,8 @@ class CoordinatorSettings:
     """MiB that are kept of the logs of all projects together; 0: as many as the disk has room for."""
     log_quota_project: int = NO_LOG_QUOTA
     """MiB that are kept of the logs of one project; 0: no limit of its own."""
+    attachments_per_account: int = ACCOUNT_ATTACHMENTS
+    """Attachments that one account may have open; of connections it may have ten times as many beside."""
     secrets_key: str = "keep"
     """What to do with the key that keeps secrets: `keep`, `rotate`, or `replace` it with the loss of what it opens."""
     bundle_signers: frozenset[str] = frozenset()
@@ -113,6 +116,13 @@ def parse(arguments: Sequence[str], environ: Mapping[str, str]) -> CoordinatorSe
         default=NO_LOG_QUOTA,
         metavar="MIB",
         help="kept of all logs of a project (no limit)",
+    )
+    parser.add_argument(
+        "--attachments-per-account",
+        type=_positive,
+        default=ACCOUNT_ATTACHMENTS,
+        metavar="N",
+        help="attachments that one account has open at once; ten times as many connections beside (%(default)s)",
     )
     parser.add_argument("--ready-file", type=Path, help="write the bound address there once serving")
     parser.add_argument(

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     )
     from muster.domain.fault import Fault
     from muster.domain.fleet.access import Access, AccountKind, Permissions
+    from muster.domain.fleet.attach_permission import Attachers, AttachPermission
     from muster.domain.fleet.node import NodeState, NodeView
     from muster.domain.fleet.secret import SecretKind
     from muster.domain.ids import JobId
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from muster.domain.jobs.explanation import Explanation
     from muster.domain.jobs.frameworks.dialect import Dialect
     from muster.domain.jobs.frameworks.framework import Framework, FrameworkName, LaunchPlace, Rendezvous
+    from muster.domain.jobs.interactive import Interactive
     from muster.domain.jobs.job import (
         InlineFile,
         JobSpec,
@@ -78,6 +80,10 @@ _FROM: Mapping[str, tuple[str, ...]] = {
         "AccountKind",
         "Permissions",
     ),
+    "muster.domain.fleet.attach_permission": (
+        "AttachPermission",
+        "Attachers",
+    ),
     "muster.domain.fleet.node": (
         "NodeState",
         "NodeView",
@@ -93,6 +99,7 @@ _FROM: Mapping[str, tuple[str, ...]] = {
         "LaunchPlace",
         "Rendezvous",
     ),
+    "muster.domain.jobs.interactive": ("Interactive",),
     "muster.domain.jobs.job": (
         "InlineFile",
         "JobSpec",
@@ -137,6 +144,8 @@ _MODULES = {name: module for module, names in _FROM.items() for name in names}
 __all__ = [
     "Access",
     "AccountKind",
+    "AttachPermission",
+    "Attachers",
     "AttemptView",
     "Client",
     "ClientNotOpenError",
@@ -151,6 +160,7 @@ __all__ = [
     "Framework",
     "FrameworkName",
     "InlineFile",
+    "Interactive",
     "InvalidJobError",
     "JobFileError",
     "JobId",

@@ -125,6 +125,29 @@ class PrivateDaemon:
         _kill_survivors(self._root)
         shutil.rmtree(self._root / "exec", ignore_errors=True)
 
+    def lose_end(self, container: str) -> None:
+        """End it as one ends that is killed before it notes how a container ended that containerd has forgotten.
+
+        The container must have ended since `kill`.
+        """
+        directory = self._containerd.parent
+        address = directory / "containerd.sock"
+        with (self._root / "containerd.log").open("ab") as log:
+            containerd = subprocess.Popen(
+                ("containerd", "--config", str(directory / "containerd.toml")), stdout=log, stderr=log, process_group=0
+            )
+        try:
+            deadline = time.monotonic() + READY_WITHIN
+            while not _containerd_answers(address):
+                if time.monotonic() > deadline:
+                    raise AssertionError("containerd does not start:\n" + (self._root / "containerd.log").read_text())
+                time.sleep(0.02)
+            for what in ("tasks", "containers"):
+                _ctr(address, what, "rm", container)
+        finally:
+            containerd.kill()
+            containerd.wait(30)
+
     @contextlib.contextmanager
     def hanging(self) -> Iterator[None]:
         """Take connections, and do not answer."""
@@ -195,6 +218,19 @@ def _bridge(name: str) -> Iterator[None]:
 
 def _ip(*arguments: str) -> None:
     subprocess.run(("ip", *arguments), check=True, capture_output=True, timeout=10)
+
+
+def _ctr(address: Path, *arguments: str) -> None:
+    command = ("ctr", "--address", str(address), "--namespace", "moby", *arguments)
+    subprocess.run(command, check=True, capture_output=True, timeout=30)
+
+
+def _containerd_answers(address: Path) -> bool:
+    try:
+        _ctr(address, "version")
+    except subprocess.CalledProcessError:
+        return False
+    return True
 
 
 def _commands() -> Iterator[tuple[int, bytes]]:

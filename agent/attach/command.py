@@ -1,13 +1,15 @@
-"""A command that the companion has started, as its agent sees it: pipes, and how it ended."""
+"""A command that the companion has started, as its agent sees it: pipes or a terminal, and how it ended."""
 
 import asyncio
+import fcntl
 import os
 import stat
+import struct
+import termios
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any
 
-from agent.attach.line import close_all, ready
+from agent.attach.line import LineTurns, close_all, ready
 from agent.core.door.packets import LARGEST_DATA, DoorError, GangErrorOutput, GangExit, GangOutput
 
 LINGERING_OUTPUT = 2.0
@@ -18,10 +20,17 @@ LOST_CODE = 255
 
 
 class AttachedCommand:
-    """A command that runs, or has run."""
+    """A command that runs, or has run; one task reads and another one may write."""
 
     def __init__(
-        self, pid: int, descriptors: list[int], *, has_input: bool, terminal: bool, signal: Callable[[int], None]
+        self,
+        pid: int,
+        descriptors: list[int],
+        *,
+        has_input: bool,
+        terminal: bool,
+        signal: Callable[[int], None],
+        largest: int = LARGEST_DATA,
     ) -> None:
         self.pid = pid
         """The number that the companion knows it by."""
@@ -29,11 +38,16 @@ class AttachedCommand:
         """Send a signal to the group of the command; harmless after its end."""
         self._all = list(descriptors)
         self._input = descriptors[0] if has_input or terminal else None
-        self._terminal = terminal
+        self._terminal = descriptors[0] if terminal else None
+        self._largest = largest
         outputs = descriptors if terminal else descriptors[-2:]
         kinds: Sequence[type[GangOutput | GangErrorOutput]] = (GangOutput, GangErrorOutput)
         self._outputs = dict(zip(outputs, kinds, strict=False))
+        self._reading = LineTurns()
+        self._writing = LineTurns()
         self._exit: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        if not terminal and largest > LARGEST_DATA:
+            _widen(descriptors, largest)
 
     async def read(self) -> GangOutput | GangErrorOutput | GangExit:
         """The next piece of output, or last of all how it ended. Nothing is read before it is asked for."""
@@ -41,9 +55,11 @@ class AttachedCommand:
             for descriptor in tuple(self._outputs):
                 piece = self._piece(descriptor)
                 if piece is not None:
+                    await self._reading.count(len(piece.data))
                     return piece
             if self._outputs and not await self._something():
                 break
+            self._reading.begin()
         return GangExit(code=await asyncio.shield(self._exit))
 
     async def write(self, data: bytes) -> None:
@@ -51,18 +67,28 @@ class AttachedCommand:
         view = memoryview(data)
         while view and self._input is not None:
             try:
-                view = view[os.write(self._input, view) :]
+                written = os.write(self._input, view)
             except BlockingIOError:
                 await ready(self._input, asyncio.get_running_loop().add_writer)
+                self._writing.begin()
             except OSError:
                 self.end_input()
+            else:
+                view = view[written:]
+                await self._writing.count(written)
 
     def end_input(self) -> None:
         """Let it find the end of its input; a terminal has none."""
-        if self._input is not None and not self._terminal:
+        if self._input is not None and self._terminal is None:
             self._all.remove(self._input)
             os.close(self._input)
         self._input = None
+
+    def resize(self, rows: int, columns: int) -> None:
+        """Give its terminal another size, of which it hears by a signal; one without a terminal hears nothing."""
+        if self._terminal is not None:
+            with suppress(OSError):
+                fcntl.ioctl(self._terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
     def ended(self, code: int) -> None:
         """The companion tells how it ended, or is gone."""
@@ -70,37 +96,73 @@ class AttachedCommand:
             self._exit.set_result(code)
 
     def close(self) -> None:
-        """Let go of it: a command that still runs loses what it reads and writes."""
+        """Let go of it: a command that still runs loses what it reads and writes.
+
+        Whoever reads or writes must have been cancelled before, or be the one who does it.
+        """
         self._outputs.clear()
-        self._input = None
+        self._input = self._terminal = None
         close_all(self._all)
 
     def _piece(self, descriptor: int) -> GangOutput | GangErrorOutput | None:
-        try:
-            data = os.read(descriptor, LARGEST_DATA)
-        except BlockingIOError:
-            return None
-        except OSError:  # how a terminal ends
-            data = b""
-        if data:
-            return self._outputs[descriptor](data=data)
-        del self._outputs[descriptor]
-        return None
+        """What there is of one stream; None: nothing now, or nothing any more."""
+        pieces: list[bytes] = []
+        size = 0
+        while size < self._largest:
+            try:
+                data = os.read(descriptor, self._largest - size)
+            except BlockingIOError:
+                break
+            except OSError:  # how a terminal ends
+                data = b""
+            if not data and not pieces:
+                del self._outputs[descriptor]
+            if not data:
+                break
+            pieces.append(data)
+            size += len(data)
+            if self._terminal is None:  # a pipe gives all that it has; a terminal gives 4 KiB at a time
+                break
+        return self._outputs[descriptor](data=pieces[0] if len(pieces) == 1 else b"".join(pieces)) if pieces else None
 
     async def _something(self) -> bool:
         """Wait for output; False: the command ended some time ago, and there is none."""
         loop = asyncio.get_running_loop()
-        outputs = [loop.create_task(ready(each, loop.add_reader), name="output") for each in self._outputs]
-        either: set[asyncio.Future[Any]] = {*outputs, self._exit}
+        outputs = tuple(self._outputs)
+        found: asyncio.Future[bool] = loop.create_future()
+
+        def exited(_: "asyncio.Future[int]") -> None:
+            _settle(found, is_there=False)
+
+        self._exit.add_done_callback(exited)
+        for each in outputs:
+            loop.add_reader(each, lambda: _settle(found, is_there=True))
         try:
-            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
-            if not any(each.done() for each in outputs):
-                await asyncio.wait(outputs, timeout=LINGERING_OUTPUT, return_when=asyncio.FIRST_COMPLETED)
-            return any(each.done() for each in outputs)
-        finally:
+            if await found:
+                return True
+            later: asyncio.Future[bool] = loop.create_future()
             for each in outputs:
-                each.cancel()
-            await asyncio.gather(*outputs, return_exceptions=True)
+                loop.add_reader(each, lambda: _settle(later, is_there=True))
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LINGERING_OUTPUT):
+                    return await later
+            return False
+        finally:
+            self._exit.remove_done_callback(exited)
+            for each in outputs:
+                loop.remove_reader(each)
+
+
+def _settle(found: "asyncio.Future[bool]", *, is_there: bool) -> None:
+    if not found.done():
+        found.set_result(is_there)
+
+
+def _widen(pipes: list[int], size: int) -> None:
+    """Let pipes hold as much as is read at once, where the system has that to spare."""
+    for each in pipes:
+        with suppress(OSError):
+            fcntl.fcntl(each, fcntl.F_SETPIPE_SZ, size)
 
 
 def checked(descriptors: list[int], *, has_input: bool, terminal: bool) -> None:

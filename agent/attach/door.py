@@ -31,6 +31,8 @@ MOST_LINES = 128
 MOST_GANG_COMMANDS = 64
 """Commands that the callers of one execution have under way."""
 
+_NO_GANG_COMMANDS = "the execution runs no commands elsewhere: its job has not `gang_commands: true`"
+
 
 class GangCommands(Protocol):
     """Carries out what callers ask for."""
@@ -46,7 +48,8 @@ class GangCommands(Protocol):
 class ExecutionDoor:
     """Serves one execution. A companion shows the ticket that it was started with."""
 
-    def __init__(self, directory: ExecutionDirectory, ticket: str, commands: GangCommands) -> None:
+    def __init__(self, directory: ExecutionDirectory, ticket: str, commands: GangCommands | None = None) -> None:
+        """`commands`: None where the job has no gang commands, and nobody but the companion may come."""
         self._directory = directory
         self.execution = ExecutionId(directory.path.name)
         self.ticket = ticket
@@ -57,6 +60,11 @@ class ExecutionDoor:
         self._free = asyncio.Semaphore(MOST_LINES)
         self._running = 0
         self.companion = Companion()
+
+    @property
+    def has_gang_commands(self) -> bool:
+        """Whether executions run commands in each other through this door."""
+        return self._commands is not None
 
     def open(self) -> None:
         """Be there for whoever comes; takes the place of a door that an earlier agent left. Raises OSError."""
@@ -98,6 +106,7 @@ class ExecutionDoor:
                     talking.add_done_callback(partial(self._over, line))
         finally:
             self._listener.close()
+            await self.companion.kept.close()
 
     def _over(self, line: PacketLine, _: "asyncio.Task[None]") -> None:
         """Also of a line whose task was cancelled before it had begun."""
@@ -129,12 +138,15 @@ class ExecutionDoor:
                 if not same_signature(ticket.encode(errors="replace"), self.ticket.encode()):
                     raise DoorError("a companion shows a ticket that is not of this execution")
                 await self.companion.serve(line)
+            case GangCommandAsked() if self._commands is not None:
+                await self._answer(line, first, self._commands)
             case GangCommandAsked():
-                await self._answer(line, first)
+                async with asyncio.timeout(LAST_PACKET_LIMIT):
+                    await line.say(GangRefused(text=_NO_GANG_COMMANDS))
             case _:
                 raise DoorError("the first packet asks for nothing")
 
-    async def _answer(self, line: PacketLine, asked: GangCommandAsked) -> None:
+    async def _answer(self, line: PacketLine, asked: GangCommandAsked, commands: GangCommands) -> None:
         """Have a caller's command run, and tell how it ended."""
         answer: GangExit | GangRefused
         if self._running >= MOST_GANG_COMMANDS:
@@ -142,17 +154,19 @@ class ExecutionDoor:
         else:
             self._running += 1
             try:
-                answer = await self._outcome(DoorCaller(line), asked)
+                answer = await self._outcome(DoorCaller(line), asked, commands)
             finally:
                 self._running -= 1
         async with asyncio.timeout(LAST_PACKET_LIMIT):
             await line.say(answer)
 
-    async def _outcome(self, caller: DoorCaller, asked: GangCommandAsked) -> GangExit | GangRefused:
+    async def _outcome(
+        self, caller: DoorCaller, asked: GangCommandAsked, commands: GangCommands
+    ) -> GangExit | GangRefused:
         listening = asyncio.create_task(caller.listen(), name=f"caller of {self.execution}")
         leaving = asyncio.create_task(caller.gone(), name=f"end of a caller of {self.execution}")
         running = asyncio.create_task(
-            self._commands.run(self.execution, asked, caller), name=f"gang command of {self.execution}"
+            commands.run(self.execution, asked, caller), name=f"gang command of {self.execution}"
         )
         try:
             await asyncio.wait((listening, leaving, running), return_when=asyncio.FIRST_COMPLETED)

@@ -22,7 +22,7 @@ class GangSite(Protocol):
         ...
 
     def companion(self, execution: ExecutionId) -> Companion | None:
-        """The companion of an execution; None: it has no door."""
+        """The companion of an execution; None: it has no door for gang commands."""
         ...
 
     def spool(self, execution: ExecutionId) -> LogSpool | None:

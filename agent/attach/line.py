@@ -13,6 +13,9 @@ from agent.core.door.packets import LARGEST_PACKET, DoorError, Packet, Speaker
 MOST_DESCRIPTORS = 4
 """Descriptors that are taken with a packet; three are the most that belong to one."""
 
+BYTES_OF_A_TURN = 1024 * 1024
+"""Bytes that are moved without having to wait, after which everything else that is due comes first."""
+
 
 class PacketLine:
     """A connection of packets; one task reads, others write."""
@@ -49,6 +52,13 @@ class PacketLine:
         with closing(select.epoll()) as watch:
             watch.register(self._connection, select.EPOLLRDHUP)
             await ready(watch.fileno(), asyncio.get_running_loop().add_reader)
+
+    @property
+    def is_dead(self) -> bool:
+        """Whether the other side has hung up, also before anybody was told."""
+        watch = select.poll()
+        watch.register(self._connection, select.POLLRDHUP)
+        return bool(watch.poll(0))
 
     async def say(self, packet: Packet) -> None:
         """Send a packet; waits while the other side does not read. Raises ConnectionError or DoorError."""
@@ -87,3 +97,21 @@ async def ready(descriptor: int, watch: Callable[..., None]) -> None:
 def _settle(found: "asyncio.Future[None]") -> None:
     if not found.done():
         found.set_result(None)
+
+
+class LineTurns:
+    """Counts what one task moves in one direction."""
+
+    def __init__(self) -> None:
+        self._moved = 0
+
+    def begin(self) -> None:
+        """Note that others have just had their turn."""
+        self._moved = 0
+
+    async def count(self, size: int) -> None:
+        """Note that bytes were moved; gives way where they are many."""
+        self._moved += size
+        if self._moved >= BYTES_OF_A_TURN:
+            self._moved = 0
+            await asyncio.sleep(0)

@@ -1,4 +1,6 @@
-"""The programs with which user code runs commands in other executions of its gang."""
+"""The programs that Muster brings into executions: the companion, and those with which user code runs commands
+elsewhere in its gang.
+"""
 
 import platform
 from collections.abc import Mapping
@@ -6,6 +8,9 @@ from functools import cache
 from pathlib import Path
 
 from agent.core.door.names import CALLERS, INSIDE
+from agent.executions.files import EXECUTABLE
+from agent.executions.layout import ExecutionDirectory
+from agent.executions.whole_file import write_whole
 from muster.domain.jobs.failure import ExecutionError, FailureKind
 
 _FOLDER = Path(__file__).parents[1] / "runtimes" / "inside_program"
@@ -20,3 +25,15 @@ def gang_programs(architecture: str = platform.machine()) -> Mapping[str, bytes]
         message = f"no commands between executions on {architecture}: Muster brings programs for x86_64 and aarch64"
         raise ExecutionError(FailureKind.INVALID_OPTION, message) from None
     return dict.fromkeys((INSIDE, *CALLERS), content)
+
+
+def bring_companion(directory: ExecutionDirectory) -> None:
+    """Have the companion's program in the directory of an execution that may run already.
+
+    One of an earlier agent is replaced, and goes on where it runs. Raises OSError and ExecutionError.
+    """
+    content, path = gang_programs()[INSIDE], directory.programs / INSIDE
+    directory.programs.mkdir(exist_ok=True)
+    directory.programs.chmod(EXECUTABLE)
+    if not path.is_file() or path.read_bytes() != content:
+        write_whole(path, content, EXECUTABLE)

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from agent.attach.caller import GangRefusedError
 from agent.attach.gang_site import CommandCaller
 from agent.core.door.packets import GangInput, GangInputEnd, GangSignal
-from agent.core.door.ranked_lines import RankedLines
+from muster.domain.attachments.ranked_lines import RankedLines
 
 MOST_AT_THE_SAME_TIME = 64
 """Executions in which one command runs at once; the others follow as these end."""

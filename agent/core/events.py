@@ -68,6 +68,16 @@ class Exited:
     execution: ExecutionId
     exit: Exit
     log_tail: tuple[str, ...] = ()
+    in_setup: bool = False
+    """Whether the setup of an interactive job failed, so that its main program was never started."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Used:
+    """Somebody, or the program itself, was seen to use an execution."""
+
+    execution: ExecutionId
+    at: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,7 +187,9 @@ class FenceTimePassed:
     """Time has passed."""
 
 
-Observed = Progressed | Prepared | Armed | Started | ActionFailed | Exited | Halted | Fenced | LogCompleted | Removed
+Observed = (
+    Progressed | Prepared | Armed | Started | ActionFailed | Used | Exited | Halted | Fenced | LogCompleted | Removed
+)
 """Events about an execution that the agent knows."""
 
 LedgerEvent = PlanReceived | GpuFaulted | Observed

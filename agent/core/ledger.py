@@ -6,10 +6,10 @@ from datetime import datetime
 from typing import Any
 
 from agent.core.actions import LedgerAction, Tell
-from agent.core.gpu_faults import GpuFaults
 from agent.core.local import ALIVE, OVER, LocalExecution, LocalState, Move, after, next_action, report
 from agent.core.past import Past
 from agent.core.terms import Guarded, Terms
+from agent.core.watching.gpu_faults import GpuFaults
 from muster.domain.gangs.plan import Plan, Report
 from muster.domain.gangs.roster import Roster
 from muster.domain.ids import AttemptId, ExecutionId, GpuUuid

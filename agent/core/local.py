@@ -162,8 +162,16 @@ class LocalExecution:
     """Terms on which it runs without the coordinator: of its assignment, or as a former agent noted them."""
     cut: FenceCut | None = None
     """Set once the agent stops it by itself."""
+    used_at: datetime | None = None
+    """When it was last used, by the node's clock; None: not since the agent started, or nobody needs to know."""
     end: LocalEnd = LocalEnd()
     log_complete: bool = False
+
+    @property
+    def idle_limit(self) -> timedelta | None:
+        """How long its attempt may go unused, while it runs; None: nobody wants to hear of use, or nobody has told."""
+        assignment = self.wanted.assignment
+        return None if assignment is None or self.phase is not LocalState.RUNNING else assignment.idle
 
     @property
     def over(self) -> bool:
@@ -241,4 +249,5 @@ def report(local: LocalExecution) -> Report | None:
         exit=local.end.exit,
         failure=local.end.failure,
         log_complete=local.log_complete,
+        used_at=local.used_at,
     )

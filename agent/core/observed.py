@@ -18,6 +18,7 @@ from agent.core.events import (
     Recovered,
     Removed,
     Started,
+    Used,
 )
 from agent.core.ledger import Ledger
 from agent.core.local import ALIVE, OVER, CheckIn, FenceCut, LocalEnd, LocalExecution, LocalState, Move, WantedExecution
@@ -45,7 +46,7 @@ def recover(ledger: Ledger, event: Recovered, now: datetime) -> None:
     )
 
 
-def observe(ledger: Ledger, event: Observed, now: datetime) -> list[LedgerAction]:  # noqa: C901, PLR0911 - one each
+def observe(ledger: Ledger, event: Observed, now: datetime) -> list[LedgerAction]:  # noqa: C901, PLR0911, PLR0912 - one each
     """Take in what happened to an execution, unless it is not known, or its end is known already."""
     local = ledger.get(event.execution)
     if local is None or (local.phase in OVER and not isinstance(event, LogCompleted | Removed)):
@@ -61,6 +62,8 @@ def observe(ledger: Ledger, event: Observed, now: datetime) -> list[LedgerAction
             return ledger.move(local, Move.STARTED, now, started_at=now)
         case ActionFailed():
             return _fail(ledger, local, event, now)
+        case Used():
+            return ledger.keep(replace(local, used_at=event.at)) if local.phase is LocalState.RUNNING else []
         case Exited():
             return _exited(ledger, local, event, now)
         case Halted():
@@ -92,7 +95,7 @@ def _prepared(ledger: Ledger, local: LocalExecution, event: Prepared, now: datet
 def _exited(ledger: Ledger, local: LocalExecution, event: Exited, now: datetime) -> list[LedgerAction]:
     """An end that the agent itself brought about is nobody's success, whatever the exit code."""
     exit_ = _told(local, event.exit)
-    failure = exit_failure(exit_, event.log_tail)
+    failure = exit_failure(exit_, event.log_tail, in_setup=event.in_setup)
     if failure is not None and local.wanted.assignment is not None:
         failure = ledger.gpu_faults.blamed(failure, local.wanted.assignment.gpus, local.started_at, now)
     if local.cut is not None:
@@ -139,10 +142,13 @@ def _fence_failure(cut: FenceCut, exit_: Exit | None, log_tail: tuple[str, ...])
     return Failure(kind=FailureKind.NODE_LOST, message=cut.message, exit=exit_, log_tail=log_tail)
 
 
-def exit_failure(exit_: Exit, log_tail: tuple[str, ...]) -> Failure | None:
+def exit_failure(exit_: Exit, log_tail: tuple[str, ...], *, in_setup: bool = False) -> Failure | None:
     """Why an exit is a failure; None for exit code 0."""
     if exit_.code == 0:
         return None
+    if in_setup and not exit_.out_of_memory:
+        message = f"its setup (interactive.setup) {exit_}"
+        return Failure(kind=FailureKind.SETUP, message=message, exit=exit_, log_tail=log_tail)
     if exit_.out_of_memory:
         kind = FailureKind.OUT_OF_MEMORY
     elif exit_.signal is not None:

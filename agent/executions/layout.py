@@ -49,8 +49,8 @@ class ExecutionDirectory:
 
     @cached_property
     def run(self) -> Path:
-        """Made where there is a door."""
-        return self.path / "run"
+        """Made where there is a door; below `config`, which containers have mounted whatever comes later."""
+        return self.config / RUN
 
     @cached_property
     def door(self) -> Path:
@@ -61,6 +61,10 @@ class ExecutionDirectory:
     def log(self) -> Path:
         """The log."""
         return self.path / "log.cri"
+
+
+RUN = "run"
+"""The directory of an execution's door, beside the roster files."""
 
 
 DOOR = "door"
@@ -95,7 +99,19 @@ It tells what may run while no engine does.
 
 
 TICKET = "ticket"
-"""File in an execution's directory with what its companion shows at the door."""
+"""File in an execution's directory with what its companion shows at the door, where user code comes to it as well."""
+
+
+ATTACH_TICKET = "attach-ticket"
+"""The same where the door was made when somebody attached, and no companion was there before."""
+
+
+COMPANION_CALL = "call"
+"""File in an execution's directory that says which companion its supervisor is to start; gone once that has read it."""
+
+
+COMPANION_ANSWER = "answer"
+"""The named pipe in an execution's directory into which its supervisor says what came of that."""
 
 
 FENCED = "fenced"

@@ -80,9 +80,17 @@ class CaughtUpMessage(TypedDict):
     kind: Literal["caught up"]
 
 
+class UseMessage(TypedDict):
+    """The answer to the request for use: how busy each GPU is, in percent, by UUID, without those that do not tell."""
+
+    kind: Literal["use"]
+    percents: dict[str, int]
+
+
 READ = b"read"
 CATCH_UP = b"catch up"
+USE = b"use"
 """The requests, each a line."""
 
 Answer = ReadingMessage | ProblemMessage
-Message = ReadingMessage | ProblemMessage | FaultMessage | CaughtUpMessage
+Message = ReadingMessage | ProblemMessage | FaultMessage | CaughtUpMessage | UseMessage

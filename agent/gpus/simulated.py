@@ -55,6 +55,7 @@ class SimulatedSource:
         count, model = parse(spec)
         self._gpus = {gpu.uuid: gpu for gpu in _gpus(count, model, node)}
         self._faults = FaultStream()
+        self._busy: dict[GpuUuid, int] = {}
 
     async def read(self) -> GpuReading:
         """Tell the GPUs, with the faults that were raised."""
@@ -63,6 +64,14 @@ class SimulatedSource:
     def faults(self) -> AsyncIterator[GpuFault]:
         """Every Xid that was raised."""
         return self._faults.listen()
+
+    async def use(self) -> Mapping[GpuUuid, int]:
+        """Tell what was simulated; a GPU that nobody makes busy is idle."""
+        return {gpu: self._busy.get(gpu, 0) for gpu in self._gpus}
+
+    def make_busy(self, gpu: GpuUuid, percent: int) -> None:
+        """Let a GPU be so busy from now on."""
+        self._busy[gpu] = percent
 
     async def catch_up(self) -> None:
         """Wait until every fault was heard."""

@@ -1,7 +1,7 @@
 """The contract of a source of GPUs; `tests/contract/test_gpu_source.py` holds every source to it."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -52,6 +52,10 @@ class GpuSource(Protocol):
 
         Ends when the source is closed.
         """
+        ...
+
+    async def use(self) -> Mapping[GpuUuid, int]:
+        """How busy each GPU is at the moment, in percent; without those that do not tell, as MIG devices do not."""
         ...
 
     async def catch_up(self) -> None:

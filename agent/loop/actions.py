@@ -7,8 +7,10 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import assert_never
 
+from agent.attach.programs import bring_companion
 from agent.core.actions import AnswerPeer, Arm, AskPeers, Halt, LeavePeers, Prepare, Remove, Start
 from agent.core.beginnings import BEGINNINGS, fields_of
+from agent.core.door.names import INSIDE
 from agent.core.events import Armed, Event, Halted, Prepared, Progressed, Removed, Started
 from agent.core.launching.launch import CONTAINER_CONFIG, CONTAINER_OUTPUTS, CONTAINER_RUN, launch
 from agent.core.launching.site import LaunchSite
@@ -117,6 +119,8 @@ class Actions:
     async def _arm(self, action: Arm) -> Armed:
         live = self._bench.live[action.assignment.execution]
         assert live.sandbox is not None
+        if action.assignment.interactive is not None:
+            await asyncio.to_thread(bring_companion, live.directory)  # its main program may be to wait
         site = self._site(action.assignment.role, live.directory, doored=live.door is not None)
         launched = with_companion(launch(action.assignment, action.roster, site), live.door)
         await live.sandbox.arm(self._bench.secrets.added(action.assignment, launched))
@@ -127,6 +131,7 @@ class Actions:
         if role.runtime is RuntimeKind.DOCKER:
             return LaunchSite(
                 programs=f"{CONTAINER_CONFIG}/{LAUNCH_PROGRAMS}" if doored else "",
+                inside=f"{CONTAINER_CONFIG}/{LAUNCH_PROGRAMS}/{INSIDE}",
                 door=f"{CONTAINER_RUN}/{DOOR}" if doored else "",
                 config=CONTAINER_CONFIG,
                 outputs=CONTAINER_OUTPUTS,
@@ -139,6 +144,7 @@ class Actions:
             inputs=str(directory.inputs),
             workdir=str(directory.work / (role.workdir or "")),
             programs=str(directory.programs.absolute()) if doored else "",
+            inside=str(directory.programs.absolute() / INSIDE),
             door=str(directory.door.absolute()) if doored else "",
             interface=self._bench.interface,
         )
@@ -197,6 +203,7 @@ class Actions:
         await bench.secrets.forget(execution)
         await insist(execution, partial(asyncio.to_thread, bench.directories.clear, bench.directories.of(execution)))
         bench.live.pop(execution, None)
+        bench.usage.forget(execution)
         self._work.forget(execution)
         log.info("execution cleared away", extra={"execution": execution})
         return Removed(execution=execution)

@@ -3,17 +3,21 @@
 import asyncio
 from collections.abc import Awaitable
 from contextlib import suppress
+from dataclasses import replace
 from datetime import timedelta
 
 from agent.core.events import Exited, Fenced, LogCompleted
+from agent.core.launching.main_program import SETUP_FAILED
+from agent.executions.layout import ExecutionDirectory
 from agent.fencing.deadlines import why_fenced
 from agent.loop.failures import failed
 from agent.loop.live_execution import LiveExecution
 from agent.loop.retry import insist
+from agent.loop.uses import UseWatch
 from agent.loop.workbench import OngoingWork, Workbench, ended
 from agent.runtimes.runtime import Sandbox
 from muster.domain.ids import ExecutionId
-from muster.domain.jobs.failure import ExecutionError, Exit
+from muster.domain.jobs.failure import ExecutionError
 
 TAIL_LINES = 20
 """Last lines that go into the message of a failure."""
@@ -24,15 +28,18 @@ TAIL_PATIENCE, FAULT_PATIENCE = 0.1, 0.2
 class Exits:
     """Waits for the ends of executions."""
 
-    def __init__(self, bench: Workbench, work: OngoingWork) -> None:
+    def __init__(self, bench: Workbench, work: OngoingWork, uses: UseWatch) -> None:
+        """`uses`: what looks at executions while they run."""
         self._bench = bench
         self._work = work
+        self._uses = uses
 
     def await_exit(self, execution: ExecutionId) -> None:
         """Tell when user code has ended, and see to what comes after that."""
         live = self._bench.live[execution]
         assert live.sandbox is not None
         self._work.watch(execution, self._follow(execution, live, live.sandbox))
+        self._uses.begin(execution)
 
     def end_log(self, execution: ExecutionId) -> None:
         """Close the log of an execution that never ran; one that never had a directory never printed."""
@@ -45,13 +52,20 @@ class Exits:
     async def _follow(self, execution: ExecutionId, live: LiveExecution, sandbox: Sandbox) -> None:
         """The story of an end, step by step."""
         try:
-            exit_ = await sandbox.exited()
+            try:
+                exit_ = await sandbox.exited()
+            finally:
+                live.user_code_ended()
         except ExecutionError as error:
             self._bench.inbox.put(await failed(self._bench, execution, error))
             await self._vacate(execution, sandbox)
             return
-        tail = await self._explained(execution, live, sandbox) if exit_.code != 0 else ()
-        await self._tell(execution, sandbox, exit_, tail)
+        ended_as = Exited(execution=execution, exit=exit_)
+        if exit_.code != 0:
+            tail = await self._explained(execution, live, sandbox)
+            in_setup = await asyncio.to_thread(_took_setup_failure, live.directory)
+            ended_as = replace(ended_as, log_tail=tail, in_setup=in_setup)
+        await self._tell(sandbox, ended_as)
         await sandbox.drained()
         await self._leave(execution, sandbox)
         await self._complete_log(execution, live)
@@ -71,11 +85,11 @@ class Exits:
         if message:
             self._bench.inbox.put(Fenced(execution=execution, grace=timedelta(0), message=message))
 
-    async def _tell(self, execution: ExecutionId, sandbox: Sandbox, exit_: Exit, tail: tuple[str, ...]) -> None:
+    async def _tell(self, sandbox: Sandbox, ended_as: Exited) -> None:
         """Report the end; one that was told to stop has ended when all of it has."""
-        await ended(self._work.under_way(execution))
-        self._bench.held.leave(execution, vacant=sandbox.vacant)
-        self._bench.inbox.put(Exited(execution=execution, exit=exit_, log_tail=tail))
+        await ended(self._work.under_way(ended_as.execution))
+        self._bench.held.leave(ended_as.execution, vacant=sandbox.vacant)
+        self._bench.inbox.put(ended_as)
 
     async def _leave(self, execution: ExecutionId, sandbox: Sandbox) -> None:
         """Have its ports and GPUs for the next one; the log is not to wait for what cannot be killed."""
@@ -102,3 +116,12 @@ async def _within(seconds: float, wait: Awaitable[None]) -> None:
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             await wait
+
+
+def _took_setup_failure(directory: ExecutionDirectory) -> bool:
+    """Whether user code ended because its setup failed; what says so is removed from among its outputs."""
+    mark = directory.outputs / SETUP_FAILED
+    with suppress(OSError):
+        mark.unlink()
+        return True
+    return False

@@ -26,9 +26,10 @@ class GangsHere:
         return own_place(self._state.ledger, execution)
 
     def companion(self, execution: ExecutionId) -> Companion | None:
-        """The companion of an execution; None: it has no door."""
+        """The companion of an execution; None: it has no door for gang commands."""
         live = self._bench.live.get(execution)
-        return None if live is None or live.door is None else live.door.companion
+        door = None if live is None else live.door
+        return None if door is None or not door.has_gang_commands else door.companion
 
     def spool(self, execution: ExecutionId) -> LogSpool | None:
         """The log of an execution; None: it is not here any more."""

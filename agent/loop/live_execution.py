@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from agent.attach.door import ExecutionDoor
@@ -30,7 +30,11 @@ class LiveExecution:
     record: ExecutionRecord | None = None
     """What was noted in its directory; None: an earlier agent did that."""
     door: ExecutionDoor | None = None
-    """Where commands between the members of its gang go out and come in; None: it has none."""
+    """Where its companion comes to, and commands between the members of its gang; None: it has none yet."""
+    attaching: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held by whoever has a door or a companion made for it."""
+    closed: bool = False
+    """Whether it is being cleared away."""
     noting: asyncio.TimerHandle | None = None
     """What sees to it that its start is noted."""
 
@@ -47,8 +51,14 @@ class LiveExecution:
             with suppress(OSError):
                 await asyncio.to_thread(note, self.directory, replace(self.record, started_at=at))
 
+    def user_code_ended(self) -> None:
+        """Have those hear it who wait for its companion."""
+        if self.door is not None:
+            self.door.companion.end()
+
     def close(self) -> None:
         """Let go of its log, and of a door that nobody came to serve; harmless when repeated."""
+        self.closed = True
         if self.noting is not None:
             self.noting.cancel()
         if self.door is not None:

@@ -4,7 +4,9 @@ import asyncio
 from collections.abc import Collection, Iterable
 from datetime import UTC, datetime, timedelta
 
+from agent.attach.companion import Companion
 from agent.attach.door import GangCommands
+from agent.attach.relayed.attachments import NotAttachableError
 from agent.core.actions import Action, AnswerPeer, NoteDeadlines, Tell
 from agent.core.deadlines import LONGEST_SLEEP
 from agent.core.events import Began, Event, FenceTimePassed, PeerAsked
@@ -13,12 +15,13 @@ from agent.loop.actions import Actions
 from agent.loop.doors import ExecutionDoors
 from agent.loop.exits import Exits
 from agent.loop.recovery import recovered
+from agent.loop.uses import UseWatch
 from agent.loop.workbench import OngoingWork, Workbench
 from agent.mailbox import Outbox
 from agent.runtimes.runtime import Sandbox
 from muster.domain.gangs.fence import PeerWord
 from muster.domain.gangs.plan import Report, Stage
-from muster.domain.ids import AttemptId
+from muster.domain.ids import AttemptId, ExecutionId
 from muster.domain.jobs.job import RuntimeKind
 
 SHUTDOWN_GRACE = timedelta(seconds=5)
@@ -39,6 +42,8 @@ class Loop:
         self._clock = bench.guard.clock
         self._alarm: tuple[float, asyncio.TimerHandle] | None = None
         """When time is to pass, on the clock of fencing, and what sees to it."""
+        self._doors: ExecutionDoors | None = None
+        """Doors of the executions, while the loop works."""
 
     # what peers ask
 
@@ -51,6 +56,14 @@ class Loop:
         """The word that peers of an attempt hear; it counts as given from here on."""
         given = self._step(PeerAsked(attempt=attempt))
         return next(action.word for action in given if isinstance(action, AnswerPeer))
+
+    # what people ask who attach
+
+    async def companion(self, execution: ExecutionId) -> Companion:
+        """The companion of a running execution, started where there is none. Raises NotAttachableError."""
+        if self._doors is None:
+            raise NotAttachableError("the agent is just starting, or ending")
+        return await self._doors.companion(execution)
 
     # its life
 
@@ -66,15 +79,17 @@ class Loop:
         try:
             async with asyncio.TaskGroup() as tasks:
                 work = OngoingWork(tasks)
-                exits = Exits(self._bench, work)
-                doors = ExecutionDoors(self._commands, work)
+                exits = Exits(self._bench, work, UseWatch(self._bench, self._state, work))
+                doors = ExecutionDoors(self._commands, work, self._bench.live)
                 actions = Actions(self._bench, self._state, work, exits, doors)
                 try:
                     await self._take_up(work, exits, doors)
+                    self._doors = doors
                     self._set_alarm(self._state.wake_at)
                     while True:
                         self._turn(await self._bench.inbox.some(), actions, exits)
                 finally:
+                    self._doors = None
                     work.end()
         finally:
             self._set_alarm(None)

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 
+from agent.attach.relayed.usage import Usage
 from agent.core.launching.site import NetworkInterface
 from agent.executions.directories import ExecutionDirectories
 from agent.executions.held_resources import HeldResources
@@ -14,12 +15,17 @@ from agent.loop.live_execution import LiveExecution
 from agent.mailbox import Inbox
 from agent.runtimes.runtime import Runtime
 from agent.secrets.store import ExecutionSecrets
-from muster.domain.ids import ExecutionId
+from muster.domain.ids import ExecutionId, GpuUuid
 from muster.domain.jobs.job import RuntimeKind
 
 
 async def _at_once() -> None:
     """There are no faults to catch up on."""
+
+
+async def _no_gpus() -> Mapping[GpuUuid, int]:
+    """There are none that could tell."""
+    return {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +48,10 @@ class Workbench:
     """Bytes that are kept of what one execution prints."""
     catch_up_on_faults: Callable[[], Awaitable[None]] = _at_once
     """Returns when every fault of a GPU that came before the call is known here."""
+    gpu_use: Callable[[], Awaitable[Mapping[GpuUuid, int]]] = _no_gpus
+    """How busy each GPU is that tells, in percent."""
+    usage: Usage = field(default_factory=Usage)
+    """When executions were last used by who is attached to them."""
     live: dict[ExecutionId, LiveExecution] = field(default_factory=dict)
     """What there is of each execution."""
 

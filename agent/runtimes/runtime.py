@@ -21,7 +21,8 @@ Progress = Callable[[str], None]
 class Sandbox(Protocol):
     """One execution in a runtime, from `prepare` to `remove`.
 
-    Calls come one at a time, except `exited`, `drained` and `vacate`, which may wait beside any other call.
+    Calls come one at a time, except `attach`, `cpu_seconds`, `exited`, `drained` and `vacate`, which may wait beside
+    any other call.
     Whatever goes wrong before user code runs is raised as ExecutionError with the kind and a sentence for the user.
     """
 
@@ -52,6 +53,16 @@ class Sandbox(Protocol):
         """Start user code. The caller has let go of held ports just before. Starting twice starts once."""
         ...
 
+    async def attach(self, ticket: str) -> None:
+        """Start a companion in this execution, which shows the ticket at the door; returns once it was started.
+
+        It finds what user code found at its start: user, cgroup, namespaces, rights, limits, devices, environment and
+        secrets. It ends with user code at the latest, and with it what it has started. Its program and the door lie in
+        the directory of the execution. Only while user code runs, also of what was recovered; one attach at a time.
+        Raises ExecutionError, and user code is none the worse for it.
+        """
+        ...
+
     async def exited(self) -> Exit:
         """Wait until user code has ended; every call gives the same answer. Only after `start`."""
         ...
@@ -64,6 +75,13 @@ class Sandbox(Protocol):
         """End what user code left running, once its output is drained; returns when nothing runs.
 
         After `exited`, whatever came of that. Raises ExecutionError where it cannot be done.
+        """
+        ...
+
+    async def cpu_seconds(self) -> float | None:
+        """Seconds of CPU that all of it has used since its start, about; None: not known. Raises ExecutionError.
+
+        Only after `start`. Of processes that have ended, those count whose parent still runs.
         """
         ...
 

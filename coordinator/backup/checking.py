@@ -144,7 +144,7 @@ def _keys(directory: StateDirectory, now: datetime) -> Iterator[str]:
         yield from _secrets_key(directory, trust / "secrets.key")
     except (MusterError, OSError, ValueError) as error:
         yield str(error)
-    for path in (directory.path, directory.database, fleet_key, *trust.glob("*.key")):
+    for path in (directory.path, directory.database, fleet_key, directory.path / "tickets.key", *trust.glob("*.key")):
         if path.exists() and path.stat().st_mode & 0o077:
             yield f"{path} can be used by others than its owner"
 

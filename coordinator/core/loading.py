@@ -13,6 +13,7 @@ from coordinator.core.attempts.restarts import LONGEST_RESTART_PAUSE
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.records import Attempt, Execution, Job, Node, Record
 from coordinator.core.scheduling.order import by_priority
+from coordinator.core.turn import idling
 from muster.domain.gangs.fence import PERMIT_ENDS_WITHIN
 from muster.domain.jobs.lifecycle import State
 
@@ -34,6 +35,7 @@ def load(records: Iterable[Record], now: datetime, fleet_key: bytes = b"") -> Cl
             if member.silent_until is not None or member.last_permit_at is not None:
                 cluster.put(_silent_anew(member, now))
         cluster.deadlines.watch_attempt(attempt, cluster.jobs[key.job])
+        idling.watch(cluster, key)
     return cluster
 
 

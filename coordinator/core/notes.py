@@ -4,12 +4,13 @@ Notes are only collected here; `story` makes lines for the journal and events fo
 """
 
 from collections.abc import Iterator
+from datetime import datetime
 from typing import NamedTuple
 
 from coordinator.core.causes import UNKNOWN_CAUSE, EventCause
 from coordinator.core.records import Attempt, Execution, Job
 from muster.domain.event import StoryEvent
-from muster.domain.ids import ExecutionId
+from muster.domain.ids import ExecutionId, JobId
 
 
 class Transitioned(NamedTuple):
@@ -55,7 +56,17 @@ class Noticed(NamedTuple):
     cause: EventCause
 
 
-Note = Transitioned | Changed | Dropped | Offered | Noticed
+class WentUnused(NamedTuple):
+    """An attempt is about to be stopped because nobody uses it."""
+
+    job: Job
+    ends_at: datetime
+    notices: int
+    """How often people were told so of this attempt."""
+    cause: EventCause
+
+
+Note = Transitioned | Changed | Dropped | Offered | Noticed | WentUnused
 
 
 class TurnNotes:
@@ -84,6 +95,11 @@ class TurnNotes:
         """Transitions of one execution in this turn, oldest first."""
         return (note for note in self.taken if isinstance(note, Transitioned) and note.after.id == execution)
 
+    @property
+    def unused(self) -> Iterator[JobId]:
+        """Jobs of which people are told that nobody uses them."""
+        return (note.job.id for note in self.taken if isinstance(note, WentUnused))
+
     def transition(self, before: Execution, after: Execution) -> None:
         """Note that an execution entered another state."""
         self.taken.append(Transitioned(before, after, self.cause))
@@ -99,6 +115,10 @@ class TurnNotes:
     def notice(self, event: StoryEvent) -> None:
         """Note what happened to a node or to the fleet."""
         self.taken.append(Noticed(event, self.cause))
+
+    def go_unused(self, job: Job, ends_at: datetime, count: int) -> None:
+        """Note that people are told of the end of an attempt that nobody uses."""
+        self.taken.append(WentUnused(job, ends_at, count, self.cause))
 
     def offer(self, job: Job, *, head: bool, refusal: str, first: bool) -> None:
         """Note what came of a look for seats."""

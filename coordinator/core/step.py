@@ -4,9 +4,17 @@ from datetime import timedelta
 from typing import assert_never
 
 from coordinator.core.answers import Answer, Noted
-from coordinator.core.attempts import attempts, starts
+from coordinator.core.attempts import attempts, starts, unused
 from coordinator.core.causes import EventCause
-from coordinator.core.cluster.deadlines import CheckInDue, ClearanceDue, Deadline, LeaseDue, RunTimeDue, StartDue
+from coordinator.core.cluster.deadlines import (
+    CheckInDue,
+    ClearanceDue,
+    Deadline,
+    IdleDue,
+    LeaseDue,
+    RunTimeDue,
+    StartDue,
+)
 from coordinator.core.events import (
     CordonRequested,
     DeleteRequested,
@@ -108,6 +116,7 @@ def _pass_time(turn: Turn) -> Answer:
     due = turn.cluster.deadlines.take_due(turn.now)
     if due and turn.now - due[0][0] > OVERSLEPT:
         turn.cluster.presence.woke_up(turn.now)
+        turn.cluster.gangs.uses.woke_up(turn.now)
     for _, deadline in due:
         turn.notes.follow(_cause(deadline))
         _come_due(turn, deadline)
@@ -118,8 +127,8 @@ def _cause(deadline: Deadline) -> EventCause:
     match deadline:
         case LeaseDue(node=node) | ClearanceDue(node=node):
             return EventCause(f"deadline {type(deadline).__name__} of {node}")
-        case StartDue(attempt=(job, number)) | CheckInDue(attempt=(job, number)) | RunTimeDue(attempt=(job, number)):
-            return EventCause(f"deadline {type(deadline).__name__} of {job}-{number}")
+        case StartDue(attempt=of) | CheckInDue(attempt=of) | RunTimeDue(attempt=of) | IdleDue(attempt=of):
+            return EventCause(f"deadline {type(deadline).__name__} of {of.job}-{of.number}")
         case _:
             assert_never(deadline)
 
@@ -136,5 +145,7 @@ def _come_due(turn: Turn, deadline: Deadline) -> None:
             attempts.miss_check_in(turn, attempt)
         case RunTimeDue(attempt=attempt):
             attempts.exceed_run_time(turn, attempt)
+        case IdleDue(attempt=attempt):
+            unused.come_due(turn, attempt)
         case _:
             assert_never(deadline)

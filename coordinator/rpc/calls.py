@@ -17,6 +17,11 @@ _OURS: Mapping[str, Mapping[str, str]] = {
         "Why": "jobs.why",
         "Events": "jobs.events",
     },
+    "AttachmentService": {
+        "Open": "attachments.open",
+        "List": "attachments.list",
+        "Close": "attachments.close",
+    },
     "NodeService": {
         "List": "nodes.list",
         "Get": "nodes.get",

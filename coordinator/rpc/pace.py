@@ -8,10 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from coordinator.clock import boot_time
+from coordinator.service.causes import TooFastError
 from coordinator.trust.caller import Caller, CallerKind
 from coordinator.trust.places import place_of
 from coordinator.trust.rates import Buckets, Rate
-from muster.domain.errors import ExhaustedError
 
 STRANGERS_AT_ONCE = 3_000
 STRANGERS_PER_SECOND = 50
@@ -36,15 +36,6 @@ _ACCOUNT = Rate(burst=ACCOUNT_AT_ONCE, per_second=ACCOUNT_PER_SECOND)
 _NODE = Rate(burst=NODE_AT_ONCE, per_second=NODE_PER_SECOND)
 
 _LOGIN = "/muster.rpc.v1.LoginService/"
-
-
-class TooFastError(ExhaustedError):
-    """A caller calls more often than it may; the message says when to try again."""
-
-    def __init__(self, what: str, wait: float) -> None:
-        self.retry_after = max(1, -int(-wait // 1))
-        """Whole seconds."""
-        super().__init__(f"{what}; try again in {self.retry_after} s")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

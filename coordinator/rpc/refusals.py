@@ -8,8 +8,7 @@ import grpc
 import grpc.aio
 
 from coordinator.core.answers import Refused
-from coordinator.rpc.pace import TooFastError
-from coordinator.service.causes import NoNodeError, cause_of, error_of
+from coordinator.service.causes import NoNodeError, TooFastError, cause_of, error_of
 from muster.domain.errors import MusterError
 from muster.wire import WireError
 

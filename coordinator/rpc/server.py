@@ -17,12 +17,14 @@ from coordinator.engine.engine import Engine
 from coordinator.logins.desk import LoginDesk
 from coordinator.rpc import limits
 from coordinator.rpc.admission.interceptor import Admission, AdmissionPolicy
+from coordinator.rpc.agents.attachments import AgentAttachments
 from coordinator.rpc.agents.log_intake import LogIntake
 from coordinator.rpc.agents.renewals import Renewals
 from coordinator.rpc.agents.secret_delivery import SecretDelivery
 from coordinator.rpc.agents.service import AgentService
 from coordinator.rpc.callers import Who
 from coordinator.rpc.calls import is_public
+from coordinator.rpc.clients.attachments import AttachmentService
 from coordinator.rpc.clients.bundles import BundleService
 from coordinator.rpc.clients.fleet import FleetService
 from coordinator.rpc.clients.jobs import READER_PATIENCE, JobService
@@ -36,7 +38,11 @@ from coordinator.rpc.doors import by_certificate, by_local_token, by_token
 from coordinator.rpc.gate import Gate
 from coordinator.rpc.pace import Pace
 from coordinator.service.archive import Archive, StoredPast
-from coordinator.service.audit import AuditOperations
+from coordinator.service.attaching.attachments import AttachmentOperations, AttachWays
+from coordinator.service.attaching.lines import AgentLines
+from coordinator.service.attaching.open_book import AttachmentBook
+from coordinator.service.attaching.relay_side import RelaySide
+from coordinator.service.attaching.rights import AttachRights
 from coordinator.service.bundles import BundleOperations
 from coordinator.service.jobs import JobOperations
 from coordinator.service.logs import LogMerge
@@ -47,6 +53,7 @@ from coordinator.service.secrets import SecretOperations
 from coordinator.service.stories import StoryOperations
 from coordinator.service.submitting import SubmitDesk
 from coordinator.service.trust.accounts import AccountOperations
+from coordinator.service.trust.audit import AuditOperations
 from coordinator.service.trust.authority import AuthorityOperations
 from coordinator.service.trust.enrolment import EnrolmentOperations, JoinOperations
 from coordinator.service.trust.logins import LoginOperations
@@ -61,12 +68,14 @@ from coordinator.trust.authority import FleetAuthority
 from coordinator.trust.registry import Registry
 from coordinator.trust.secrets.secrets import Secrets
 from muster.domain.errors import MusterError, PermissionDeniedError
-from muster.domain.fleet.access import OPEN
+from muster.domain.fleet.access import OPEN, Permissions
 from muster.domain.ids import NodeId
 from muster.rpc.channel import is_loopback, served_credentials
 from muster.rpc.v1 import (
     agents_pb2,
     agents_pb2_grpc,
+    attachments_pb2,
+    attachments_pb2_grpc,
     bundles_pb2,
     bundles_pb2_grpc,
     fleet_pb2,
@@ -87,6 +96,7 @@ STOP_GRACE = 1.0
 
 _FOR_CLIENTS = (
     jobs_pb2.DESCRIPTOR.services_by_name["JobService"].full_name,
+    attachments_pb2.DESCRIPTOR.services_by_name["AttachmentService"].full_name,
     nodes_pb2.DESCRIPTOR.services_by_name["NodeService"].full_name,
     fleet_pb2.DESCRIPTOR.services_by_name["FleetService"].full_name,
     projects_pb2.DESCRIPTOR.services_by_name["ProjectService"].full_name,
@@ -116,8 +126,12 @@ class Parts:
     """None: bundles are neither kept nor served."""
     logins: LoginDesk | None = None
     """Logins of people whom an identity provider knows; None: there is none."""
+    relay: RelaySide | None = None
+    """The relay, through which attachments go; None: nobody can attach."""
     pace: Pace = field(default_factory=Pace)
     """How fast each may call."""
+    attachments: AttachmentBook = field(default_factory=AttachmentBook)
+    """The attachments that are open, and how many there may be."""
     reader_patience: float = READER_PATIENCE
     """Seconds after which a follower of logs or of a job that reads nothing is cut off."""
 
@@ -145,9 +159,15 @@ async def serving_locally(parts: Parts, listen: str, secret: str) -> AsyncIterat
         )
     async with _closing() as closings:
         server, gate = _server(by_local_token(secret, parts.registry), parts, limits.LOCAL_DOOR)
-        parts.registry.changes.on_less = gate.look_again
-        _add_clients(server, parts, None, closings)
-        _add_agents(server, parts, None, closings)
+        attachments, lines = _attachments(parts, lambda _: OPEN)
+
+        def look_again(node: NodeId | None) -> None:
+            gate.look_again(node)
+            attachments.look_again()
+
+        parts.registry.changes.on_less = look_again
+        _add_clients(server, parts, None, closings, attachments)
+        _add_agents(server, parts, None, closings, AgentAttachments(lines, attachments))
         healthy = _add_health(server, (*_FOR_CLIENTS, *_FOR_AGENTS))
         port = _bound(server, listen, None)
         await server.start()
@@ -160,7 +180,8 @@ async def serving(parts: Parts, doors: Doors, authority: FleetAuthority) -> Asyn
     """Serve behind both doors while the context is open; gives the addresses with the ports that were bound."""
     async with _closing() as closings:
         agents, agents_gate = _server(by_certificate(parts.registry.joined), parts, limits.AGENTS)
-        _add_agents(agents, parts, authority, closings)
+        attachments, lines = _attachments(parts, parts.registry.permissions_of)
+        _add_agents(agents, parts, authority, closings, AgentAttachments(lines, attachments))
         agents_port = _bound(
             agents, doors.agents, served_credentials(lambda: authority.server, lambda: authority.trusted)
         )
@@ -171,6 +192,7 @@ async def serving(parts: Parts, doors: Doors, authority: FleetAuthority) -> Asyn
             agents_gate.look_again(node)
             if node is None:
                 clients_gate.look_again(None)
+                attachments.look_again()
 
         def authorities_changed() -> None:
             # Only a new connection is verified against what counts now; this ends those that are open.
@@ -179,7 +201,7 @@ async def serving(parts: Parts, doors: Doors, authority: FleetAuthority) -> Asyn
         parts.registry.changes.on_less = look_again
         authority.on_change.append(authorities_changed)
         authorities_changed()
-        _add_clients(clients, parts, authority, closings)
+        _add_clients(clients, parts, authority, closings, attachments)
         joining = JoinService(
             JoinOperations(parts.operations, parts.registry.joined, authority), agents_port, parts.pace
         )
@@ -216,7 +238,20 @@ def _server(who: Who, parts: Parts, door: limits.Door) -> tuple[grpc.aio.Server,
     return grpc.aio.server(options=door.options, interceptors=[admission, gate]), gate
 
 
-def _add_clients(server: grpc.aio.Server, parts: Parts, authority: FleetAuthority | None, closings: Closings) -> None:
+def _attachments(parts: Parts, permissions_of: Callable[[str], Permissions]) -> tuple[AttachmentOperations, AgentLines]:
+    lines = AgentLines()
+    rights = AttachRights(permissions_of=permissions_of, still_counts=parts.registry.still_counts)
+    ways = AttachWays(relay=parts.relay, lines=lines)
+    return AttachmentOperations(parts.operations, parts.engine, parts.audit, rights, parts.attachments, ways), lines
+
+
+def _add_clients(
+    server: grpc.aio.Server,
+    parts: Parts,
+    authority: FleetAuthority | None,
+    closings: Closings,
+    attachments: AttachmentOperations,
+) -> None:
     # Whoever is let in to `muster up` is the user of this machine himself: it needs no opening.
     permissions_of = parts.registry.permissions_of if authority is not None else lambda _: OPEN
     operations = parts.operations
@@ -224,6 +259,7 @@ def _add_clients(server: grpc.aio.Server, parts: Parts, authority: FleetAuthorit
     desk = SubmitDesk(permissions_of, parts.secrets)
     jobs = JobService(JobOperations(operations, parts.engine, desk, archive), parts.reader_patience)
     jobs_pb2_grpc.add_JobServiceServicer_to_server(jobs, server)
+    attachments_pb2_grpc.add_AttachmentServiceServicer_to_server(AttachmentService(attachments), server)
     stories = StoryOperations(operations, parts.engine, archive.past)
     nodes = NodeService(NodeOperations(operations, parts.engine, parts.registry.joined), stories, parts.reader_patience)
     nodes_pb2_grpc.add_NodeServiceServicer_to_server(nodes, server)
@@ -259,11 +295,17 @@ def _trust(parts: Parts, authority: FleetAuthority | None) -> TrustOperations:
     )
 
 
-def _add_agents(server: grpc.aio.Server, parts: Parts, authority: FleetAuthority | None, closings: Closings) -> None:
+def _add_agents(
+    server: grpc.aio.Server,
+    parts: Parts,
+    authority: FleetAuthority | None,
+    closings: Closings,
+    attachments: AgentAttachments,
+) -> None:
     intake = LogIntake(parts.engine, parts.logs, parts.log_quota)
     renewals = Renewals(parts.registry.joined, authority)
     secrets = SecretDelivery(parts.engine, parts.secrets, parts.audit)
-    agents = AgentService(parts.engine, intake, parts.registry.joined, renewals, secrets)
+    agents = AgentService(parts.engine, intake, parts.registry.joined, renewals, secrets, attachments)
     agents_pb2_grpc.add_AgentServiceServicer_to_server(agents, server)
     closings.append(agents.closing.set)
 

@@ -38,6 +38,15 @@ class TakenError(ConflictError):
     """The key of a submit stands for another job already."""
 
 
+class TooFastError(ExhaustedError):
+    """A caller calls more often than it may; the message says when to try again."""
+
+    def __init__(self, what: str, wait: float) -> None:
+        self.retry_after = max(1, -int(-wait // 1))
+        """Whole seconds."""
+        super().__init__(f"{what}; try again in {self.retry_after} s")
+
+
 class NoNodeError(ConflictError):
     """No node could ever run the job; has a reason for each of them."""
 

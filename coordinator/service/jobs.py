@@ -16,6 +16,7 @@ from coordinator.core.requests.jobs import REFUSED
 from coordinator.engine.engine import Engine, Freshness
 from coordinator.service.archive import Archive
 from coordinator.service.causes import error_of
+from coordinator.service.finding import resolved
 from coordinator.service.logs import LogWish, PrintedLine
 from coordinator.service.operations import Operation, Operations
 from coordinator.service.pages import page_start
@@ -245,7 +246,7 @@ class JobOperations:
         """What a function says of the job that the caller means; raises an error unless the caller may ask."""
 
         def found(cluster: Cluster, now: datetime) -> T:
-            return read(cluster, _resolved(operation, cluster, name), now)
+            return read(cluster, resolved(operation, cluster, name), now)
 
         return await self._engine.query(found, after=Freshness.COMMITTED)
 
@@ -272,18 +273,6 @@ class JobOperations:
         """Wait until a job has ended or is gone."""
         while (phase := self._engine.query_now(lambda cluster: _phase_if_there(cluster, job))) and not phase.ended:
             await listener.wait()
-
-
-def _resolved(operation: Operation, cluster: Cluster, name: str) -> JobId:
-    """The job that the caller of an operation means; raises an error unless the caller may do it there."""
-    try:
-        job = resolve(cluster, name, operation.caller.seen_projects)
-    except UnknownNameError:
-        operation.unseen()
-        raise
-    operation.require_access(cluster.jobs[job].spec.project)  # which may have been removed since the job has ended
-    operation.target = job
-    return job
 
 
 def _all_refused(operation: Operation, names: Sequence[str], refused: dict[int, MusterError]) -> JobsRefusedError:

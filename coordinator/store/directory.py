@@ -24,11 +24,11 @@ class DirectoryInUseError(StoreError):
 
 
 FLEET_SECRET_BYTES = 32
-"""Bytes of the secret of a fleet."""
+"""Bytes of the secret of a fleet, and of the one of its tickets."""
 
 _OTHERS = 0o077
 """What no mode in a state directory has."""
-_OURS = ("coordinator.*", "fleet.*", "*-token", "logs", "bundles", "trust", "trust/authority.*")
+_OURS = ("coordinator.*", "fleet.*", "tickets.*", "*-token", "logs", "bundles", "trust", "trust/authority.*")
 """Files and directories that a coordinator makes; that others may read the keys of secrets has a refusal of its own."""
 
 
@@ -68,13 +68,20 @@ class StateDirectory:
 
         Raises StoreError where it cannot be read or made.
         """
-        path = self.path / "fleet.key"
+        return self._secret("fleet.key", "put a backup in its place")
+
+    def ticket_secret(self) -> bytes:
+        """The secret of which keys of tickets are made, the same at every start; else like the one of the fleet."""
+        return self._secret("tickets.key", "remove it, and another one is made")
+
+    def _secret(self, name: str, remedy: str) -> bytes:
+        path = self.path / name
         with _reported(self.path):
             if not path.exists():
                 _write_secret(path, secrets.token_bytes(FLEET_SECRET_BYTES))
             key = path.read_bytes()
         if len(key) != FLEET_SECRET_BYTES:
-            raise StoreError(f"{path} does not hold the {FLEET_SECRET_BYTES} bytes of a key: put a backup in its place")
+            raise StoreError(f"{path} does not hold the {FLEET_SECRET_BYTES} bytes of a key: {remedy}")
         return key
 
     @contextmanager

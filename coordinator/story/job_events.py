@@ -7,14 +7,14 @@ from typing import TypeVar
 
 from coordinator.core.causes import EventCause
 from coordinator.core.cluster.cluster import Cluster
-from coordinator.core.notes import Changed, Dropped, Noticed, Offered
+from coordinator.core.notes import Changed, Dropped, Noticed, Offered, WentUnused
 from coordinator.core.records import Attempt, Execution, Job
 from coordinator.story.moves import NODES_TOLD, CommonMove, Told, listed_nodes, nodes_of
 from muster.domain.event import END_OF, FleetEvent, JobEvent, JobEventKind, NodeEvent
 from muster.domain.gangs.plan import Goal
 from muster.domain.ids import AttemptId, JobId, NodeId
 from muster.domain.jobs.lifecycle import State
-from muster.domain.quantity import counted
+from muster.domain.quantity import counted, format_duration
 
 NODES_KEPT = 32
 """Nodes that one event lists; its text says how many there are."""
@@ -22,6 +22,8 @@ TEXT_KEPT = 1_000
 """Characters of the text of an event; of a gang that missed its check-in, the reason may name thousands of ranks."""
 ENDS_KEPT = 64
 """Executions of an attempt whose ends are stored, good and bad ones counted apart; the end of the job counts all."""
+NOTICES_KEPT = 100
+"""Events of an attempt that say that nobody uses it; a job may be looked after late again and again."""
 ATTEMPTS_KEPT = 100
 """Newest attempts of a job whose events are stored, beside those of the first one."""
 
@@ -52,6 +54,14 @@ class JobEventWriter:
                 case Offered(first=True):
                     text = f"there is no room for it yet: {told.refusal}"
                     yield self._event(told.job.attempt_id, JobEventKind.NO_ROOM, text, told.cause)
+                case WentUnused(notices=notices) if notices <= NOTICES_KEPT:
+                    yield self._unused(told)
+
+    def _unused(self, unused: WentUnused) -> JobEvent:
+        limit = unused.job.spec.idle_limit
+        told = "" if limit is None else f" (timeouts.idle: {format_duration(limit)})"
+        text = f"nobody uses it; it is stopped in {_since(self._now, unused.ends_at)} unless somebody does{told}"
+        return self._event(unused.job.attempt_id, JobEventKind.IDLE, text, unused.cause)
 
     def _move(self, move: CommonMove) -> Iterator[JobEvent]:
         tally = self._cluster.gangs.tally(move.attempt_id)
@@ -92,7 +102,7 @@ class JobEventWriter:
                 yield self._event(AttemptId(after.job, number), JobEventKind.QUEUED, self._pause(after), cause)
             case Job(), Job():
                 if after.stop_requested_at is not None and before.stop_requested_at is None:
-                    text = f"{cause.who or 'somebody'} asked for it to be stopped"
+                    text = after.stop_reason or f"{cause.who or 'somebody'} asked for it to be stopped"
                     yield self._event(after.attempt_id, JobEventKind.STOPPING, text, cause)
                 if after.ended_at is not None and before.ended_at is None:
                     kind = END_OF[self._cluster.phase(after.id)]
@@ -156,7 +166,8 @@ class JobEventWriter:
         ran = "" if attempt.released_at is None else f", {_since(attempt.released_at, self._now)} after its release"
         failure = "" if attempt.failure is None else f": {attempt.failure}"
         gave_up = f"; not started again: {job.gave_up}" if job.gave_up else ""
-        return f"{counts}{ran}{failure}{gave_up}"
+        reason = f"; {job.stop_reason}" if job.stop_reason else ""
+        return f"{counts}{ran}{failure}{gave_up}{reason}"
 
     def _event(self, attempt_id: AttemptId, kind: JobEventKind, text: str, cause: EventCause) -> JobEvent:
         event = JobEvent(
@@ -176,8 +187,8 @@ def shortened(event: AnyEvent) -> AnyEvent:
     return event if len(event.text) <= TEXT_KEPT else replace(event, text=event.text[:TEXT_KEPT] + "…")
 
 
-def _job_of(told: Changed | Offered) -> JobId:
-    if isinstance(told, Offered):
+def _job_of(told: Changed | Offered | WentUnused) -> JobId:
+    if isinstance(told, Offered | WentUnused):
         return told.job.id
     return told.after.id if isinstance(told.after, Job) else told.after.job
 

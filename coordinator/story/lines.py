@@ -5,7 +5,7 @@ from typing import NamedTuple, assert_never
 
 from coordinator.core.causes import EventCause
 from coordinator.core.cluster.cluster import Cluster
-from coordinator.core.notes import Changed, Dropped, Noticed, Offered
+from coordinator.core.notes import Changed, Dropped, Noticed, Offered, WentUnused
 from coordinator.core.records import Attempt, Job
 from coordinator.story.moves import CommonMove, Told, listed_nodes
 from muster.domain.event import FleetEvent, NodeEvent
@@ -57,6 +57,9 @@ def lines(cluster: Cluster, stories: Iterable[Told]) -> list[Line]:
                 others.append(_offer(each))
             case Noticed():
                 others.append(_notice(each))
+            case WentUnused(job=job):
+                about = {"job": job.id, "attempt": job.attempt, "ends_at": each.ends_at.isoformat()}
+                others.append(Line("job goes unused and is about to be stopped", {**about, **_cause(each.cause)}))
             case _:
                 assert_never(each)
     return [*(_submitted(jobs, cause) for cause, jobs in submitted.items()), *others]
@@ -83,7 +86,8 @@ def _change(cluster: Cluster, change: Changed) -> Iterator[Line]:
     match before, after:
         case Job(), Job():
             if after.stop_requested_at is not None and before.stop_requested_at is None:
-                yield _line("job is to stop", after.attempt_id, "", State.STOPPING, cause)
+                why: dict[str, object] = {"why": after.stop_reason} if after.stop_reason else {}
+                yield _line("job is to stop", after.attempt_id, "", State.STOPPING, cause, why)
             if after.ended_at is not None and before.ended_at is None:
                 yield _ended(cluster, after, cause)
         case None, Attempt(number=number) if number > 1:

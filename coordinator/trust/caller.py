@@ -66,6 +66,11 @@ class Caller:
         granted = (self.grants.get(EVERYWHERE), self.grants.get(project))
         return any(has is not None and has.covers(access) for has in granted)
 
+    def access_to(self, project: str) -> Access | None:
+        """The most that the caller may in a project; None: nothing."""
+        granted = (self.grants.get(EVERYWHERE), self.grants.get(project))
+        return max((has for has in granted if has is not None), key=list(Access).index, default=None)
+
     @property
     def seen_projects(self) -> frozenset[str] | None:
         """The projects whose jobs the caller may look at; None: all."""

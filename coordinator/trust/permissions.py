@@ -1,4 +1,4 @@
-"""What of a job its project is not opened for."""
+"""What of a job its project is not opened for, and how changes of permissions are told."""
 
 import posixpath
 from collections.abc import Iterator
@@ -67,6 +67,13 @@ def changes(before: Permissions, after: Permissions) -> str:
     ]
     if before.pids != after.pids:
         parts.append(f"pids {before.pids or 'default'} -> {after.pids or 'default'}")
+    if before.attach.who is not after.attach.who:
+        parts.append(f"attach {before.attach.who} -> {after.attach.who}")
+    parts += [
+        f"{'+' if getattr(after.attach, name) else '-'}{name}"
+        for name in ("commands", "connections", "files")
+        if getattr(before.attach, name) != getattr(after.attach, name)
+    ]
     return ", ".join(parts) or "nothing"
 
 

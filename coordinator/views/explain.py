@@ -8,6 +8,7 @@ from coordinator.core.placement.placement import Available, NoFit, refusals
 from coordinator.core.records import Attempt, Job
 from coordinator.core.scheduling import cycle as scheduling
 from coordinator.views import silence
+from coordinator.views.idle import idle_outlook
 from coordinator.views.summary import both, summarise
 from muster.domain.gangs.plan import Goal
 from muster.domain.ids import JobId
@@ -24,7 +25,7 @@ def explain(
         return _explain_queued(cluster, job, now, visible)
     attempt = cluster.newest_attempt(job)
     awaited = _awaited(cluster, attempt) if phase is JobPhase.PREPARING else ()
-    text = both(summarise(cluster, job), silence.told(cluster, job))
+    text = both(both(summarise(cluster, job), silence.told(cluster, job)), idle_outlook(cluster, job))
     if awaited and attempt.deadline is not None:
         left = max(0.0, (attempt.deadline - now).total_seconds())
         text = f"{text}; waits for {len(awaited)} more, for at most {left:.0f} s from now"

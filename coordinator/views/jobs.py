@@ -8,6 +8,7 @@ from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.cluster.job_index import EVERY_JOB, Among, Projects
 from coordinator.core.records import Attempt, Execution, Job
 from coordinator.views import silence
+from coordinator.views.idle import idle_outlook
 from coordinator.views.summary import both, summarise
 from muster.domain.errors import ConflictError, UnknownNameError
 from muster.domain.ids import AttemptId, JobId
@@ -59,7 +60,7 @@ def job_view(cluster: Cluster, job: JobId, *, whole: bool = True, only: int = 0)
         id=job,
         spec=record.spec,
         phase=cluster.phase(job),
-        summary=both(summarise(cluster, job), silence.told(cluster, job)) if whole else summarise(cluster, job),
+        summary=_summary(cluster, job, whole=whole),
         submitted_at=record.submitted_at,
         owner=record.owner,
         sequence=record.sequence,
@@ -72,6 +73,13 @@ def job_view(cluster: Cluster, job: JobId, *, whole: bool = True, only: int = 0)
         states={state: count for state, count in tally.items() if count},
         failure=newest.failure,
     )
+
+
+def _summary(cluster: Cluster, job: JobId, *, whole: bool) -> str:
+    """A line on a job; `whole` with all that is known of its nodes, and of how long it may go unused."""
+    if not whole:
+        return both(summarise(cluster, job), idle_outlook(cluster, job, soon=True))
+    return both(both(summarise(cluster, job), silence.told(cluster, job)), idle_outlook(cluster, job))
 
 
 def with_executions(view: JobView, job: Job, number: int, executions: Sequence[Execution]) -> JobView:

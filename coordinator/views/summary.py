@@ -19,13 +19,13 @@ def summarise(cluster: Cluster, job: JobId) -> str:  # noqa: PLR0911 - one for e
         case JobPhase.RUNNING:
             return f"{tally[State.RUNNING]} of {size} running, {tally[State.SUCCEEDED]} succeeded"
         case JobPhase.STOPPING:
-            return f"stopping {_cause_of_stop(record, attempt)}"
+            return f"stopping{_cause_of_stop(record, attempt)}"
         case JobPhase.FAILED:
             return "; ".join(part for part in (str(attempt.failure or "failed"), record.gave_up) if part)
         case JobPhase.SUCCEEDED:
             return "all succeeded" if tally[State.SUCCEEDED] == size else "rank 0 succeeded"
         case JobPhase.STOPPED:
-            return "stopped on request"
+            return f"stopped: {record.stop_reason}" if record.stop_reason else "stopped on request"
 
 
 def both(text: str, addition: str) -> str:
@@ -48,8 +48,10 @@ def _waits(cluster: Cluster, job: Job, attempt: Attempt) -> str:
 
 def _cause_of_stop(job: Job, attempt: Attempt) -> str:
     if attempt.failure is not None:
-        return f"because {attempt.failure}"
-    return "as requested" if job.stop_requested_at is not None else "because rank 0 has succeeded"
+        return f" because {attempt.failure}"
+    if job.stop_reason:
+        return f": {job.stop_reason}"
+    return " as requested" if job.stop_requested_at is not None else " because rank 0 has succeeded"
 
 
 def _reached(tally: dict[State, int], state: State) -> int:

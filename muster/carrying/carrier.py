@@ -24,7 +24,7 @@ RESUME_PAUSE_GROWTH = 1.6
 STEADY = 5.0
 """Seconds after which a stream was a good one, and pauses begin anew."""
 
-LEAVING = 1.0
+LEAVE_LIMIT = 1.0
 """Seconds for which the last words may be under way when a stream is left."""
 
 Stream = grpc.aio.StreamStreamCall[pb.AttachmentFrame, pb.AttachmentFrame]
@@ -32,6 +32,7 @@ Stream = grpc.aio.StreamStreamCall[pb.AttachmentFrame, pb.AttachmentFrame]
 _FINAL = frozenset(
     {
         grpc.StatusCode.PERMISSION_DENIED,
+        grpc.StatusCode.ABORTED,  # another stream of this end has come, which this one must not take the place of
         grpc.StatusCode.INVALID_ARGUMENT,
         grpc.StatusCode.UNIMPLEMENTED,
         grpc.StatusCode.FAILED_PRECONDITION,
@@ -48,7 +49,7 @@ class CarryingEndedError(MusterError):
     """The relay, or whoever gives tickets, carries this attachment no longer; the sentence says why."""
 
 
-class Carrier:
+class ChannelCarrier:
     """Carries one end of a channel while `run` runs."""
 
     def __init__(
@@ -74,6 +75,26 @@ class Carrier:
         self._broken_since: float | None = None
         self._renewed = False
         """Whether the ticket was made after the last stream that was good."""
+        self._under_way: tuple[Stream, Outgoing] | None = None
+        """The present stream, and what is to be written on it; None: there is none."""
+        self._leaving = False
+        self._left = asyncio.Event()
+        """Set when the stream has ended on which this end said that it leaves."""
+
+    async def leave(self) -> None:
+        """Say that this end says nothing more, and wait for a moment until the relay has taken what was said last.
+
+        The other end waits for that otherwise. Afterwards `run` has ended, or is to be cancelled.
+        """
+        self._leaving = True
+        if self._under_way is None:
+            return
+        call, outgoing = self._under_way
+        with suppress(TimeoutError, grpc.aio.AioRpcError, asyncio.InvalidStateError):
+            async with asyncio.timeout(LEAVE_LIMIT):
+                await outgoing.join()
+                await call.done_writing()
+                await self._left.wait()
 
     async def run(self) -> None:
         """Carry until cancelled, or until nothing can be carried any more, which the channel is told."""
@@ -86,6 +107,9 @@ class Carrier:
                 cause = await self._carry()
             except (CarryingEndedError, ChannelError, WireError) as error:
                 self._end.lose(str(error))
+                return
+            if self._leaving:
+                self._left.set()
                 return
             if clock() - began > STEADY:
                 pause = FIRST_RESUME_PAUSE
@@ -103,15 +127,14 @@ class Carrier:
         call = self._dial()
         outgoing = self._end.begin()
         writing = asyncio.get_running_loop().create_task(_write(call, outgoing), name="attachment: write")
+        self._under_way = call, outgoing
         try:
             return await self._read(call)
         except grpc.aio.AioRpcError as error:
             await self._refused(error)
             return error.details() or error.code().name
-        except asyncio.CancelledError:
-            await _leave(call, outgoing, writing)
-            raise
         finally:
+            self._under_way = None
             self._end.broke()
             writing.cancel()
             call.cancel()
@@ -149,16 +172,6 @@ async def _write(call: Stream, outgoing: Outgoing) -> None:
             message = await outgoing.get()
             await call.write(channel_message_to_wire(message))
             outgoing.task_done()
-
-
-async def _leave(call: Stream, outgoing: Outgoing, writing: "asyncio.Task[None]") -> None:
-    """Let what was said last go out, for a moment: the other end waits for it otherwise."""
-    with suppress(grpc.aio.AioRpcError, asyncio.InvalidStateError, TimeoutError):
-        async with asyncio.timeout(LEAVING):
-            joining = asyncio.ensure_future(outgoing.join())
-            await asyncio.wait((joining, writing), return_when=asyncio.FIRST_COMPLETED)
-            joining.cancel()
-            await call.done_writing()
 
 
 def _span(seconds: float) -> str:

@@ -8,7 +8,7 @@ from typer.core import TyperCommand, TyperGroup
 SUBJECTS: Mapping[str, Sequence[str]] = {
     "Start": ("up", "down", "demo", "login", "logout", "whoami", "logins"),
     "Jobs": ("submit", "run", "jobs", "show", "why", "wait", "logs", "events", "stop", "delete"),
-    "In a job": ("ssh", "ssh-config"),
+    "In a job": ("exec", "shell", "forward", "ssh", "ssh-config", "cp", "sync", "attachments"),
     "Sharing": ("projects", "secrets"),
     "Nodes": ("nodes",),
     "Fleet": ("init", "users", "accounts", "tokens", "audit", "bundles", "authority"),
@@ -38,7 +38,6 @@ SYNONYMS: Mapping[str, str] = {
     "create": "`muster submit FILE` submits a job file",
     "sbatch": "`muster submit FILE` submits a job file",
     "srun": "`muster run -N 2 -- COMMAND` runs a command",
-    "exec": "`muster run -- COMMAND` runs a command as a new job; none can be started inside a running job",
     "attach": "`muster logs -f JOB` follows what a job prints",
     "log": "`muster logs JOB` prints what a job has printed",
     "tail": "`muster logs -f JOB` follows what a job prints",

@@ -115,6 +115,17 @@ def _add_events(app: typer.Typer) -> None:
     app.command()(events.events)
 
 
+def _add_inside(app: typer.Typer) -> None:
+    from muster.cli.commands.inside import attachments, copy, execute, forward
+
+    app.command("exec")(execute.execute)
+    app.command()(execute.shell)
+    app.command()(forward.forward)
+    app.command("cp")(copy.copy)
+    app.command()(copy.sync)
+    app.command()(attachments.attachments)
+
+
 def _add_nodes(app: typer.Typer) -> None:
     from muster.cli.commands.nodes import nodes
 
@@ -168,7 +179,7 @@ def _add_logins(app: typer.Typer) -> None:
 
 
 def _add_ssh(app: typer.Typer) -> None:
-    from muster.cli.commands import ssh
+    from muster.cli.commands.inside import ssh
 
     app.command(context_settings={"allow_interspersed_args": False})(ssh.ssh)
     app.command("ssh-proxy", hidden=True)(ssh.ssh_proxy)
@@ -195,6 +206,7 @@ _PARTS: Mapping[Add, tuple[str, ...]] = {
     _add_ending: ("wait", "stop", "delete"),
     _add_logs: ("logs",),
     _add_events: ("events",),
+    _add_inside: ("exec", "shell", "forward", "cp", "sync", "attachments"),
     _add_ssh: ("ssh", "ssh-proxy", "ssh-config"),
     _add_nodes: ("nodes",),
     _add_secrets: ("secrets",),

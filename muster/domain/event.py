@@ -24,6 +24,7 @@ class JobEventKind(StrEnum):
     CHECKED_IN = "checked_in"  #: all executions are prepared
     RELEASED = "released"  #: all executions are armed, and all were told to start
     RUNNING = "running"  #: user code runs in all executions
+    IDLE = "idle"  #: nobody has used it for long, and it is about to be stopped
     EXITED = "exited"  #: executions have ended; one event for those that ended alike at one time
     STOPPING = "stopping"  #: what still runs was told to stop
     ATTEMPT_FAILED = "attempt_failed"  #: the attempt has ended badly, and another one follows
@@ -75,7 +76,8 @@ class JobEvent:
     def id(self) -> str:
         """The same for whoever tells this event, however often."""
         place = "" if self.rank is None else f"/{self.rank}"
-        return f"job/{self.job}/{self.attempt}/{self.kind}{place}"
+        when = f"/{_microseconds(self.at)}" if self.kind is JobEventKind.IDLE else ""  # the only one that comes again
+        return f"job/{self.job}/{self.attempt}/{self.kind}{place}{when}"
 
 
 StorySubject = NewType("StorySubject", str)

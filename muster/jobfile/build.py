@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from muster.domain.fault import Fault, Path
 from muster.domain.jobs.frameworks.framework import Framework
+from muster.domain.jobs.interactive import Interactive
 from muster.domain.jobs.job import InlineFile, JobSpec, Mount, PortRequest, Resources, Role, Security, Timeouts, Ulimit
 from muster.domain.jobs.restart import ExitCodes, ExitRules, RestartPolicy
 from muster.domain.jobs.rules.filling_in import filled_in
@@ -12,8 +13,8 @@ from muster.domain.jobs.rules.job_rules import MAX_FILES_BYTES, ONLY_WITH_IMAGE,
 from muster.domain.quoting import quote
 from muster.jobfile.document import Loc
 from muster.jobfile.errors import FieldError
-from muster.jobfile.models import FileKeys, JobKeys, ResourcesKeys, RestartsKeys, RoleDefaults, RoleKeys, TimeoutsKeys
-from muster.jobfile.section import ExitCodesKeys, SecurityKeys
+from muster.jobfile.models import FileKeys, JobKeys, ResourcesKeys, RoleDefaults, RoleKeys
+from muster.jobfile.section import ExitCodesKeys, RestartsKeys, SecurityKeys, TimeoutsKeys
 
 _MERGED = ("env", "ulimits")
 """Maps whose keys a role adds to those of the job; any other key of a role replaces the job's."""
@@ -53,6 +54,9 @@ class Builder:
             timeouts=_timeouts(job.timeouts),
             restarts=_restarts(job.restarts),
             on_disconnect=job.on_disconnect,
+            interactive=None if job.interactive is None else Interactive(setup=job.interactive.setup),
+            stdin=job.stdin,
+            tty=job.tty,
         )
         spec = filled_in(said)
         if job.roles is not None and "workers" in job.model_fields_set:
@@ -173,7 +177,7 @@ def _over(job: JobKeys, role: RoleKeys) -> RoleDefaults:
 
 
 def _timeouts(keys: TimeoutsKeys) -> Timeouts:
-    return Timeouts(check_in=keys.check_in, grace=keys.grace, run=keys.run, lost_after=keys.lost_after)
+    return Timeouts(check_in=keys.check_in, grace=keys.grace, run=keys.run, lost_after=keys.lost_after, idle=keys.idle)
 
 
 def _restarts(keys: RestartsKeys | None) -> RestartPolicy:

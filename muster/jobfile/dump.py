@@ -1,9 +1,11 @@
 """A job as the plain values of a job file, with every setting spelled out."""
 
 import base64
+from datetime import timedelta
 from typing import Any
 
 from muster.domain.jobs.frameworks.framework import PER_GPU, Framework, FrameworkName, Rendezvous
+from muster.domain.jobs.interactive import NEVER_IDLE, Interactive
 from muster.domain.jobs.job import (
     InlineFile,
     JobSpec,
@@ -18,6 +20,7 @@ from muster.domain.jobs.job import (
 from muster.domain.jobs.restart import ExitRules, RestartPolicy
 from muster.domain.jobs.secret_use import SecretUse
 from muster.domain.quantity import format_cpus, format_duration, format_memory
+from muster.jobfile.quantity import NO_LIMIT
 
 
 def dump(spec: JobSpec) -> dict[str, Any]:
@@ -34,6 +37,7 @@ def dump(spec: JobSpec) -> dict[str, Any]:
         **_present(framework=_framework(spec.framework)),
         **_present(gang_commands=spec.gang_commands),
         **_present(dialects=list(map(str, spec.dialects)), labels=dict(spec.labels)),
+        **_present(interactive=_interactive(spec.interactive), stdin=spec.stdin or None, tty=spec.tty or None),
         "priority": spec.priority,
         "placement": str(spec.packing),
         **_present(max_per_node=spec.max_per_node, node_labels=dict(spec.node_labels)),
@@ -124,7 +128,20 @@ def _timeouts(timeouts: Timeouts) -> dict[str, Any]:
         grace=format_duration(timeouts.grace),
         run=None if timeouts.run is None else format_duration(timeouts.run),
         lost_after=format_duration(timeouts.lost_after),
+        idle=_idle(timeouts.idle),
     )
+
+
+def _idle(limit: timedelta | None) -> str | None:
+    if limit is None:
+        return None
+    return NO_LIMIT if limit == NEVER_IDLE else format_duration(limit)
+
+
+def _interactive(interactive: Interactive | None) -> bool | dict[str, Any] | None:
+    if interactive is None:
+        return None
+    return {"setup": interactive.setup} if interactive.setup else True
 
 
 def _restarts(policy: RestartPolicy) -> dict[str, Any] | None:

@@ -15,6 +15,7 @@ from pydantic import BeforeValidator, PlainValidator, WithJsonSchema
 from muster.domain.jobs.disconnect import LONGEST_LOST_AFTER, SHORTEST_LOST_AFTER, OnDisconnect
 from muster.domain.jobs.frameworks.dialect import Dialect
 from muster.domain.jobs.frameworks.framework import MOST_PROCESSES, PER_GPU, FrameworkName, LaunchPlace, Rendezvous
+from muster.domain.jobs.interactive import NEVER_IDLE, SHORTEST_IDLE
 from muster.domain.jobs.job import CAPABILITIES, NODE_LABEL, Network, Packing, PullPolicy
 from muster.domain.jobs.lifecycle import SuccessRule, success_named
 from muster.domain.jobs.restart import SHORTEST_BACKOFF, ExitCodes, parse_exit_codes
@@ -24,7 +25,7 @@ from muster.domain.quantity import MAX_CPUS, MAX_DURATION, MAX_MEMORY
 from muster.domain.quoting import nearest, quote
 from muster.jobfile.document import Scalar, atom, kind, scalar
 from muster.jobfile.errors import FieldError
-from muster.jobfile.quantity import Written, parse_cpus, parse_duration, parse_memory
+from muster.jobfile.quantity import NO_LIMIT, Written, parse_cpus, parse_duration, parse_memory
 
 Value = TypeVar("Value")
 _Choice = TypeVar("_Choice", bound=StrEnum)
@@ -122,6 +123,14 @@ def _span_by(rule: Callable[[timedelta], Wrong | None], value: object) -> timede
     return ruled(span, rule(span))
 
 
+def _idle(value: object) -> timedelta | None:
+    if value is None:
+        return None  # the key is not there
+    if isinstance(value, Scalar) and value.text == NO_LIMIT:
+        return NEVER_IDLE
+    return _span_by(job_values.idle, value)
+
+
 def _exit_codes(value: object) -> ExitCodes:
     try:
         return parse_exit_codes(scalar(value).text)
@@ -185,6 +194,11 @@ Verbatim = Annotated[
     str, BeforeValidator(verbatim), _schema(type=SCALARS, pattern=f"^{PLAIN}$", maxLength=job_values.MAX_WORD)
 ]
 Filled = Annotated[str, _by(job_values.filled), _schema(type=SCALARS, pattern=rf"^(?=.*\S){SEEN}+$")]
+Setup = Annotated[
+    str,
+    BeforeValidator(partial(text_by, job_values.setup)),
+    _schema(type=SCALARS, pattern=rf"^(|(?=[\s\S]*\S){PLAIN})$", maxLength=job_values.MAX_WORD),
+]
 PlainText = Annotated[str, BeforeValidator(lambda value: given(value).text), _schema(type="string")]
 Flag = Annotated[bool, BeforeValidator(_flag)]
 Memory = Annotated[int, BeforeValidator(partial(_memory, job_values.MIN_MEMORY)), _size(job_values.MIN_MEMORY)]
@@ -234,6 +248,17 @@ Backoff = Annotated[
     timedelta,
     BeforeValidator(partial(_span_by, job_values.backoff)),
     _schema(anyOf=[_BACKOFF_SECONDS, _span_text(_BACKOFF_LIMITS)]),
+]
+_IDLE_SECONDS = {
+    "type": "number",
+    "minimum": SHORTEST_IDLE.total_seconds(),
+    "maximum": MAX_DURATION.total_seconds(),
+}
+_IDLE_LIMITS = r"(?![0-9](\.[0-9]*)?s?$)(?![0-9]{1,4}(\.[0-9]*)?ms$)" + _YEARS
+Idle = Annotated[
+    timedelta | None,
+    BeforeValidator(_idle),
+    _schema(anyOf=[{"const": NO_LIMIT}, _IDLE_SECONDS, _span_text(_IDLE_LIMITS)]),
 ]
 ExitCodeRanges = Annotated[
     ExitCodes,

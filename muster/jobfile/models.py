@@ -20,7 +20,6 @@ from pydantic import WithJsonSchema as JsonSchema
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from muster.domain.jobs.restart import MOST_RESTARTS
 from muster.domain.jobs.rules import job_values
 from muster.domain.jobs.secret_use import MAX_USES
 from muster.domain.quoting import quote
@@ -31,12 +30,17 @@ from muster.jobfile.fields import given, verbatim
 from muster.jobfile.secret_keys import SHORT_SECRET, SecretKeys, secret_form
 from muster.jobfile.section import (
     SHORT_FRAMEWORK,
+    SHORT_INTERACTIVE,
     Also,
     ExitCodesKeys,
     FrameworkKeys,
+    InteractiveKeys,
+    RestartsKeys,
     Section,
     SecurityKeys,
+    TimeoutsKeys,
     framework_form,
+    interactive_form,
     key,
 )
 
@@ -61,7 +65,6 @@ class _OrShort:
 Gpus = Annotated[int, *fields.within(0, job_values.MAX_GPUS)]
 Count = Annotated[int, *fields.within(1, job_values.MAX_EXECUTIONS)]
 PortNumber = Annotated[int, *fields.within(1, job_values.MAX_PORT)]
-Restarts = Annotated[int, *fields.within(0, MOST_RESTARTS)]
 Priority = Annotated[int, *fields.within(-job_values.MAX_PRIORITY, job_values.MAX_PRIORITY)]
 
 
@@ -211,6 +214,7 @@ UlimitForm = Annotated[
 ]
 
 FrameworkForm = Annotated[FrameworkKeys, BeforeValidator(framework_form), _OrShort(SHORT_FRAMEWORK)]
+InteractiveForm = Annotated[InteractiveKeys | None, BeforeValidator(interactive_form), _OrShort(SHORT_INTERACTIVE)]
 SecretForm = Annotated[SecretKeys, BeforeValidator(secret_form), _OrShort(SHORT_SECRET)]
 
 
@@ -288,33 +292,6 @@ class RoleKeys(RoleDefaults):
     count: Count = key("whole number 1…10000", "How many executions.", 1)
 
 
-class TimeoutsKeys(Section):
-    """The limits in time of one attempt."""
-
-    check_in: fields.Span = key("duration", "From placement until every execution is armed; does not slide.", "10m")
-    grace: fields.Span = key("duration", "Between SIGTERM and SIGKILL.", "10s")
-    run: fields.Span | None = key("duration", "Longest time that user code may run (default: no limit).")
-    lost_after: fields.LostAfter = key(
-        "duration 60s…7d", "How long a node may be silent before what it runs is lost; see docs/fencing.md.", "90s"
-    )
-
-
-class RestartsKeys(Section):
-    """When the whole gang starts again as a new attempt after a failure."""
-
-    limit: Restarts = key("whole number 0…1000", "How often after failures of user code.", 0)
-    infrastructure: Restarts = key(
-        "whole number 0…1000",
-        "How often after failures that are not the code's: lost nodes, daemons, images, ports, GPUs.",
-        10,
-    )
-    backoff: fields.Backoff = key(
-        "duration from 1s",
-        "Pause before the second restart, doubled before each one after it; the first comes at once.",
-        "5s",
-    )
-
-
 def _some_roles(roles: list[RoleKeys]) -> list[RoleKeys]:
     if not roles:
         raise FieldError("is empty; leave it out, or name at least one role")
@@ -361,6 +338,21 @@ class JobKeys(RoleDefaults):
     gang_commands: fields.Flag | None = key(
         "`true`, `false`",
         "Whether user code may run commands in the other executions (default: where the framework needs it).",
+    )
+    interactive: InteractiveForm = key(
+        "`true`, `false` or map",
+        "A job in which people work: without `command` its main program waits until the job is stopped, see below and "
+        "docs/development-environments.md.",
+    )
+    stdin: fields.Flag = key(
+        "`true`, `false`",
+        "Whether the main program of rank 0 reads what people who attach to it send. Not accepted yet.",
+        default=False,
+    )
+    tty: fields.Flag = key(
+        "`true`, `false`",
+        "Whether the main program of rank 0 has a terminal; then it has `stdin` as well. Not accepted yet.",
+        default=False,
     )
     labels: Annotated[
         dict[fields.NodeLabel, fields.JobLabel],

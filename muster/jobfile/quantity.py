@@ -25,6 +25,8 @@ from muster.jobfile.errors import FieldError
 Written: TypeAlias = "str | int | float"
 """A quantity as it was written, or as a number that YAML or Python already read."""
 
+NO_LIMIT = "none"
+"""The word for a limit that is not there."""
 _DIGITS = 30
 """After the point."""
 _FINEST: int = 10**_DIGITS

@@ -17,14 +17,19 @@ from muster.jobfile.models import (
     MountKeys,
     PortKeys,
     ResourcesKeys,
-    RestartsKeys,
     RoleDefaults,
     RoleKeys,
-    TimeoutsKeys,
     UlimitKeys,
 )
 from muster.jobfile.secret_keys import SecretKeys
-from muster.jobfile.section import ExitCodesKeys, FrameworkKeys, SecurityKeys
+from muster.jobfile.section import (
+    ExitCodesKeys,
+    FrameworkKeys,
+    InteractiveKeys,
+    RestartsKeys,
+    SecurityKeys,
+    TimeoutsKeys,
+)
 
 BEGIN = "<!-- keys: made by `python -m muster.jobfile.reference --write docs/job-file.md` -->"
 END = "<!-- end of keys -->"
@@ -41,6 +46,7 @@ _SECTIONS: Sequence[tuple[str, type[BaseModel], type[BaseModel] | None]] = (
     ("`secrets[]`", SecretKeys, None),
     ("`security`", SecurityKeys, None),
     ("`framework`", FrameworkKeys, None),
+    ("`interactive`", InteractiveKeys, None),
     ("`timeouts`", TimeoutsKeys, None),
     ("`restarts`", RestartsKeys, None),
     ("`exit_codes`", ExitCodesKeys, None),

@@ -62,6 +62,8 @@ _ASKED = [
     _with("security", _with("capabilities", {"minItems": 1})),
     *(_with("security", _with(key, {"const": True})) for key in ("privileged", "gain_privileges", "image_user")),
 ]
+_WAITS = _with("interactive", {"not": {"const": False}})
+"""A job whose main program waits where it has no command."""
 _BRIDGE = _with("network", {"const": "bridge"})
 
 
@@ -74,14 +76,14 @@ def _who_runs() -> _Schema:
 def _alone() -> _Schema:
     """A job without roles and without an image."""
     plain = {"not": {"anyOf": [_has("image"), _has("roles")]}}
-    return {"if": plain, "then": {**_has("command"), **_none_of(*_WRITTEN, *_ASKED, _BRIDGE)}}
+    return {"if": plain, "then": {"anyOf": [_has("command"), _WAITS], **_none_of(*_WRITTEN, *_ASKED, _BRIDGE)}}
 
 
 def _in_roles() -> _Schema:
     """Roles of which some have no image."""
     role = {"if": _PROCESS, "then": _none_of(*_WRITTEN, *_ASKED)}
     told = {
-        "if": {"not": _has("command")},
+        "if": _none_of(_has("command"), _WAITS),
         "then": {"properties": {"roles": {"items": {"if": _PROCESS, "then": _has("command")}}}},
     }
     some = {"if": _with("roles", {"contains": _PROCESS}), "then": _none_of(*_WRITTEN, _BRIDGE)}

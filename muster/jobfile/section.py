@@ -1,4 +1,4 @@
-"""What the maps of a job file have in common, and the maps about rights, frameworks and exit codes."""
+"""What the maps of a job file have in common, and the maps that stand by themselves, such as rights and limits."""
 
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -9,8 +9,10 @@ from pydantic_core import CoreSchema
 
 from muster.domain.jobs.frameworks.framework import MOST_RESTARTS_IN_PLACE, FrameworkName
 from muster.domain.jobs.job import DEFAULT_PIDS, MOST_PIDS
+from muster.domain.jobs.restart import MOST_RESTARTS
 from muster.jobfile import fields
-from muster.jobfile.document import Scalar
+from muster.jobfile.document import Scalar, kind
+from muster.jobfile.errors import FieldError
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # by identity, because typing hashes annotations
@@ -23,6 +25,7 @@ class Also:
         return {**handler(core), **self.schema}
 
 
+Restarts = Annotated[int, *fields.within(0, MOST_RESTARTS)]
 Pids = Annotated[int, *fields.within(1, MOST_PIDS)]
 
 
@@ -93,6 +96,30 @@ def framework_form(value: object) -> object:
 SHORT_FRAMEWORK = {"enum": list(map(str, FrameworkName))}
 
 
+class InteractiveKeys(Section):
+    """What a job has in which people work; short: `true`."""
+
+    setup: fields.Setup = key(
+        "text",
+        "A command for `/bin/sh -c`, run once in each execution before its main program. What it prints is in the log; "
+        "if it fails, so does the job.",
+        "",
+    )
+
+
+def interactive_form(value: object) -> object:
+    """The map for `true`; None for `false`."""
+    if not isinstance(value, Scalar):
+        return value
+    written = fields.given(value)
+    if not isinstance(written.value, bool):
+        raise FieldError(f"must be true, false or a map, not {kind(written)}")
+    return {} if written.value else None
+
+
+SHORT_INTERACTIVE = {"type": "boolean"}
+
+
 class ExitCodesKeys(Section):
     """What exit codes of user code mean when the gang could start again; `fail` wins over `restart`."""
 
@@ -101,4 +128,36 @@ class ExitCodesKeys(Section):
     )
     fail: fields.ExitCodeRanges | None = key(
         "exit codes like `1,3-5`", "These end the job, however many restarts are left."
+    )
+
+
+class TimeoutsKeys(Section):
+    """The limits in time of one attempt."""
+
+    check_in: fields.Span = key("duration", "From placement until every execution is armed; does not slide.", "10m")
+    grace: fields.Span = key("duration", "Between SIGTERM and SIGKILL.", "10s")
+    run: fields.Span | None = key("duration", "Longest time that user code may run (default: no limit).")
+    lost_after: fields.LostAfter = key(
+        "duration 60s…7d", "How long a node may be silent before what it runs is lost; see docs/fencing.md.", "90s"
+    )
+    idle: fields.Idle = key(
+        "duration from 10s, `none`",
+        "How long the job may go unused before it is stopped (default: 2h if it is interactive, else `none`); see "
+        "docs/development-environments.md.",
+    )
+
+
+class RestartsKeys(Section):
+    """When the whole gang starts again as a new attempt after a failure."""
+
+    limit: Restarts = key("whole number 0…1000", "How often after failures of user code.", 0)
+    infrastructure: Restarts = key(
+        "whole number 0…1000",
+        "How often after failures that are not the code's: lost nodes, daemons, images, ports, GPUs.",
+        10,
+    )
+    backoff: fields.Backoff = key(
+        "duration from 1s",
+        "Pause before the second restart, doubled before each one after it; the first comes at once.",
+        "5s",
     )

@@ -73,6 +73,8 @@ RELAY_CHANNEL_OPTIONS: Sequence[tuple[str, int]] = tuple(
         # With gRPC's defaults each attachment whose reader does not read has 24 MiB under way, and so it is 1 MiB.
         "grpc.http2.bdp_probe": 0,
         "grpc.http2.lookahead_bytes": 512 * 1024,
+        # A minute after the last attachment the connection is let go of.
+        "grpc.client_idle_timeout_ms": 60_000,
     }.items()
 )
 """Options of both sides of an attachment that dial the relay."""

@@ -48,6 +48,7 @@ def report_to_wire(report: Report) -> pb.ExecutionReport:
         failure=None if report.failure is None else failure_to_wire(report.failure),
         log_complete=report.log_complete,
         no_permit_for=checks.duration(report.no_permit_for),
+        used_at=checks.timestamp(report.used_at),
     )
 
 
@@ -74,6 +75,7 @@ def report_from_wire(message: pb.ExecutionReport) -> Report:
         no_permit_for=checks.span(message.no_permit_for, "ExecutionReport.no_permit_for")
         if message.HasField("no_permit_for")
         else None,
+        used_at=checks.optional_moment(message, "used_at"),
     )
 
 

@@ -1,6 +1,7 @@
 """Projects, and what they are opened for; what roles ask for is in `security`."""
 
 from muster.domain.fleet.access import Permissions, Project
+from muster.domain.fleet.attach_permission import Attachers, AttachPermission
 from muster.rpc.v1 import projects_pb2 as pb
 from muster.wire import checks
 from muster.wire.security import known_capabilities, known_pids
@@ -35,6 +36,7 @@ def permissions_to_wire(permissions: Permissions) -> pb.Permissions | None:
         any_user=permissions.any_user,
         host_paths=permissions.host_paths,
         pids=permissions.pids or 0,
+        attach=_attach_to_wire(permissions.attach),
     )
 
 
@@ -49,4 +51,25 @@ def permissions_from_wire(message: pb.Permissions) -> Permissions:
         any_user=message.any_user,
         host_paths=tuple(checks.absolute(path, "Permissions.host_paths") for path in message.host_paths),
         pids=known_pids(message.pids, "Permissions.pids"),
+        attach=_attach_from_wire(message.attach),
+    )
+
+
+def _attach_to_wire(permission: AttachPermission) -> pb.AttachPermission | None:
+    if permission == AttachPermission():
+        return None
+    return pb.AttachPermission(
+        who=permission.who,
+        no_commands=not permission.commands,
+        no_connections=not permission.connections,
+        no_files=not permission.files,
+    )
+
+
+def _attach_from_wire(message: pb.AttachPermission) -> AttachPermission:
+    return AttachPermission(
+        who=checks.word(Attachers, message.who or Attachers.OWNER, "AttachPermission.who"),
+        commands=not message.no_commands,
+        connections=not message.no_connections,
+        files=not message.no_files,
     )

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from muster.domain.jobs.disconnect import DEFAULT_LOST_AFTER, OnDisconnect
 from muster.domain.jobs.frameworks.dialect import Dialect
 from muster.domain.jobs.frameworks.framework import Framework, FrameworkName, LaunchPlace, Rendezvous
+from muster.domain.jobs.interactive import Interactive
 from muster.domain.jobs.job import (
     InlineFile,
     JobSpec,
@@ -47,6 +48,7 @@ def job_spec_to_wire(spec: JobSpec) -> pb.JobSpec:
             grace=checks.duration(spec.timeouts.grace),
             run=checks.duration(spec.timeouts.run),
             lost_after=checks.duration(spec.timeouts.lost_after),
+            idle=checks.duration(spec.timeouts.idle),
         ),
         restarts=pb.RestartPolicy(
             limit=spec.restarts.limit,
@@ -59,6 +61,9 @@ def job_spec_to_wire(spec: JobSpec) -> pb.JobSpec:
         framework=framework_to_wire(spec.framework),
         gang_commands=spec.gang_commands,
         dialects=spec.dialects,
+        interactive=interactive_to_wire(spec.interactive),
+        stdin=spec.stdin,
+        tty=spec.tty,
     )
 
 
@@ -84,12 +89,25 @@ def job_spec_from_wire(message: pb.JobSpec) -> JobSpec:
         framework=framework_from_wire(message.framework) if message.HasField("framework") else None,
         gang_commands=message.gang_commands if message.HasField("gang_commands") else None,
         dialects=dialects_from_wire(message.dialects, "JobSpec.dialects"),
+        interactive=interactive_from_wire(message.interactive) if message.HasField("interactive") else None,
+        stdin=message.stdin,
+        tty=message.tty,
     )
 
 
 def dialects_from_wire(words: Iterable[str], field: str) -> tuple[Dialect, ...]:
     """The dialects of a job; raises WireError for words that are not known."""
     return tuple(checks.word(Dialect, each, field) for each in words)
+
+
+def interactive_to_wire(interactive: Interactive | None) -> pb.Interactive | None:
+    """What a job has in which people work; None where it has nothing of that."""
+    return None if interactive is None else pb.Interactive(setup=interactive.setup)
+
+
+def interactive_from_wire(message: pb.Interactive) -> Interactive:
+    """What a job has in which people work."""
+    return Interactive(setup=message.setup)
 
 
 def framework_to_wire(framework: Framework | None) -> pb.Framework | None:
@@ -204,6 +222,7 @@ def _timeouts(message: pb.Timeouts) -> Timeouts:
         lost_after=checks.span(message.lost_after, "Timeouts.lost_after")
         if message.HasField("lost_after")
         else DEFAULT_LOST_AFTER,
+        idle=checks.span(message.idle, "Timeouts.idle") if message.HasField("idle") else None,
     )
 
 

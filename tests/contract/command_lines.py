@@ -17,7 +17,7 @@ class Line:
     """The name for the first word that it prints."""
 
 
-REFUSED, UNREACHED, USAGE, FAILED = 5, 3, 2, 1
+REFUSED, UNKNOWN, UNREACHED, USAGE, FAILED = 5, 4, 3, 2, 1
 NOBODY = "--jump ops@127.0.0.1:1 --key {dir}/key --accept-host-key SHA256:AAAA"
 """How a machine is reached that is not there."""
 
@@ -47,6 +47,8 @@ AGAINST_A_FLEET: Sequence[Line] = (
         "--project vision -- true"
     ),
     Line("projects allow vision --nothing --privileged --gain-privileges"),
+    Line("projects allow vision --attach members --no-commands --no-connections --no-files"),
+    Line("projects allow vision --attach owner --commands --connections --files"),
     Line("submit {dir}/job.yaml --set workers=1 --queue-anyway -o yaml --follow"),
     Line("submit --dry-run {dir}/job.yaml"),
     Line("jobs -a --phase succeeded --name opt --mine --user admin --project vision --label paper=icml -o wide"),
@@ -60,6 +62,17 @@ AGAINST_A_FLEET: Sequence[Line] = (
     Line("events --fleet"),
     Line("logs {job} -f --rank 0 --since 1h --tail 5 --attempt 1 -t --no-prefix --raw"),
     Line("logs {job} -o json"),
+    Line("exec {job} --rank 0 --no-tty --no-stdin -e A=b -w /tmp --wait -- true", REFUSED),
+    Line("exec {job} --rank 0 --tty --stdin -- true", REFUSED),
+    Line("exec {job} --all --at-once 2 -o json -- true"),
+    Line("shell {job} --rank 0 --keep work --wait", USAGE),
+    Line("forward {job} 0:8888 --rank 0 --open --wait", REFUSED),
+    Line("attachments {job} -o json"),
+    Line("attachments --end 4f2a91c07be3", UNKNOWN),
+    Line("cp {dir}/job.yaml {job}: --rank 0 --no-times -o json", REFUSED),
+    Line("cp {job}:out {dir} --all --times", REFUSED),
+    Line("sync {dir} {job}:out --rank 0 --delete --exclude *.pt --down --overwrite -o json", REFUSED),
+    Line("sync {dir} {job}:out --all", REFUSED),
     Line("stop --all --name none --phase queued --mine --project vision --label a=b -y"),
     Line("delete --all --name none --phase failed --mine --project vision --label a=b --force --yes"),
     Line("delete {job}"),

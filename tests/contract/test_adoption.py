@@ -8,12 +8,16 @@ from pathlib import Path
 
 import pytest
 
+from agent.attach.companion import Companion
+from agent.attach.relayed.attachments import NotAttachableError
+from agent.core.door.packets import CommandWanted, GangOutput
 from agent.executions.layout import EXECUTION_RECORD, ExecutionDirectory
 from agent.executions.ports import PortLedger
 from agent.executions.record import ExecutionRecord, note, noted
 from agent.logs.spool import LogSpool
 from agent.loop.live_execution import LiveExecution
 from agent.runtimes.process.launcher import Launcher
+from agent.runtimes.process.record import read_record
 from agent.runtimes.process.runtime import ProcessRuntime
 from agent.runtimes.process.spares import SpareSupervisors
 from muster.domain.gangs.plan import Stage
@@ -22,7 +26,7 @@ from muster.domain.ids import ExecutionId
 from muster.domain.jobs.failure import ExecutionError, FailureKind
 from muster.domain.jobs.job import PortRequest, RuntimeKind
 from tests.contract.lone_loop import LoneLoop
-from tests.contract.runtimes import directory_for, running
+from tests.contract.runtimes import MARK, directory_for, running
 from tests.contract.survivors import mortal_agent
 
 MASTER = PortLease(name="master", host_port=30_180, container_port=30_180)
@@ -100,3 +104,44 @@ async def test_what_runs_on_terms_that_nobody_knows_is_ended_and_said_to_be_lost
     await asyncio.wait([running_loop])
     await lone.loop.shut_down(stop=True)
     await runtime.close()
+
+
+async def test_an_agent_attaches_to_what_an_earlier_one_started_until_that_has_ended(tmp_path: Path) -> None:
+    async with mortal_agent(tmp_path, "echo $$; sleep 1000 & wait") as agent:
+        await agent.start()
+    [path] = (tmp_path / "executions").iterdir()
+    execution = ExecutionId(path.name)
+    runtime = ProcessRuntime(spares=SpareSupervisors(Launcher(), wanted=0))
+    lone = LoneLoop(tmp_path, path.parent, {RuntimeKind.PROCESS: runtime}, PortLedger(30_180, 30_189), "10.0.0.8")
+    await lone.loop.recover()
+    with pytest.raises(NotAttachableError, match="just starting"):
+        await lone.loop.companion(execution)
+    running_loop = asyncio.create_task(lone.loop.run(), name="loop")
+    companion = await _attached(lone, execution)
+    assert await lone.loop.companion(execution) is companion
+    command = await companion.run(CommandWanted(number=0, words=("sh", "-c", f"echo ${MARK}")))
+    assert await command.read() == GangOutput(data=execution.encode() + b"\n")
+    command.close()
+    record = read_record(path)
+    assert record is not None
+    assert record.program is not None
+    record.program.kill()
+    while (await lone.told()).stage is not Stage.EXITED:
+        pass
+    assert running(execution) == []
+    with pytest.raises(NotAttachableError, match="has ended"):
+        await lone.loop.companion(execution)
+    running_loop.cancel()
+    await asyncio.wait([running_loop])
+    await lone.loop.shut_down(stop=True)
+    assert running(execution) == []
+    await runtime.close()
+
+
+async def _attached(lone: LoneLoop, execution: ExecutionId) -> Companion:
+    """The companion, as soon as the loop works."""
+    while True:
+        try:
+            return await lone.loop.companion(execution)
+        except NotAttachableError:
+            await asyncio.sleep(0)

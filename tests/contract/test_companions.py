@@ -85,8 +85,7 @@ async def doored(place: Place, directory: Path, role: Role) -> AsyncIterator[tup
     """A prepared execution with a door that nobody serves yet; at the end nothing of it may be left."""
     assignment = replace(assignment_for(replace(role, image=place.image)), gang_commands=True)
     own = directory_for(directory, assignment.execution)
-    door = ExecutionDoor(own, made_ticket(own), NoGangCommands())
-    own.run.mkdir()
+    door = ExecutionDoor(own, made_ticket(own, gang_commands=True), NoGangCommands())
     async with asyncio.timeout(LIMIT), place.runtime() as runtime:
         with closing(LogSpool(own.log)) as spool:
             sandbox = await runtime.prepare(assignment, own, spool, (), ignored)
@@ -159,7 +158,7 @@ async def test_the_companion_serves_the_next_agent(place: Place, tmp_path: Path)
         async with served(door):
             await trial.release()
             assert await printed(door, "echo", "once") == [b"once"]
-        later = ExecutionDoor(trial.directory, kept_ticket(trial.directory), NoGangCommands())
+        later = ExecutionDoor(trial.directory, kept_ticket(trial.directory, gang_commands=True), NoGangCommands())
         async with served(later):
             assert await printed(later, "echo", "again") == [b"again"]
         await trial.sandbox.stop(GRACE)
@@ -167,10 +166,11 @@ async def test_the_companion_serves_the_next_agent(place: Place, tmp_path: Path)
 
 def test_only_the_agent_may_read_the_ticket(tmp_path: Path) -> None:
     own = directory_for(tmp_path, ExecutionId("abc-1-0"))
-    ticket = made_ticket(own)
-    assert kept_ticket(own) == ticket
+    ticket = made_ticket(own, gang_commands=True)
+    assert kept_ticket(own, gang_commands=True) == ticket
     assert (own.path / "ticket").stat().st_mode & 0o777 == 0o600
 
 
 def test_an_execution_without_a_door_has_no_ticket(tmp_path: Path) -> None:
-    assert kept_ticket(directory_for(tmp_path, ExecutionId("abc-1-0"))) == ""
+    own = directory_for(tmp_path, ExecutionId("abc-1-0"))
+    assert kept_ticket(own, gang_commands=True) == kept_ticket(own, gang_commands=False) == ""

@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, asynccontextmanager, closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -27,6 +27,8 @@ from agent.runtimes.process.runtime import ProcessRuntime
 from agent.runtimes.process.spares import SpareSupervisors
 from muster.domain.jobs.failure import ExecutionError, Exit
 from muster.domain.jobs.job import Resources, Role, Security
+from tests.contract.attached import attachable
+from tests.contract.noted_cgroups import cgroups_of, make_below, of_each, still_there, weights
 from tests.contract.runtimes import GRACE, Trial, assignment_for, directory_for, ignored, launch_for, shell
 from tests.contract.survivors import over
 from tests.contract.torchrun_like import BOMB
@@ -145,7 +147,7 @@ async def test_a_program_is_in_its_cgroups_from_its_start_and_its_supervisor_wit
         await it.sandbox.stop(GRACE)
         await it.sandbox.remove()
         assert noted_groups(it.directory) == ()
-    assert _still_there(record.groups) == []
+    assert still_there(record.groups) == []
 
 
 async def test_a_spare_supervisor_waits_in_the_cgroups_that_its_program_gets(tmp_path: Path, cgroups: Cgroups) -> None:
@@ -160,7 +162,7 @@ async def test_a_spare_supervisor_waits_in_the_cgroups_that_its_program_gets(tmp
         assert await it.run() == Exit(code=0)
         found = {line.rpartition(b"/")[2].decode() for line in it.printed()}
         assert {group.name for group in groups} <= found
-    assert _still_there(map(str, groups)) == []
+    assert still_there(map(str, groups)) == []
 
 
 async def test_one_program_after_the_other_gets_the_same_cgroups_with_limits_of_its_own(
@@ -177,11 +179,11 @@ async def test_one_program_after_the_other_gets_the_same_cgroups_with_limits_of_
         second = await they.next(Role(command=("/bin/true",), security=Security(pids=20)))
         assert noted_groups(second.directory) == groups != ()
         assert await second.run() == Exit(code=0)
-        assert _weights(second) in (["100"], ["1024"], [])
-        assert _of_each(second, "pids.max") == ["21"]
+        assert weights(second) in (["100"], ["1024"], [])
+        assert of_each(second, "pids.max") == ["21"]
         await first.sandbox.remove()
-        assert _still_there(groups) == list(groups)
-    assert _still_there(groups) == []
+        assert still_there(groups) == list(groups)
+    assert still_there(groups) == []
 
 
 async def test_a_program_with_a_limit_of_memory_leaves_its_cgroups_to_nobody(tmp_path: Path, cgroups: Cgroups) -> None:
@@ -191,7 +193,7 @@ async def test_a_program_with_a_limit_of_memory_leaves_its_cgroups_to_nobody(tmp
         assert await first.run() == Exit(code=0)
         groups = noted_groups(first.directory)
         await first.sandbox.remove()
-        assert _still_there(groups) == []
+        assert still_there(groups) == []
         second = await they.next(Role(command=shell("cat /proc/self/cgroup; echo $PPID")))
         assert await second.run() == Exit(code=0)
         assert not set(groups) & set(noted_groups(second.directory))
@@ -203,10 +205,10 @@ async def test_cgroups_in_which_a_program_has_made_others_are_nobody_elses(tmp_p
     async with several(tmp_path, cgroups, spares=spares) as they:
         first = await they.next(Role(command=("/bin/true",)))
         groups = noted_groups(first.directory)
-        _make_below(groups[0])
+        make_below(groups[0])
         assert await first.run() == Exit(code=0)
         await first.sandbox.remove()
-        assert _still_there(groups) == []
+        assert still_there(groups) == []
 
 
 async def test_spare_supervisors_that_were_not_needed_leave_no_cgroup(cgroups: Cgroups) -> None:
@@ -223,18 +225,18 @@ async def test_an_execution_weighs_as_much_as_its_cpus_from_its_start_on(tmp_pat
     role = Role(command=shell("sleep 1000"), resources=Resources(cpu_millis=100))
     async with prepared(tmp_path, cgroups, role) as it:
         await it.arm()
-        [usual] = _weights(it)
+        [usual] = weights(it)
         await it.sandbox.start()
-        assert (usual, *_weights(it)) in {("100", "10"), ("1024", "102")}
+        assert (usual, *weights(it)) in {("100", "10"), ("1024", "102")}
 
 
 async def test_what_was_armed_and_never_started_leaves_no_cgroup(tmp_path: Path, cgroups: Cgroups) -> None:
     async with prepared(tmp_path, cgroups, Role(command=("/bin/true",))) as it:
         await it.arm()
-        groups = _there(it)
+        groups = cgroups_of(it)
         assert groups != []
         await it.sandbox.remove()
-        assert _still_there(groups) == []
+        assert still_there(groups) == []
 
 
 @pytest.mark.parametrize("user", USERS)
@@ -335,30 +337,25 @@ async def test_a_program_does_not_inherit_that_its_agent_goes_last(
         assert it.printed() == [b"0", lowered.encode()]
 
 
-def _there(trial: Trial) -> list[str]:
-    """The cgroups of an execution."""
-    return _still_there(noted_groups(trial.directory))
+@pytest.mark.parametrize("user", USERS)
+async def test_a_companion_is_where_its_program_is(
+    tmp_path: Path, cgroups: Cgroups, user: JobUser | None, lowered: str
+) -> None:
+    async with prepared(tmp_path, cgroups, Role(command=shell("sleep 1000")), user) as it:
+        await it.release()
+        async with attachable(it) as found:
+            printed, _ = await found.printed("cat", SCORE, "/proc/self/cgroup")
+        score, *places = printed.decode().splitlines()
+        assert score == "0"
+        assert {Path(group).name for group in cgroups_of(it)} <= {place.rpartition("/")[2] for place in places}
+        assert _score_of_the_supervisor(it) == lowered, "the supervisor goes last again"
+        await it.sandbox.stop(GRACE)
 
 
-def _still_there(groups: Iterable[str]) -> list[str]:
-    """Cgroups out of these that were not removed."""
-    return [group for group in groups if Path(group).exists()]
-
-
-def _weights(trial: Trial) -> list[str]:
-    """What the kernel weighs an execution by, in either version of cgroups."""
-    return _of_each(trial, "cpu.weight", "cpu.shares")
-
-
-def _of_each(trial: Trial, *names: str) -> list[str]:
-    """The content of files of these names in its cgroups."""
-    files = (Path(group, name) for group in _there(trial) for name in names)
-    return [file.read_text().strip() for file in files if file.exists()]
-
-
-def _make_below(group: str) -> None:
-    """Make a cgroup in another, as a program with the right to it may."""
-    Path(group, "below").mkdir()
+def _score_of_the_supervisor(trial: Trial) -> str:
+    record = read_record(trial.directory.path)
+    assert record is not None
+    return Path(f"/proc/{record.supervisor.pid}/oom_score_adj").read_text().strip()
 
 
 @pytest.fixture

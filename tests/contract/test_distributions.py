@@ -97,7 +97,10 @@ def test_the_client_brings_one_package_and_the_fleet_two(installed: Mapping[str,
         "muster-fleet": {"coordinator", "agent", f"muster_fleet-{__version__}.dist-info"},
     }
     programs = {name: {each.name for each in (directory / "bin").iterdir()} for name, directory in installed.items()}
-    assert (programs["muster-client"], programs["muster-fleet"]) == ({"muster"}, {"muster-coordinator", "muster-agent"})
+    assert (programs["muster-client"], programs["muster-fleet"]) == (
+        {"muster"},
+        {"muster-coordinator", "muster-agent", "muster-relay"},
+    )
 
 
 @pytest.mark.parametrize("ours", DISTRIBUTIONS, ids=lambda each: each.name)

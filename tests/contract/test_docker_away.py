@@ -10,6 +10,7 @@ import pytest
 from agent.core.containers.spec import EXECUTION_LABEL
 from agent.executions.layout import ExecutionDirectory
 from agent.logs.spool import LogSpool
+from agent.runtimes.docker.ends import MADE_UP_EXIT_CODES
 from muster.domain.gangs.log import Stream, parse_records
 from muster.domain.gangs.plan import Assignment
 from muster.domain.jobs.failure import Exit, FailureKind
@@ -17,7 +18,7 @@ from tests.contract.docker_place import DockerPlace
 from tests.contract.docker_restarts import WAITS, begin, failure_of, recovered
 from tests.contract.docker_trials import assigned, script
 from tests.contract.runtimes import Trial, directory_for, ignored, launch_for, running
-from tests.docker_daemon import PrivateDaemon, containers, daemon, import_busybox, why_no_daemon
+from tests.docker_daemon import PrivateDaemon, containers, daemon, import_busybox, inspected, why_no_daemon
 
 pytestmark = pytest.mark.docker
 
@@ -135,6 +136,29 @@ async def test_an_exit_code_that_the_engine_makes_up_is_not_believed(own_daemon:
     await asyncio.to_thread(own_daemon.start)
     async with recovered(place, tmp_path, assignment) as (it, _):
         failure = await failure_of(it)
+        assert failure.kind is FailureKind.RUNTIME
+        assert "Docker does not know how the execution ended" in str(failure)
+
+
+@pytest.mark.parametrize("own_daemon", [("--live-restore",)], indirect=True)
+async def test_a_failure_that_an_engine_lost_as_it_was_killed_is_not_told_as_a_success(
+    own_daemon: PrivateDaemon, tmp_path: Path
+) -> None:
+    place = DockerPlace(tmp_path, own_daemon.socket)
+    assignment = assigned(script(WAITS))
+    await begin(place, tmp_path, assignment, "arm", "start")
+    [container] = containers(own_daemon.socket, f"{EXECUTION_LABEL}={assignment.execution}")
+    async with recovered(place, tmp_path, assignment) as (it, _), asyncio.TaskGroup() as tasks:
+        await it.says(b"ready")
+        waiting = tasks.create_task(failure_of(it), name="waiting")
+        await asyncio.to_thread(own_daemon.kill)
+        (it.directory.outputs / "go").touch()
+        while running(assignment.execution):  # noqa: ASYNC110 (nobody tells)
+            await asyncio.sleep(0.001)
+        await asyncio.to_thread(own_daemon.lose_end, container["Id"])
+        await asyncio.to_thread(own_daemon.start)
+        failure = await waiting
+        assert inspected(own_daemon.socket, container["Id"])["State"]["ExitCode"] in MADE_UP_EXIT_CODES
         assert failure.kind is FailureKind.RUNTIME
         assert "Docker does not know how the execution ended" in str(failure)
 

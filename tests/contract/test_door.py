@@ -15,7 +15,7 @@ import pytest
 
 from agent.attach.caller import DoorCaller, GangRefusedError
 from agent.attach.command import AttachedCommand
-from agent.attach.companion import CommandRefusedError
+from agent.attach.companion import CommandRefusedError, CompanionAwayError
 from agent.attach.door import MOST_GANG_COMMANDS, ExecutionDoor
 from agent.core.door.packets import (
     CommandWanted,
@@ -165,6 +165,16 @@ async def served(door: ExecutionDoor) -> AsyncIterator[None]:
         door.close()
 
 
+@asynccontextmanager
+async def served_alone(directory: Path) -> AsyncIterator[ExecutionDoor]:
+    """A door to which no companion comes."""
+    own = ExecutionDirectory(directory, ExecutionId("x"))
+    own.config.mkdir(parents=True)
+    door = ExecutionDoor(own, TICKET)
+    async with asyncio.timeout(LIMIT), served(door):
+        yield door
+
+
 async def _printed(door: ExecutionDoor, *words: str) -> bytes:
     """What a command prints in the execution behind a door."""
     command = await door.companion.run(CommandWanted(number=0, words=words))
@@ -180,7 +190,7 @@ async def _printed(door: ExecutionDoor, *words: str) -> bytes:
 def new_place(root: Path) -> Place:
     """A door with a path longer than that of a socket may be; nobody is there yet."""
     directory = ExecutionDirectory(root, ExecutionId("x" * 100))
-    directory.path.mkdir()
+    directory.config.mkdir(parents=True)
     return Place(directory)
 
 
@@ -289,6 +299,37 @@ async def test_a_companion_that_was_killed_is_followed_by_another(tmp_path: Path
         second.close()
 
 
+async def test_a_companion_that_comes_beside_another_waits_for_its_turn(tmp_path: Path) -> None:
+    async with a_place(tmp_path) as place:
+        first = await place.door.companion.run(CommandWanted(number=0, words=("cat",), has_input=True))
+        one, place.companion = place.companion, None
+        place.stay()
+        beside = await place.call("1", "true")  # whose line comes after that of the second companion, or close to it
+        assert (await beside.wait(), await beside.communicate()) == (0, (b"", b""))
+        await first.write(b"on")
+        assert await first.read() == GangOutput(data=b"on"), "the first one goes on"
+        assert one is not None
+        strike(lambda: descendants(one.pid))
+        one.kill()
+        one.wait()
+        assert await first.read() == GangExit(code=255)
+        first.close()
+        second = await place.door.companion.run(CommandWanted(number=0, words=("sh", "-c", "echo $PPID")))
+        assert place.companion is not None
+        assert await second.read() == GangOutput(data=b"%d\n" % place.companion.pid)
+        second.close()
+
+
+async def test_nobody_waits_for_a_companion_after_the_end(tmp_path: Path) -> None:
+    async with served_alone(tmp_path) as door:
+        waiting = asyncio.create_task(door.companion.run(CommandWanted(number=0, words=("true",))))
+        await asyncio.sleep(0)
+        door.companion.end()
+        with pytest.raises(CompanionAwayError, match="the execution has ended"):
+            await waiting
+        assert not await door.companion.comes()
+
+
 async def test_the_companion_comes_to_the_next_agent(tmp_path: Path) -> None:
     place = new_place(tmp_path)
     try:
@@ -339,7 +380,7 @@ async def test_whoever_is_not_understood_is_told_so_and_nobody_else_hears_of_it(
 async def test_a_line_that_comes_when_the_door_closes_is_closed(tmp_path: Path) -> None:
     """Python warns of a socket that nobody closes, and a warning is an error here."""
     directory = ExecutionDirectory(tmp_path, ExecutionId("x"))
-    directory.path.mkdir()
+    directory.config.mkdir(parents=True)
     place = Place(directory)
     place.door.open()
     serving = asyncio.create_task(place.door.serve())

@@ -22,6 +22,8 @@ class Rig(Protocol):
 
     def raise_xid(self, index: int, uuid: GpuUuid, xid: int) -> None: ...
 
+    def make_busy(self, index: int, uuid: GpuUuid, percent: int) -> None: ...
+
 
 class Nvml:
     def __init__(self, directory: Path) -> None:
@@ -31,6 +33,9 @@ class Nvml:
     def raise_xid(self, index: int, uuid: GpuUuid, xid: int) -> None:  # noqa: ARG002 - the driver goes by number
         self._driver.raise_xid(index, xid)
 
+    def make_busy(self, index: int, uuid: GpuUuid, percent: int) -> None:  # noqa: ARG002 - the driver goes by number
+        self._driver.set({f"gpu{index}.util": percent})
+
 
 class Simulated:
     def __init__(self, directory: Path) -> None:  # noqa: ARG002 - needs no files
@@ -38,6 +43,9 @@ class Simulated:
 
     def raise_xid(self, index: int, uuid: GpuUuid, xid: int) -> None:  # noqa: ARG002 - goes by UUID
         self.source.raise_xid(uuid, xid)
+
+    def make_busy(self, index: int, uuid: GpuUuid, percent: int) -> None:  # noqa: ARG002 - goes by UUID
+        self.source.make_busy(uuid, percent)
 
 
 Opened = Callable[[], AbstractAsyncContextManager[Rig]]
@@ -151,6 +159,21 @@ async def test_who_has_caught_up_has_heard_every_fault(opened: Opened) -> None:
             await rig.source.catch_up()
             assert heard[-1] == xid
         listening.cancel()
+
+
+async def test_it_tells_how_busy_each_gpu_is(opened: Opened) -> None:
+    async with opened() as rig:
+        uuids = [gpu.uuid for gpu in (await rig.source.read()).gpus]
+        for index, percent in enumerate((0, 2, 50, 100)):
+            rig.make_busy(index, uuids[index], percent)
+        assert await rig.source.use() == dict(zip(uuids, (0, 2, 50, 100), strict=True))
+
+
+async def test_use_is_asked_for_beside_a_reading(opened: Opened) -> None:
+    async with opened() as rig:
+        await rig.source.read()
+        used, reading, again = await asyncio.gather(rig.source.use(), rig.source.read(), rig.source.use())
+        assert used.keys() == again.keys() == {gpu.uuid for gpu in reading.gpus}
 
 
 async def test_faults_end_when_the_source_is_closed(opened: Opened) -> None:

@@ -6,7 +6,6 @@ import socket
 import struct
 import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import paramiko
@@ -15,35 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.contract.door_side import ANSWER_LIMIT, program
+from tests.contract.files_server import INIT, served
 
 MUCH = 3_000_001
 MOST_HANDLES = 128
-INIT = struct.pack(">IBI", 5, 1, 3)
-
-
-class NamedSocket(socket.socket):
-    """A socket with the name that paramiko writes into its log."""
-
-    def get_name(self) -> str:
-        return "files"
-
-
-@contextmanager
-def served(directory: Path) -> Iterator[tuple[NamedSocket, "subprocess.Popen[bytes]"]]:
-    """The program in a directory, at the other end of a socket."""
-    path = directory / "muster-inside"
-    shutil.copy(program(), path)
-    one, there = socket.socketpair()
-    with NamedSocket(fileno=one.detach()) as here, there:
-        here.settimeout(ANSWER_LIMIT)
-        server = subprocess.Popen((str(path), "files"), stdin=there.fileno(), stdout=there.fileno(), cwd=directory)
-        there.close()
-        try:
-            yield here, server
-        finally:
-            here.close()
-            server.kill()
-            server.wait()
 
 
 @pytest.fixture

@@ -235,6 +235,20 @@ async def test_what_leaves_nothing_running_is_vacant_once_it_has_ended(place: Pl
         assert await it.sandbox.exited() == Exit(code=7)
 
 
+async def test_it_tells_the_cpu_that_user_code_and_its_children_have_used(place: Place, tmp_path: Path) -> None:
+    busy = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done"
+    async with trial(place, tmp_path, script(f"echo rests; ({busy}); echo done; sleep 60")) as it:
+        await it.release()
+        await it.says(b"rests")
+        before = await it.sandbox.cpu_seconds()
+        await it.says(b"done")
+        after = await it.sandbox.cpu_seconds()
+        assert before is not None
+        assert after is not None
+        assert after > before
+        await it.sandbox.stop(AT_ONCE)
+
+
 async def test_vacating_ends_what_user_code_left_running(place: Place, tmp_path: Path) -> None:
     async with trial(place, tmp_path, script("sleep 1000 >/dev/null 2>&1 & echo done")) as it:
         await it.release()

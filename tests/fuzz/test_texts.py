@@ -21,6 +21,14 @@ from agent.executions.record import noted
 from agent.logs.file import LogFile
 from agent.runtimes.docker.log import FrameParser
 from agent.runtimes.process.record import read_record
+from coordinator.relay.messages import (
+    AttachmentCarried,
+    RelayLineError,
+    RelayWelcome,
+    desk_message,
+    line_of,
+    relay_message,
+)
 from coordinator.store.logs.file import check_chunk
 from muster.daemon.options_file import parse_with_file
 from muster.domain.errors import MusterError
@@ -43,7 +51,16 @@ from muster.trust.certificates import (
     requested_key,
     verify,
 )
-from muster.trust.identity import CertificateError
+from muster.trust.identity import CertificateError, Identity
+from muster.trust.tickets import (
+    AttachmentTicket,
+    TicketError,
+    TicketSide,
+    make_ticket,
+    read_ticket,
+    signed_ticket,
+    ticket_payload,
+)
 from muster.trust.tokens import TokenFormError, new_api_token, new_join_token, parse_api_token, parse_join_token
 from muster.worker import NotInAJobError, load
 from tests.fuzz.effort import fuzzed
@@ -53,6 +70,9 @@ from tests.fuzz.messages import seeds
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 A = NodeId("a")
 LINE = b"2026-11-21T08:48:50.123456789Z stdout F text of the line\n"
+
+
+ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=200)
 
 
 # tokens and quantities
@@ -87,9 +107,44 @@ def test_a_number_is_a_quantity_or_is_refused(value: float) -> None:
             parse(value)
 
 
-# texts on their way to a terminal
+# tickets
 
-ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=200)
+TICKET_KEY = bytes(32)
+TICKET = AttachmentTicket(attachment="a-1", side=TicketSide.CLIENT, node=A, account="anna", not_after=NOW)
+
+
+@fuzzed
+@given(seed=seeds)
+def test_what_a_signed_ticket_says_is_read_or_refused(seed: int) -> None:
+    said = json.loads(ticket_payload(TICKET_KEY, make_ticket(TICKET_KEY, TICKET)))
+    for payload in files(said, seed):
+        with suppress(TicketError):
+            ticket = read_ticket(TICKET_KEY, signed_ticket(TICKET_KEY, payload))
+            assert read_ticket(TICKET_KEY, make_ticket(TICKET_KEY, ticket)) == ticket
+
+
+CARRIED = AttachmentCarried(attachment="a", account="anna", node=A, client=True, agent=False, bytes_in=1, bytes_out=2)
+WELCOME = RelayWelcome(
+    fleet="f",
+    key=TICKET_KEY,
+    listen="0.0.0.0:7462",
+    before="",
+    identity=Identity(certificate=b"certificate", key=b"key"),
+)
+
+
+@fuzzed
+@given(seed=seeds, noise=st.binary(max_size=200))
+def test_what_coordinator_and_relay_say_to_each_other_is_read_or_refused(seed: int, noise: bytes) -> None:
+    for said in (CARRIED, WELCOME):
+        for found in (noise, *files(json.loads(line_of(said)), seed)):
+            for reader in (relay_message, desk_message):
+                with suppress(RelayLineError):
+                    if (read := reader(found)) is not None:
+                        assert reader(line_of(read)) == read
+
+
+# texts on their way to a terminal
 
 
 @fuzzed

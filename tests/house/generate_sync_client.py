@@ -19,6 +19,9 @@ INDENT = 4
 MOST_ARGUMENTS = 6
 """Parts of a function; more need a word about it."""
 
+WRAPPED: Mapping[str, str] = {"Attachment": "SyncAttachment", "PortForward": "SyncPortForward"}
+"""What is given out with methods of its own, and its synchronous form, which stands in `attachments/sync_forms.py`."""
+
 _STREAM = re.compile(r"AsyncGenerator\[(.+), None\]")
 _WORDS = {"async with ": "with ", "async for ": "for ", "await ": "", "muster.Client(": "muster.SyncClient("}
 
@@ -44,6 +47,8 @@ def _service(path: Path, tree: ast.Module, classes: list[ast.ClassDef]) -> str:
     needed = {name for body in bodies for name in re.findall(r"\w+", _code(body))}
     always, checked = _imports(tree, needed - {"Calls", "AsyncGenerator"})
     stream = ["from muster.client.sync.stream import SyncStream"] if "SyncStream" in needed else []
+    wrapped = sorted(needed & {*WRAPPED.values()})
+    stream += [f"from muster.client.attachments.sync_forms import {', '.join(wrapped)}"] if wrapped else []
     return "\n".join(
         [
             f'"""The synchronous form of `{_dotted(path)}`, made from it by `make sync`; change that one."""',
@@ -122,13 +127,16 @@ def _method(method: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
     call = f"self._own.{method.name}({', '.join(_passed(method.args))})"
     how = "stream" if streamed else "run"
     result = "" if returned == "None" else "return "
+    asked = f"self._loop.{how}({call})"
+    if returned in WRAPPED:
+        shown, asked = WRAPPED[returned], f"{WRAPPED[returned]}({asked}, self._loop)"
     many = len([*method.args.args, *method.args.kwonlyargs]) > MOST_ARGUMENTS + 1
     reason = "  # noqa: PLR0913 - one for each condition\n" if many else ""
     return "\n".join(
         [
             f"    def {method.name}({reason}{ast.unparse(method.args)}) -> {shown}:",
             _documented(_plain(method), 8),
-            f"        {result}self._loop.{how}({call})",
+            f"        {result}{asked}",
         ]
     )
 

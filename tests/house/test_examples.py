@@ -15,7 +15,7 @@ JOB_FILES = sorted((ROOT / "examples").glob("*/*.yaml"))
 PROGRAMS = sorted((ROOT / "examples").glob("*/*.py"))
 INSTALLED = {"torch", "sklearn"}
 """What the image of an example brings along."""
-DOCUMENTS = [ROOT / "README.md", ROOT / "docs" / "first-job.md"]
+DOCUMENTS = [ROOT / "README.md", ROOT / "docs" / "first-job.md", ROOT / "docs" / "development-environments.md"]
 
 
 def _named(path: Path) -> str:

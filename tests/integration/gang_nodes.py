@@ -174,7 +174,7 @@ class GangNode:
         async with AsyncExitStack() as stack:
             for rank in self.ranks:
                 directory, execution = self.directory(rank), self.execution(rank)
-                directory.path.mkdir(parents=True)
+                directory.config.mkdir(parents=True)
                 self.site.ranks[execution] = rank
                 self.site.spools[execution] = stack.enter_context(closing(LogSpool(directory.log)))
             stack.push_async_callback(self.local.close)

@@ -109,6 +109,12 @@ class SandboxWithObstacles:
         await self._gates["start"].pass_through()
         await self._sandbox.start()
 
+    async def attach(self, ticket: str) -> None:
+        await self._sandbox.attach(ticket)
+
+    async def cpu_seconds(self) -> float | None:
+        return await self._sandbox.cpu_seconds()
+
     async def exited(self) -> Exit:
         return await self._sandbox.exited()
 

@@ -12,13 +12,19 @@ import pytest
 
 from coordinator.engine.agent_streams import AgentStream
 from coordinator.rpc.admission.open_calls import CallSeat
+from coordinator.rpc.agents.attachments import AgentAttachments
 from coordinator.rpc.agents.log_intake import LogIntake
 from coordinator.rpc.agents.renewals import Renewals
 from coordinator.rpc.agents.secret_delivery import SecretDelivery
 from coordinator.rpc.agents.service import AgentService
 from coordinator.rpc.callers import CALLER
+from coordinator.service.attaching.attachments import AttachmentOperations, AttachWays
+from coordinator.service.attaching.lines import AgentLines
+from coordinator.service.attaching.open_book import AttachmentBook
+from coordinator.service.attaching.rights import AttachRights
 from coordinator.trust.caller import LOCAL
 from muster.domain.errors import MusterError
+from muster.domain.fleet.access import OPEN
 from muster.rpc.channel import Credentials, open_channel
 from muster.rpc.v1 import agents_pb2, agents_pb2_grpc, jobs_pb2, jobs_pb2_grpc
 from tests.integration.jobs import shell
@@ -126,8 +132,14 @@ async def test_a_node_whose_stream_is_cancelled_leaves_no_circle(tmp_path: Path,
     async with working_parts(tmp_path) as parts:
         nodes = parts.registry.joined
         secrets = SecretDelivery(parts.engine, parts.secrets, parts.audit)
+        rights = AttachRights(permissions_of=lambda _: OPEN, still_counts=parts.registry.still_counts)
+        lines = AgentLines()
+        ways = AttachWays(relay=None, lines=lines)
+        book = AttachmentBook()
+        operations = AttachmentOperations(parts.operations, parts.engine, parts.audit, rights, book, ways)
+        attachments = AgentAttachments(lines, operations)
         intake = LogIntake(parts.engine, parts.logs, parts.log_quota)
-        agents = AgentService(parts.engine, intake, nodes, Renewals(nodes, None), secrets)
+        agents = AgentService(parts.engine, intake, nodes, Renewals(nodes, None), secrets, attachments)
         for _ in range(CALLS):
             hearer: Any = Hearer()  # gRPC has no class to make one of
             stream = asyncio.create_task(agents.Connect(_says_hello("a"), hearer))

@@ -18,6 +18,7 @@ from agent.link import Coordinator, Link, Mail, rest
 from agent.logs.push import LogPusher
 from agent.mailbox import Inbox, Outbox
 from agent.secrets.calls import SecretCalls
+from muster.domain.attachments.request import AttachmentOrder
 from muster.domain.fleet.node import NodeState
 from muster.domain.ids import ExecutionId, NodeId
 from muster.domain.jobs.lifecycle import JobPhase, State
@@ -226,6 +227,12 @@ class Nobody:
         del stream
         return 0
 
+    def begin(self, order: AttachmentOrder) -> None:
+        raise AssertionError(f"nobody attaches: {order}")
+
+    def connected(self) -> None:
+        pass
+
 
 @asynccontextmanager
 async def linked(
@@ -238,7 +245,7 @@ async def linked(
     await server.start()
     journal = Journal()
     pusher = LogPusher(NodeId("a"), asyncio.Queue[ExecutionId]().put_nowait)
-    mail = Mail(inbox=inbox or Inbox(), outbox=Outbox(), logs=pusher, secrets=SecretCalls())
+    mail = Mail(inbox=inbox or Inbox(), outbox=Outbox(), logs=pusher, secrets=SecretCalls(), attachments=Nobody())
     link = Link(Coordinator(address=lambda: address, patience=0.2), Nobody(), mail, Clock())
     journal.start()
     try:

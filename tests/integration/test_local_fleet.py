@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 
 import psutil
@@ -222,3 +223,32 @@ def test_the_demo_runs_the_ring_and_clears_up(tmp_path: Path) -> None:
     for rank in range(3):
         assert any(line.startswith(f"[{rank}] rank {rank}: the sum over 3 ranks is right") for line in lines)
     assert list(tmp_path.iterdir()) == []
+
+
+def relay_of(program: "subprocess.Popen[str]") -> psutil.Process:
+    children = psutil.Process(program.pid).children()
+    return next(each for each in children if "coordinator.relay" in each.cmdline())
+
+
+def test_up_has_a_relay_and_another_one_at_the_same_address_after_it_was_killed(tmp_path: Path) -> None:
+    log = tmp_path / "local" / "relay.log"
+    with started(tmp_path, *UP) as program:
+        read_until(program, "Ctrl-C stops all of it")
+        killed = relay_of(program)
+        killed.kill()
+        psutil.wait_procs([killed], LIMIT)
+        with subprocess.Popen(["tail", "-n", "+1", "-f", log], stdout=subprocess.PIPE, text=True) as said:
+            assert said.stdout is not None
+            served = list(first_two_addresses(said.stdout))
+            said.terminate()
+        assert served[0] == served[1]
+        assert relay_of(program).pid != killed.pid
+        assert ran(tmp_path, "nodes").returncode == 0
+        program.send_signal(signal.SIGINT)
+        assert program.wait(LIMIT) == 0
+    assert not psutil.pid_exists(killed.pid)
+
+
+def first_two_addresses(lines: Iterator[str]) -> Iterator[str]:
+    """The first two addresses at which a relay served."""
+    return islice((line.rpartition("address=")[2] for line in lines if "relay serves" in line), 2)

@@ -13,6 +13,7 @@ from muster.cli.program import program
 from muster.client.endpoint import Login, keep_login
 from muster.domain.errors import ConflictError, PermissionDeniedError, UnknownNameError
 from muster.domain.fleet.access import Access, Permissions
+from muster.domain.fleet.attach_permission import Attachers, AttachPermission
 from muster.domain.jobs.job import JobSpec, Mount, Role, Security
 from muster.domain.jobs.rules.filling_in import filled_in
 from tests.integration.fleet import running_fleet
@@ -114,6 +115,39 @@ async def test_the_command_line_opens_shows_and_closes(tmp_path: Path) -> None:
         assert await muster("projects", "allow", "vision", "--capability", "EVERYTHING") == "exit 2"
         assert await muster("projects", "allow", "sound", "--privileged") == "exit 4"
         assert await muster("projects", "allow", "vision", "--host-path", "data") == "exit 2"
+
+
+async def test_the_command_line_says_who_may_attach(tmp_path: Path) -> None:
+    async with secured(tmp_path / "fleet") as fleet, fleet.client() as admin:
+        home = tmp_path / "home"
+        authority = fleet.authority.certificate.decode()
+        keep_login(home, Login(address=fleet.doors.clients, authority=authority, token=fleet.admin_token))
+
+        async def allow(*options: str) -> str:
+            words = ("projects", "allow", "vision", *options)
+            environment = {"MUSTER_HOME": str(home), "COLUMNS": "200"}
+            asked = await asyncio.to_thread(CliRunner().invoke, program(words), words, env=environment)
+            return asked.stdout.strip() if asked.exit_code == 0 else f"exit {asked.exit_code}"
+
+        async def kept() -> AttachPermission:
+            return (await admin.projects.get("vision")).permissions.attach
+
+        await admin.projects.add("vision")
+        assert await kept() == AttachPermission()
+        assert await allow("--attach", "members", "--any-user") == "vision: any user, attaching by members"
+        assert await allow("--no-files") == "vision: any user, attaching by members, no files when attached"
+        assert await kept() == AttachPermission(who=Attachers.MEMBERS, files=False)
+        assert await allow("--files", "--attach", "owner", "--no-connections", "--no-commands") == (
+            "vision: any user, no commands when attached, no connections when attached"
+        )
+        assert await allow("--capability", "BPF", "--commands", "--connections") == "vision: any user, BPF"
+        assert await allow("--attach", "nobody") == "vision: any user, BPF, no attaching"
+        assert await allow("--nothing", "--no-commands") == "vision: no commands when attached"
+        assert await kept() == AttachPermission(commands=False)
+        assert await allow("--nothing") == "vision: nothing beyond the default"
+        assert await allow("--attach", "everybody") == "exit 2"
+        changes = [entry.result for entry in await admin.audit.list() if entry.what == "projects.allow"]
+        assert changes[:2] == ["ok, +any-user, attach owner -> members", "ok, -files"]
 
 
 async def test_on_ones_own_machine_everything_is_open(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from muster.domain.ids import ExecutionId
 from muster.domain.jobs.failure import FailureKind
 from muster.domain.jobs.ports import ports_of
 from tests.simulation.agent_logs import AgentLogs
+from tests.simulation.agent_uses import watch_use
 from tests.simulation.truth import KILLED, Loss, Note, Sandbox, SimulatedNode
 from tests.simulation.world import SECOND, Life, Timer
 
@@ -80,6 +81,7 @@ class AgentRuntime:
             if sandbox.in_docker and self._node.engine_away and not sandbox.start_noted:
                 continue
             if sandbox.adoptable:
+                sandbox.used.clear()  # what an agent saw just before its end nobody heard of
                 self._live[execution] = None
                 yield sandbox
             else:
@@ -284,6 +286,7 @@ class AgentRuntime:
     def _started(self, sandbox: Sandbox) -> None:
         self._logs.grow(sandbox.execution, sandbox.behaviour.log)
         self._put(Started(execution=sandbox.execution))
+        watch_use(self._life, sandbox, self._put, self._node.world.chance(f"use {sandbox.execution}"))
         if sandbox.note is not None:
             sandbox.note.started_at = self._life.clock.now
 

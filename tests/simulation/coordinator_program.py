@@ -28,6 +28,7 @@ from coordinator.core.turn.turn import Turn
 from coordinator.store.records.memory import MemoryStore
 from coordinator.store.store import Snapshot, snapshot_of
 from muster.domain.fleet.access import Project
+from muster.domain.fleet.features import ALL_FEATURES
 from muster.domain.fleet.node import Inventory
 from muster.domain.gangs.plan import Plan
 from muster.domain.ids import ExecutionId, NodeId
@@ -148,6 +149,7 @@ class CoordinatorProgram:
             reports=hello.reports,
             opened=hello.opened,
             peer_port=hello.peer_port,
+            features=ALL_FEATURES,
         )
         self.ask(connected, lambda answer: self._greet(session, answer))
         return session

@@ -29,6 +29,8 @@ class Scale:
     """Seconds of trouble; afterwards it must come to rest."""
 
 
+IDLE = timedelta(seconds=40)
+"""How long some jobs may go unused."""
 SMALL = Scale(nodes=(2, 6), jobs=(4, 16), seconds=(60.0, 400.0))
 LARGE = Scale(nodes=(24, 48), jobs=(250, 400), seconds=(1200.0, 1800.0))
 
@@ -164,6 +166,7 @@ def _spec(chance: Random, number: int) -> JobSpec:
             grace=timedelta(seconds=chance.choice((0.5, 5.0, 10.0))),
             run=timedelta(seconds=chance.choice((5.0, 30.0, 60.0))) if chance.random() < 0.3 else None,
             lost_after=timedelta(seconds=chance.choice((60.0, 60.0, 90.0, 90.0, 120.0, 1800.0))),
+            idle=IDLE if number % 4 == 3 else None,
         ),
         on_disconnect=chance.choice((OnDisconnect.KEEP, OnDisconnect.KEEP, OnDisconnect.STOP)),
         restarts=_restarts(chance) if chance.random() < 0.5 else RestartPolicy(),

@@ -98,6 +98,7 @@ class Simulation:
         sights["job again"] = len(cluster.attempts) - len(cluster.jobs)
         sights["lost while it runs"] = self.watcher.lost_while_running
         sights["fenced"] = self.watcher.fences
+        sights["job unused"] = self.watcher.unused
         sights["project removed"], sights["project kept"] = self.admin.removed, self.admin.refused
         return sights
 

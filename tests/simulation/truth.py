@@ -63,6 +63,8 @@ class Sandbox:
     """Held from the end of its preparation on."""
     roster: Roster | None = None
     """There once it was armed."""
+    used: list[int] = field(default_factory=list)
+    """When somebody used it and its agent saw that, since that agent began."""
     started: bool = False
     exit: Exit | None = None
     on_exit: Callable[[], None] | None = None

@@ -18,11 +18,13 @@ from muster.domain.jobs.ports import ports_of
 from tests.invariants import lasting, validate, validate_job
 from tests.simulation.scenario import Scenario, behaviour
 from tests.simulation.truth import Behaviour, Sandbox, SimulatedNode
-from tests.simulation.world import Violation, World
+from tests.simulation.world import SECOND, Violation, World
 
 SEVERAL = 100
 """Executions with which the whole cluster is looked at after every few steps; with more, in proportion less often."""
 FEW = 8
+UNHEARD = 28 * SECOND
+"""The time in which a use may be that nobody can have heard of yet: two heartbeats, and a slow network."""
 
 
 class Watcher:
@@ -39,6 +41,8 @@ class Watcher:
         """Executions that count as lost while their user code runs: the one gap between belief and truth."""
         self.fences = 0
         """Executions that were ended for want of contact."""
+        self.unused = 0
+        """Jobs that were stopped because nobody used them."""
         self._unchecked = 0
         self._world = world
         self._scenario = scenario
@@ -180,11 +184,30 @@ class Watcher:
                 case Put(record=Attempt() as attempt):
                     self._check_attempt(attempt)
                 case Put(record=Job() as job):
+                    self._check_unused(job)
                     self._jobs[job.id] = job
                 case Put(record=Project() as project):
                     self._projects.add(project.name)
                 case DropProject(project=name):
                     self._projects.discard(name)
+
+    def _check_unused(self, after: Job) -> None:
+        """A job that is stopped because nobody uses it was used by nobody, as far as anybody can have heard of it."""
+        before, limit = self._jobs.get(after.id), after.spec.idle_limit
+        if not after.stop_reason or (before is not None and before.stop_reason):
+            return
+        self.unused += 1
+        if limit is None:
+            raise Violation(f"{after.id} is stopped as unused, though it has no such limit", after.id)
+        begin, end = self._world.at - round(limit.total_seconds() * SECOND), self._world.at - UNHEARD
+        for rank in range(after.spec.size):
+            sandbox = self._newest.get(execution_id(after.id, after.attempt, rank))
+            used = [] if sandbox is None or not sandbox.running else [at for at in sandbox.used if begin < at < end]
+            if used:
+                since = (self._world.at - used[-1]) / SECOND
+                raise Violation(
+                    f"{after.id} is stopped as unused, but rank {rank} was used {since:.0f} s ago", after.id
+                )
 
     def _drop(self, job: JobId) -> None:
         if job not in self.deletable:

@@ -3,6 +3,7 @@
 from hypothesis import strategies as st
 
 from muster.domain.fleet import access
+from muster.domain.fleet.attach_permission import Attachers, AttachPermission
 from tests.unit.wire_values import absolute_paths, capabilities, labels, labels_map, moments, node_ids, pids, texts
 
 maybe_moments = st.none() | moments
@@ -46,6 +47,13 @@ permissions = st.builds(
     any_user=st.booleans(),
     host_paths=st.lists(absolute_paths, max_size=3, unique=True).map(tuple),
     pids=pids,
+    attach=st.builds(
+        AttachPermission,
+        who=st.sampled_from(Attachers),
+        commands=st.booleans(),
+        connections=st.booleans(),
+        files=st.booleans(),
+    ),
 )
 projects = st.builds(access.Project, name=texts, created_at=moments, permissions=permissions)
 enrolled_nodes = st.builds(

@@ -11,6 +11,7 @@ from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId
 from muster.domain.jobs import disconnect, explanation, failure, job, lifecycle, restart, view
 from muster.domain.jobs.frameworks.dialect import Dialect
 from muster.domain.jobs.frameworks.framework import Framework, FrameworkName, LaunchPlace, Rendezvous
+from muster.domain.jobs.interactive import Interactive
 from muster.domain.jobs.restart import ExitCodes, ExitRules, RestartPolicy, parse_exit_codes
 from muster.domain.jobs.secret_use import KEY_FORM, SecretUse
 from muster.wire.checks import LATEST_MOMENT, LONGEST_SPAN
@@ -123,6 +124,7 @@ frameworks = st.builds(
     restarts_in_place=counts,
     launch=optional(st.sampled_from(LaunchPlace)),
 )
+interactives = st.builds(Interactive, setup=texts)
 job_specs = st.builds(
     job.JobSpec,
     name=labels,
@@ -142,11 +144,15 @@ job_specs = st.builds(
         grace=spans,
         run=optional(spans),
         lost_after=st.timedeltas(disconnect.SHORTEST_LOST_AFTER, disconnect.LONGEST_LOST_AFTER),
+        idle=optional(spans),
     ),
     restarts=restarts,
     on_disconnect=st.sampled_from(disconnect.OnDisconnect),
     project=labels,
     labels=labels_map,
+    interactive=optional(interactives),
+    stdin=st.booleans(),
+    tty=st.booleans(),
 ).filter(lambda spec: spec.network is job.Network.HOST or all(role.image for role in spec.roles))
 
 port_leases = st.builds(roster.PortLease, name=port_names, host_port=ports, container_port=ports)
@@ -229,6 +235,8 @@ def assignments(draw: st.DrawFn) -> plan.Assignment:
         gpus=draw(tuples_of(gpu_uuids)),
         grace=draw(spans),
         fence=draw(fences),
+        interactive=draw(optional(interactives)),
+        idle=draw(optional(spans)),
     )
 
 
@@ -267,6 +275,7 @@ def reports(draw: st.DrawFn) -> plan.Report:
         failure=draw(failures if stage is plan.Stage.FAILED else optional(failures)),
         log_complete=draw(st.booleans()),
         no_permit_for=draw(optional(spans)),
+        used_at=draw(optional(moments)),
     )
 
 

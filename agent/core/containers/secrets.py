@@ -42,6 +42,11 @@ def beside_with_variables(variables: str, command: Sequence[str]) -> tuple[str, 
     return (ENV_PROGRAM, f"{ENV_DIRECTORY}/{variables}", "1", command[0], *command)
 
 
+def is_behind_variables(entrypoint: Sequence[str]) -> bool:
+    """Whether user code of a container is behind that program, as its entrypoint tells."""
+    return tuple(entrypoint) == (ENV_PROGRAM,)
+
+
 def uid_of(user: str, passwd: bytes) -> int | None:
     """The number of the user of a container, by Docker's rules; None: the image does not tell it here."""
     name = user.partition(":")[0]

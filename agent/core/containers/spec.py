@@ -9,7 +9,7 @@ from typing import TypeAlias, cast
 
 from agent.core.launching.dialects.valohai import CONTAINER_DIRECTORIES
 from agent.core.launching.job_user import USER_NAME, JobUser, numeric
-from agent.core.launching.launch import CONTAINER_CONFIG, CONTAINER_HOME, CONTAINER_OUTPUTS, CONTAINER_RUN
+from agent.core.launching.launch import CONTAINER_CONFIG, CONTAINER_HOME, CONTAINER_OUTPUTS
 from muster.domain.gangs.plan import LAUNCH_PROGRAMS, Assignment, Launch
 from muster.domain.gangs.roster import Json, PortLease
 from muster.domain.ids import ExecutionId
@@ -77,8 +77,6 @@ class ContainerSite:
     """The user of user code; None: the user that the role or the image names, which may be root."""
     home: PurePath | None = None
     """The home directory of that user."""
-    run: PurePath | None = None
-    """The directory with the door of the execution; None: it has none."""
 
 
 def container_name(execution: ExecutionId, part: ContainerPart) -> str:
@@ -320,8 +318,6 @@ def _mounts(assignment: Assignment, site: ContainerSite, hosts: PurePath | None)
     ]
     if site.home is not None:
         mounts.append(Mount(source=str(site.home), target=CONTAINER_HOME, read_only=False))
-    if site.run is not None:
-        mounts.append(Mount(source=str(site.run), target=CONTAINER_RUN))
     if hosts is not None:
         mounts.append(Mount(source=str(hosts), target="/etc/hosts"))
     return [

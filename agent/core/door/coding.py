@@ -10,6 +10,7 @@ from agent.core.door.packets import (
     LARGEST_NUMBER,
     LARGEST_PACKET,
     LAST_SIGNAL,
+    LONGEST_KEPT_NAME,
     LONGEST_REFUSAL,
     LONGEST_TICKET,
     MOST_TEXTS,
@@ -17,6 +18,7 @@ from agent.core.door.packets import (
     CallerPacket,
     CommandExited,
     CommandFailed,
+    CommandKept,
     CommandSignal,
     CommandStarted,
     CommandWanted,
@@ -26,6 +28,8 @@ from agent.core.door.packets import (
     ConnectionFailed,
     ConnectionWanted,
     DoorError,
+    FaultyPart,
+    FilesWanted,
     GangBegun,
     GangCommandAsked,
     GangErrorOutput,
@@ -52,6 +56,7 @@ class _CommandFlag(IntFlag):
     TERMINAL = 1
     INPUT = 2
     DAEMON = 4
+    SHELL = 8
 
 
 def encoded(packet: Packet) -> bytes:
@@ -116,6 +121,8 @@ def _to_caller(packet: CallerAnswer) -> bytes:
 
 
 def _from_companion(packet: CompanionPacket) -> bytes:
+    if isinstance(packet, ConnectionBegun | ConnectionFailed):
+        return _of_connection(packet)
     match packet:
         case StayAsked(ticket=ticket):
             return b"S" + bytes((DOOR_VERSION,)) + _text(ticket)
@@ -123,8 +130,14 @@ def _from_companion(packet: CompanionPacket) -> bytes:
             return b"P" + _number(number) + _number(pid)
         case CommandExited(number=number, code=code):
             return b"E" + _number(number) + _number(code, 1, 255)
-        case CommandFailed(number=number, errno=errno):
-            return b"F" + _number(number) + _number(errno)
+        case CommandFailed(number=number, errno=errno, part=part):
+            return b"F" + _number(number) + _number(errno) + bytes((part,))
+        case CommandKept(number=number, pid=pid, name=name):
+            return b"T" + _number(number) + _number(pid) + _text(name)
+
+
+def _of_connection(packet: ConnectionBegun | ConnectionFailed) -> bytes:
+    match packet:
         case ConnectionBegun(number=number):
             return b"M" + _number(number)
         case ConnectionFailed(number=number, errno=errno):
@@ -134,15 +147,35 @@ def _from_companion(packet: CompanionPacket) -> bytes:
 def _to_companion(packet: CompanionOrder) -> bytes:
     match packet:
         case CommandWanted():
-            flags = _CommandFlag.TERMINAL * packet.terminal | _CommandFlag.INPUT * packet.has_input
-            head = _number(packet.number) + bytes((flags | _CommandFlag.DAEMON * packet.daemon,))
-            size = _number(packet.rows, 2, 0xFFFF) + _number(packet.columns, 2, 0xFFFF)
-            return b"C" + head + size + _text(packet.workdir) + _texts(packet.words) + _texts(packet.env)
+            return b"C" + _wanted(packet)
         case CommandSignal(number=number, signal=signal):
             return b"K" + _number(number) + _number(signal, 1, LAST_SIGNAL)
+        case FilesWanted(number=number):
+            return b"L" + _number(number)
         case ConnectionWanted(number=number, address=address, port=port):
             version = bytes((address.version,))
             return b"N" + _number(number) + version + _number(port, 2, 0xFFFF) + address.packed
+
+
+def _wanted(wanted: CommandWanted) -> bytes:
+    _check_command(wanted)
+    flags = _CommandFlag.TERMINAL * wanted.terminal | _CommandFlag.INPUT * wanted.has_input
+    flags |= _CommandFlag.DAEMON * wanted.daemon | _CommandFlag.SHELL * wanted.shell
+    size = _number(wanted.rows, 2, 0xFFFF) + _number(wanted.columns, 2, 0xFFFF)
+    texts = _text(wanted.workdir) + _text(wanted.kept_name) + _texts(wanted.words) + _texts(wanted.env)
+    return _number(wanted.number) + bytes((flags,)) + size + texts
+
+
+def _check_command(wanted: CommandWanted) -> None:
+    """Raise DoorError for a command that no companion starts."""
+    if not wanted.words and not wanted.shell:
+        raise DoorError("the command has no words")
+    if len(wanted.words) > 1 and wanted.shell:
+        raise DoorError("a shell runs one line")
+    if wanted.kept_name and not wanted.terminal:
+        raise DoorError("a shell that is kept has no terminal")
+    if len(_raw(wanted.kept_name)) > LONGEST_KEPT_NAME:
+        raise DoorError(f"the name of a kept shell is longer than {LONGEST_KEPT_NAME} bytes")
 
 
 def _cut(text: str) -> str:
@@ -252,20 +285,36 @@ def _gang_command(cursor: _Cursor) -> GangCommandAsked:
 def _command(cursor: _Cursor) -> CommandWanted:
     number, flags = cursor.number(), cursor.number(1, sum(_CommandFlag))
     rows, columns = cursor.number(2), cursor.number(2)
-    workdir, words, env = cursor.text(), cursor.texts(), _variables(cursor)
-    if not words:
-        raise DoorError("the command has no words")
-    return CommandWanted(
+    workdir, name = cursor.text(), cursor.text(LONGEST_KEPT_NAME)
+    wanted = CommandWanted(
         number=number,
-        words=words,
-        env=env,
+        words=cursor.texts(),
+        env=_variables(cursor),
         workdir=workdir,
         terminal=bool(flags & _CommandFlag.TERMINAL),
         has_input=bool(flags & _CommandFlag.INPUT),
         daemon=bool(flags & _CommandFlag.DAEMON),
+        shell=bool(flags & _CommandFlag.SHELL),
+        kept_name=name,
         rows=rows,
         columns=columns,
     )
+    _check_command(wanted)
+    return wanted
+
+
+def _failed(cursor: _Cursor) -> CommandFailed:
+    number, errno, part = cursor.number(), cursor.number(), cursor.number(1)
+    if part not in set(FaultyPart):
+        raise DoorError(f"{part} names no part of a command")
+    return CommandFailed(number=number, errno=errno, part=FaultyPart(part))
+
+
+def _kept(cursor: _Cursor) -> CommandKept:
+    number, pid, name = cursor.number(), cursor.number(), cursor.text(LONGEST_KEPT_NAME)
+    if not name:
+        raise DoorError("a kept shell has no name")
+    return CommandKept(number=number, pid=pid, name=name)
 
 
 def _connection(cursor: _Cursor) -> ConnectionWanted:
@@ -319,13 +368,15 @@ _READERS: Mapping[Speaker, Mapping[bytes, Callable[[_Cursor], Packet]]] = {
         b"S": _stay,
         b"P": lambda cursor: CommandStarted(number=cursor.number(), pid=cursor.number()),
         b"E": lambda cursor: CommandExited(number=cursor.number(), code=cursor.number(1)),
-        b"F": lambda cursor: CommandFailed(number=cursor.number(), errno=cursor.number()),
+        b"F": _failed,
+        b"T": _kept,
         b"M": lambda cursor: ConnectionBegun(number=cursor.number()),
         b"X": lambda cursor: ConnectionFailed(number=cursor.number(), errno=cursor.number()),
     },
     Speaker.AGENT_TO_COMPANION: {
         b"C": _command,
         b"K": lambda cursor: CommandSignal(number=cursor.number(), signal=_signal(cursor)),
+        b"L": lambda cursor: FilesWanted(number=cursor.number()),
         b"N": _connection,
     },
 }

@@ -27,6 +27,9 @@ LONGEST_TICKET = 128
 MOST_TEXTS = 0xFFFF
 """Words of a command, and as many variables."""
 
+LONGEST_KEPT_NAME = 64
+"""Bytes of the name of a kept shell."""
+
 LARGEST_NUMBER = 0xFFFF_FFFF
 
 LAST_SIGNAL = 64
@@ -53,6 +56,16 @@ class Targets(IntEnum):
     RANKS = 2
     """Several ranks, as in `0,2-3`."""
     ALL = 3
+
+
+class FaultyPart(IntEnum):
+    """Each part of a command that can be at fault where it does not start."""
+
+    PROGRAM = 1
+    DIRECTORY = 2
+    """The directory in which it is to start."""
+    STREAMS = 3
+    """The pipes of a command, or its terminal."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,6 +168,16 @@ class CommandFailed:
 
     number: int
     errno: int
+    part: FaultyPart = FaultyPart.PROGRAM
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandKept:
+    """A kept shell of an agent before goes on; its terminal comes with the packet."""
+
+    number: int
+    pid: int
+    name: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,6 +186,7 @@ class CommandWanted:
 
     number: int
     words: tuple[str, ...]
+    """Program and arguments. Of a shell a line that it runs, or nothing: it is a login shell."""
     env: tuple[str, ...] = ()
     """Variables beside the companion's own, as NAME=VALUE."""
     workdir: str = ""
@@ -171,6 +195,10 @@ class CommandWanted:
     has_input: bool = False
     daemon: bool = False
     """Whether it goes on when the agent goes away."""
+    shell: bool = False
+    """Whether the shell of the user runs, whatever that is."""
+    kept_name: str = ""
+    """Not empty: its terminal is kept for the next agent, and goes by this name."""
     rows: int = 24
     columns: int = 80
 
@@ -181,6 +209,13 @@ class CommandSignal:
 
     number: int
     signal: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilesWanted:
+    """A server for the files of the execution; what starts is told as of a command, with a socket."""
+
+    number: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,10 +248,12 @@ CallerPacket = GangCommandAsked | GangInput | GangInputEnd | GangSignal
 CallerAnswer = GangBegun | GangOutput | GangErrorOutput | GangExit | GangRefused
 """What a caller may be sent."""
 
-CompanionPacket = StayAsked | CommandStarted | CommandExited | CommandFailed | ConnectionBegun | ConnectionFailed
+CompanionPacket = (
+    StayAsked | CommandStarted | CommandExited | CommandFailed | CommandKept | ConnectionBegun | ConnectionFailed
+)
 """What a companion may send."""
 
-CompanionOrder = CommandWanted | CommandSignal | ConnectionWanted
+CompanionOrder = CommandWanted | CommandSignal | FilesWanted | ConnectionWanted
 """What a companion may be sent."""
 
 Packet = CallerPacket | CallerAnswer | CompanionPacket | CompanionOrder

@@ -7,6 +7,7 @@ from agent.core.launching.dialects.known_dialects import spoken
 from agent.core.launching.expansion import expanded
 from agent.core.launching.frameworks.known_frameworks import surroundings, with_framework_port
 from agent.core.launching.frameworks.surroundings import if_short
+from agent.core.launching.main_program import setup_words, with_main_program
 from agent.core.launching.network_defaults import network_defaults
 from agent.core.launching.site import LaunchSite
 from muster.domain.fleet.secret import Handover
@@ -20,15 +21,15 @@ CONTAINER_CONFIG = "/muster/config"
 """Where a container sees the roster files."""
 CONTAINER_OUTPUTS = "/muster/outputs"
 """Where a container leaves what is to be kept."""
-CONTAINER_RUN = "/muster/run"
-"""Where a container sees the door of its execution."""
+CONTAINER_RUN = f"{CONTAINER_CONFIG}/run"
+"""Where a container sees the door of its execution, as soon as there is one."""
 CONTAINER_HOME = "/muster/home"
 """The home directory of users that the image need not know."""
 
 
 def launch(assignment: Assignment, roster: Roster, site: LaunchSite) -> Launch:
     """Environment and files of one execution; what the job's own `env` says wins over defaults, never over identity."""
-    role = expanded(assignment, roster, site)
+    role = with_main_program(expanded(assignment, roster, site), assignment, site)
     brought, told = surroundings(assignment, roster, site), spoken(assignment, roster, site)
     address = roster.addresses[assignment.rank]
     own = {
@@ -52,13 +53,14 @@ def launch(assignment: Assignment, roster: Roster, site: LaunchSite) -> Launch:
     files = {**rosters, **brought.files, **told.files}
     container = assignment.role.runtime is RuntimeKind.DOCKER
     names = {**host_names(roster), **told.host_names} if container else {}
-    wrapper = (*told.wrapper, *brought.wrapper)
+    setup, wrapper = setup_words(assignment, site), (*told.wrapper, *brought.wrapper)
+    as_run = _as_run(role, (*setup, *wrapper), (*setup, *brought.instead) if brought.instead else ())
     return Launch(
         env=env,
         defaults=defaults,
         config_files=files,
         programs=told.programs,
-        role=_as_run(role, wrapper, brought.instead) if role.expand or wrapper or brought.instead else None,
+        role=None if as_run is assignment.role else as_run,
         secrets=Handover(masked=brought.masked),
         host_names=names,
     )

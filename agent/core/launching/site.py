@@ -24,6 +24,8 @@ class LaunchSite:
     """Empty where only the image knows it."""
     programs: str = ""
     """The directory of the programs that start commands in other executions; empty where there are none."""
+    inside: str = ""
+    """The companion's program, which is also what executions run that only wait; empty where none is brought."""
     door: str = ""
     """The socket to which these programs come; empty where there is none."""
     interface: NetworkInterface | None = None

@@ -19,12 +19,14 @@ import pynvml as nvml
 
 from agent.gpus.nvml_messages import (
     READ,
+    USE,
     FailedGpuMessage,
     FaultMessage,
     GpuMessage,
     Message,
     ProcessMessage,
     SliceMessage,
+    UseMessage,
 )
 
 Value = TypeVar("Value")
@@ -92,7 +94,23 @@ def _serve(*, requests: int, answers: int) -> None:
         if not lines:
             return
         for line in lines:
-            _send(answers, _reading() if line == READ else {"kind": "caught up"})
+            _send(answers, _answer(line))
+
+
+def _answer(request: bytes) -> Message:
+    if request == READ:
+        return _reading()
+    return _use() if request == USE else {"kind": "caught up"}
+
+
+def _use() -> UseMessage:
+    """How busy the GPUs are that can tell; one that is divided tells nothing of its parts."""
+    percents: dict[str, int] = {}
+    for index in range(nvml.nvmlDeviceGetCount()):
+        with contextlib.suppress(nvml.NVMLError):
+            handle = nvml.nvmlDeviceGetHandleByIndex(index)
+            percents[nvml.nvmlDeviceGetUUID(handle)] = int(nvml.nvmlDeviceGetUtilizationRates(handle).gpu)
+    return {"kind": "use", "percents": percents}
 
 
 def _send(answers: int, message: Message) -> None:

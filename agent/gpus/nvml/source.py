@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Self, cast
 
 from agent.gpus.health import CRITICAL_XIDS, broken, examine, fault
-from agent.gpus.nvml_messages import CATCH_UP, READ, Answer, FaultMessage, Message
+from agent.gpus.nvml_messages import CATCH_UP, READ, USE, Answer, FaultMessage, Message
 from agent.gpus.source import FaultStream, GpuFault, GpuReading
 from muster.daemon.own_programs import command_of, environment_of_ours
 from muster.domain.fleet.node import Gpu
@@ -65,6 +65,19 @@ class NvmlSource:
     def faults(self) -> AsyncIterator[GpuFault]:
         """Every Xid since the first reading."""
         return self._faults.listen()
+
+    async def use(self) -> Mapping[GpuUuid, int]:
+        """Ask the NVML process; nothing is known where none runs, or it does not answer."""
+        async with self._turn:  # a reading that is late ends the process
+            process = self._process
+            if process is None or process.gone.is_set():
+                return {}
+            try:
+                async with asyncio.timeout(self._deadline.total_seconds()):
+                    percents = await process.use()
+            except TimeoutError:
+                return {}
+        return {GpuUuid(uuid): percent for uuid, percent in percents.items()}
 
     async def catch_up(self) -> None:
         """Have the driver asked for faults at once, and wait until all were heard."""
@@ -148,6 +161,8 @@ class NvmlProcess(asyncio.SubprocessProtocol):
         self._answers: asyncio.Queue[Answer] = asyncio.Queue()
         self._catching_up: deque[asyncio.Future[None]] = deque()
         """Callers that wait for that, in the order in which they will be answered."""
+        self._uses: deque[asyncio.Future[Mapping[str, int]]] = deque()
+        """Callers that want to know the use, in the order in which they will be answered."""
         self._unfinished = b""
         self._connected: asyncio.SubprocessTransport | None = None
 
@@ -176,6 +191,13 @@ class NvmlProcess(asyncio.SubprocessProtocol):
         """Get the GPUs as they are now, or why they cannot be told."""
         self._request(READ)
         return await self._answers.get()
+
+    async def use(self) -> Mapping[str, int]:
+        """How busy each GPU is that tells, by UUID; nothing once the process has ended."""
+        answer: asyncio.Future[Mapping[str, int]] = asyncio.get_running_loop().create_future()
+        self._uses.append(answer)
+        self._request(USE)
+        return await answer
 
     async def catch_up(self) -> None:
         """Wait until every fault that the driver has reported was passed on, or the process has ended."""
@@ -213,6 +235,8 @@ class NvmlProcess(asyncio.SubprocessProtocol):
         self.gone.set()
         while self._catching_up:
             self._catch_up_next()
+        while self._uses:
+            self._tell_use({})
         self._answers.put_nowait({"kind": "problem", "problem": f"the NVML process {self._end()}"})
 
     def _take(self, message: Message) -> None:
@@ -220,6 +244,8 @@ class NvmlProcess(asyncio.SubprocessProtocol):
             self._on_fault(message)
         elif message["kind"] == "caught up":
             self._catch_up_next()
+        elif message["kind"] == "use":
+            self._tell_use(message["percents"])
         else:
             self._answers.put_nowait(message)
 
@@ -227,6 +253,11 @@ class NvmlProcess(asyncio.SubprocessProtocol):
         waiting = self._catching_up.popleft()
         if not waiting.done():
             waiting.set_result(None)
+
+    def _tell_use(self, percents: Mapping[str, int]) -> None:
+        waiting = self._uses.popleft()
+        if not waiting.done():
+            waiting.set_result(percents)
 
     def _request(self, request: bytes) -> None:
         requests = cast("asyncio.WriteTransport", self._transport.get_pipe_transport(0))

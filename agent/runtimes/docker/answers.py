@@ -40,6 +40,8 @@ class ContainerState:
     """The user that it runs as, in the words of the request or the image."""
     pid: int
     """The first process in it, as the engine's machine numbers it; 0 when it does not run."""
+    entrypoint: tuple[str, ...]
+    """The program in front of the words of the request; none where the request and the image name none."""
     dated: bool
     """Whether the engine knows when it ended."""
 

@@ -1,7 +1,8 @@
 """How a container ended, also where its engine was away at that time.
 
 An engine learns of an end from containerd. When containerd is killed and the container ends before it is back, nobody
-tells the engine, and the container counts as running for ever.
+tells the engine, and the container counts as running for ever. An engine that is killed after it has made containerd
+forget a container, and before it has noted how that ended, has lost the exit code: the next one makes one up.
 """
 
 import asyncio
@@ -22,9 +23,10 @@ log = logging.getLogger(__name__)
 FIRST_PROCESS_LOOK = 10.0
 """Seconds between two looks at whether the first process of a running container is still there."""
 
-MADE_UP_EXIT_CODE = 255
-"""What an engine says of a container that was gone when it came back. User code may end with it, too."""
-
+MADE_UP_EXIT_CODES = frozenset({0, 255})
+"""What engines say of a container that was gone when they came back: 255 where containerd has forgotten what ran in it,
+and 0 where it has forgotten the container too (20.10), or either (23.0 to 24.0.2). User code may end with both, too.
+"""
 
 KILLED_EXIT_CODE = 137
 """Exit code of what SIGKILL ended."""
@@ -39,6 +41,8 @@ class ContainerEnd:
         self._look_every = look_every
         self._runs = False
         """Whether the engine has started it for this agent, so that nobody need ask whether it runs."""
+        self._told = False
+        """Whether the engine was asked to wait while the container ran, and told of its end."""
         self._roused = False
         """Whether the engine had missed the end, and was made to look."""
         self._stopping = False
@@ -64,7 +68,7 @@ class ContainerEnd:
                 lives = not broken_off or self._stopping or (await self._engine.about()).live_restore
                 code: int | None = state.exit_code
                 if lives and state.started:
-                    code = await exit_code(self._engine, state, stopped=self._stopping, roused=self._roused)
+                    code = await self._exit_code(state, told=self._told and not broken_off)
         except ExecutionError:
             if self._removing:
                 return Exit(code=KILLED_EXIT_CODE)  # by the removal, and gone before anybody could ask
@@ -99,8 +103,25 @@ class ContainerEnd:
                 broken_off = True
             else:
                 broken_off = not await self._stays(container)
+            self._told = not broken_off
             state = await self._engine.containers.state(container, math.inf)
         return state, broken_off or not await self._stays(container)
+
+    async def _exit_code(self, state: ContainerState, *, told: bool) -> int | None:
+        """The exit code of a container that has ended; None: the engine does not know it.
+
+        An engine that is told to stop what had ended unseen makes up another. One that is made to look and finds
+        nothing makes up an exit code, and an end that has it. 0 is believed where the engine told of the end when it
+        came, as most executions end so: what it saw need not be asked for then.
+        """
+        made_up = state.exit_code in MADE_UP_EXIT_CODES
+        sure = state.dated and (not made_up or (told and state.exit_code == 0 and not self._roused))
+        if not self._engine.watches or (sure and not self._stopping):
+            return state.exit_code
+        if self._roused and made_up:
+            return None
+        seen = await self._engine.containers.seen_end(state.id)
+        return state.exit_code if seen is None and sure else seen
 
     async def _stays(self, container: str) -> bool:
         """Whether the engine that told of the end goes on. One that is late may be another, which saw no end."""
@@ -134,22 +155,6 @@ async def end_told(containers: EngineContainers, container: str, look_every: flo
     finally:
         waiting.cancel()
     return roused
-
-
-async def exit_code(engine: DockerEngine, state: ContainerState, *, stopped: bool, roused: bool) -> int | None:
-    """The exit code of a container that has ended; None: the engine does not know it.
-
-    `stopped`: whether the engine was told to stop it. One that had missed the end then makes up another.
-    `roused`: whether it was made to look. One that finds nothing then makes up an exit code, and an end that has it.
-    """
-    made_up = state.exit_code == MADE_UP_EXIT_CODE
-    sure = state.dated and not made_up
-    if not engine.watches or (sure and not stopped):
-        return state.exit_code
-    if roused and made_up:
-        return None
-    seen = await engine.containers.seen_end(state.id)
-    return state.exit_code if seen is None and sure else seen
 
 
 def _runs(container: str, pid: int) -> bool:

@@ -205,7 +205,7 @@ class DockerRuntime:
             login_for = partial(self._secrets.login, assignment.execution)
             image = await pulled(self._engine.images, role, login_for, progress)
         refuse_foreign(about, role, image)
-        if not any(arguments(role, image)):
+        if assignment.interactive is None and not any(arguments(role, image)):
             message = f"image {role.image} names no program, and the job gives no command"
             raise ExecutionError(FailureKind.INVALID_OPTION, message)
         assignment = replace(assignment, role=role)
@@ -219,7 +219,6 @@ class DockerRuntime:
             inputs=directory.inputs,
             user=user,
             home=None if user is None or user.uid == 0 else directory.home,
-            run=directory.run if assignment.gang_commands else None,
         )
         if needs_rehearsal(role):
             progress("trying the container's options")

@@ -11,7 +11,7 @@ from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
-from agent.core.containers.secrets import beside_with_variables
+from agent.core.containers.secrets import beside_with_variables, is_behind_variables
 from agent.core.containers.spec import (
     Body,
     ContainerPart,
@@ -48,6 +48,9 @@ from muster.domain.gangs.plan import LAUNCH_PROGRAMS, Assignment, Launch
 from muster.domain.ids import ExecutionId
 from muster.domain.jobs.failure import ExecutionError, Exit, FailureKind
 from muster.domain.jobs.job import InlineFile
+
+ATTACH_PATIENCE = 5.0
+"""Seconds for which an engine that is being restarted is waited for by those who attach."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,6 +194,16 @@ class DockerSandbox:
         with as_failures():
             return (await self._engine.containers.state(self._container)).running
 
+    async def attach(self, ticket: str) -> None:
+        """Have the engine start a companion in the container, which the kernel ends with the first process there."""
+        with as_failures():
+            state = await self._engine.containers.state(self._container, ATTACH_PATIENCE)
+            if not state.running:
+                raise ExecutionError(FailureKind.RUNTIME, "the container does not run")
+            command = _companion_command(secret_variables=is_behind_variables(state.entrypoint))
+            env = {TICKET_VARIABLE: ticket}
+            await self._engine.containers.run_beside(self._container, command, env, ATTACH_PATIENCE)
+
     async def exited(self) -> Exit:
         """How user code ended. Raises ExecutionError where Docker ended it, or lost it, without being asked."""
         if self._outcome is None:
@@ -209,6 +222,11 @@ class DockerSandbox:
         """End a container of which the engine does not tell whether it has ended."""
         if not self.vacant:
             await self.stop(timedelta(0))
+
+    async def cpu_seconds(self) -> float | None:
+        """What the engine counts of the container's cgroup."""
+        with as_failures():
+            return await self._engine.containers.cpu_seconds(self._container, ATTACH_PATIENCE)
 
     async def stop(self, grace: timedelta) -> None:
         """The image's stop signal (SIGTERM as a rule) to the first process, then SIGKILL to all."""
@@ -239,11 +257,14 @@ def _companion(launch: Launch) -> ContainerCompanion | None:
     """What stays beside user code, with the same variables; None where there is no door."""
     if not launch.ticket:
         return None
+    command = _companion_command(secret_variables=bool(launch.secrets.env))
+    return ContainerCompanion(command=command, ticket=launch.ticket)
+
+
+def _companion_command(*, secret_variables: bool) -> tuple[str, ...]:
+    """The words of a companion; `secret_variables`: whether user code has variables that are secrets."""
     command = (f"{CONTAINER_CONFIG}/{LAUNCH_PROGRAMS}/{INSIDE}", "stay", f"{CONTAINER_RUN}/{DOOR}")
-    return ContainerCompanion(
-        command=beside_with_variables(VARIABLES, command) if launch.secrets.env else command,
-        ticket=launch.ticket,
-    )
+    return beside_with_variables(VARIABLES, command) if secret_variables else command
 
 
 def _user_code(prepared: PreparedContainer, launch: Launch) -> tuple[Sequence[str], Sequence[str]]:

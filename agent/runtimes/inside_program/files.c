@@ -1,8 +1,9 @@
-/* Files of the execution for the agent: an SFTP server with OpenSSH's posix-rename and statvfs. It works with the rights
- * of the execution's user, as any program. */
+/* Files of the execution for the agent: an SFTP server with some of OpenSSH's extensions and two of our own. It works with
+ * the rights of the execution's user, as any program. */
 
 #include "inside.h"
 #include "sftp.h"
+#include "tree.h"
 
 enum { FOR_READING = 1, FOR_WRITING = 2, APPENDING = 4, CREATING = 8, EMPTYING = 16, ONLY_NEW = 32 };
 enum { O_WRONLY = 1, O_CREAT = 0100, O_EXCL = 0200, O_TRUNC = 01000, O_APPEND = 02000 };
@@ -10,7 +11,9 @@ enum { AT_REMOVEDIR = 0x200, AT_SYMLINK_NOFOLLOW = 0x100, AT_EMPTY_PATH = 0x1000
 enum { MOST_HANDLES = 128, ENTRIES = 8192 };
 
 struct handle {
-    int descriptor; /* 0: the place is free, as 0 to 2 are taken */
+    int taken;
+    int descriptor;    /* -1: none */
+    struct tree *tree; /* 0: none */
 };
 
 static struct handle handles[MOST_HANDLES];
@@ -19,8 +22,8 @@ static struct handle *take_handle(struct rest *rest) {
     static struct handle none;
     size_t size;
     const unsigned char *text = take_string(rest, &size);
-    none.descriptor = -1;
-    return size == 1 && text[0] < MOST_HANDLES && handles[text[0]].descriptor ? &handles[text[0]] : &none;
+    none = (struct handle){0, -1, 0};
+    return size == 1 && text[0] < MOST_HANDLES && handles[text[0]].taken ? &handles[text[0]] : &none;
 }
 
 static long look(int directory, const char *path, int flags, struct found *found) {
@@ -37,17 +40,20 @@ static void tell_attributes(unsigned long id, long result, const struct found *f
     send_answer();
 }
 
-static void tell_handle(unsigned long id, long descriptor) {
+/* A handle for what was opened: a file or directory, or a list. */
+static void tell_handle(unsigned long id, long descriptor, struct tree *tree) {
     unsigned char place = 0;
-    while (descriptor >= 0 && place < MOST_HANDLES && handles[place].descriptor)
+    while (place < MOST_HANDLES && handles[place].taken)
         place++;
-    if (place == MOST_HANDLES) {
-        close_it((int)descriptor);
-        tell(id, FAILURE, "too many files are open");
-    } else if (descriptor < 0) {
+    if (descriptor < 0 && !tree) {
         tell_result(id, descriptor);
+    } else if (place == MOST_HANDLES) {
+        close_it((int)descriptor);
+        if (tree)
+            close_tree(tree);
+        tell(id, FAILURE, "too many files are open");
     } else {
-        handles[place] = (struct handle){(int)descriptor};
+        handles[place] = (struct handle){1, (int)descriptor, tree};
         begin(HANDLE, id);
         put_string(&place, 1);
         send_answer();
@@ -60,7 +66,7 @@ static void open_file(unsigned long id, const char *path, unsigned long wanted, 
     long mode = attributes->flags & HAS_MODE ? (long)(attributes->mode & 07777) : 0666;
     flags |= (wanted & APPENDING ? O_APPEND : 0) | (wanted & CREATING ? O_CREAT : 0);
     flags |= (wanted & EMPTYING ? O_TRUNC : 0) | (wanted & ONLY_NEW ? O_EXCL : 0);
-    tell_handle(id, system_call(__NR_openat, AT_FDCWD, (long)path, flags, mode, 0));
+    tell_handle(id, system_call(__NR_openat, AT_FDCWD, (long)path, flags, mode, 0), 0);
 }
 
 static void read_file(unsigned long id, const struct handle *handle, uint64_t offset, uint64_t size) {
@@ -101,7 +107,7 @@ static void read_directory(unsigned long id, const struct handle *handle) {
         tell(id, size ? FAILURE : AT_END, size ? "failure" : "end of directory");
         return;
     }
-    begin_entries(id);
+    begin_counted(NAME, id);
     for (long at = 0; at < size; at += entries[at + 16] | entries[at + 17] << 8) {
         const char *name = (const char *)entries + at + 19; /* behind inode, offset, length and kind: getdents64(2) */
         struct found found = {0};
@@ -120,7 +126,7 @@ static void tell_name(unsigned long id, const char *path, long size) {
         tell_result(id, size);
         return;
     }
-    begin_entries(id);
+    begin_counted(NAME, id);
     put_string(path, (size_t)size);
     put_string(path, (size_t)size);
     put(0, 4); /* no attributes */
@@ -184,40 +190,67 @@ static int is_word(const unsigned char *text, size_t size, const char *word) {
     return at == size && !word[at];
 }
 
+static void tell_file_system(unsigned long id, const char *path) {
+    /* kind, block size, blocks, free, available, files, free files, id, longest name, fragment, flags: statfs(2) */
+    uint64_t told[15] = {0};
+    long result = system_call(__NR_statfs, (long)path, (long)told, 0, 0, 0);
+    const uint64_t values[] = {told[1], told[9] ? told[9] : told[1], told[2], told[3], told[4], told[5], told[6], told[6], told[7], told[10] & 3, told[8]};
+    if (result < 0) {
+        tell_result(id, result);
+        return;
+    }
+    begin(EXTENDED_REPLY, id);
+    for (size_t each = 0; each < sizeof values / sizeof *values; each++)
+        put(values[each], 8);
+    send_answer();
+}
+
 static void extended(unsigned long id, struct rest *rest) {
     static char path[LONGEST_PATH], other[LONGEST_PATH];
+    uint64_t offset, length;
     size_t size;
     const unsigned char *name = take_string(rest, &size);
 
+    if (is_word(name, size, "fsync@openssh.com")) {
+        const struct handle *handle = take_handle(rest);
+        tell_result(id, rest->damaged ? -EINVAL : system_call(__NR_fsync, handle->descriptor, 0, 0, 0, 0));
+        return;
+    }
     take_path(rest, path);
     if (is_word(name, size, "posix-rename@openssh.com")) {
         take_path(rest, other);
         tell_result(id, rest->damaged ? -EINVAL : rename_to(path, other, 0));
     } else if (is_word(name, size, "statvfs@openssh.com") && !rest->damaged) {
-        /* kind, block size, blocks, free, available, files, free files, id, longest name, fragment, flags: statfs(2) */
-        uint64_t told[15] = {0};
-        long result = system_call(__NR_statfs, (long)path, (long)told, 0, 0, 0);
-        const uint64_t values[] = {told[1], told[9] ? told[9] : told[1], told[2], told[3], told[4], told[5], told[6], told[6], told[7], told[10] & 3, told[8]};
-        if (result < 0) {
-            tell_result(id, result);
-            return;
-        }
-        begin(EXTENDED_REPLY, id);
-        for (size_t each = 0; each < sizeof values / sizeof *values; each++)
-            put(values[each], 8);
-        send_answer();
+        tell_file_system(id, path);
+    } else if (is_word(name, size, "hash@muster")) {
+        offset = take(rest, 8);
+        length = take(rest, 8);
+        if (rest->damaged)
+            tell(id, BAD_MESSAGE, "the packet is damaged");
+        else
+            tell_hash(id, path, offset, length);
+    } else if (is_word(name, size, "list@muster")) {
+        const int deep = (int)(take(rest, 4) & 1);
+        long result = -EINVAL;
+        struct tree *tree = rest->damaged ? 0 : open_tree(path, deep, &result);
+        if (!tree && result == -EAGAIN)
+            tell(id, FAILURE, "too many lists are open");
+        else
+            tell_handle(id, tree ? -1 : result, tree);
     } else {
         tell(id, UNSUPPORTED, "not known here");
     }
 }
 
 static void close_handle(unsigned long id, struct handle *handle) {
-    if (handle->descriptor < 0) {
+    if (!handle->taken) {
         tell(id, FAILURE, "nothing is open by this handle");
         return;
     }
     close_it(handle->descriptor);
-    handle->descriptor = 0;
+    if (handle->tree)
+        close_tree(handle->tree);
+    *handle = (struct handle){0, -1, 0};
     tell(id, OK, "");
 }
 
@@ -252,7 +285,10 @@ static void with_handle(int kind, unsigned long id, struct rest *rest) {
         tell_result(id, rest->damaged ? -EINVAL : set_attributes(handle->descriptor, 0, &wanted));
         break;
     default:
-        read_directory(id, handle);
+        if (handle->tree)
+            tell_entries(id, handle->tree);
+        else
+            read_directory(id, handle);
     }
 }
 
@@ -278,7 +314,7 @@ static void with_path(int kind, unsigned long id, struct rest *rest) {
         open_file(id, path, flags, &wanted);
         break;
     case OPENDIR:
-        tell_handle(id, system_call(__NR_openat, AT_FDCWD, (long)path, O_DIRECTORY | O_CLOEXEC, 0, 0));
+        tell_handle(id, system_call(__NR_openat, AT_FDCWD, (long)path, O_DIRECTORY | O_CLOEXEC, 0, 0), 0);
         break;
     case LSTAT:
     case STAT:
@@ -323,15 +359,17 @@ static void serve_request(int kind, struct rest *rest) {
 }
 
 int serve_files(void) {
+    /* each with its version */
+    static const char *const extensions[] = {
+        "posix-rename@openssh.com", "1", "statvfs@openssh.com", "2", "fsync@openssh.com", "1", "hash@muster", "1", "list@muster", "1",
+    };
     struct rest rest;
     while (hear_packet(&rest)) {
         const int kind = (int)take(&rest, 1);
         if (kind == INIT) {
             begin(VERSION, 3);
-            put_word("posix-rename@openssh.com");
-            put_word("1");
-            put_word("statvfs@openssh.com");
-            put_word("2");
+            for (size_t each = 0; each < sizeof extensions / sizeof *extensions; each++)
+                put_word(extensions[each]);
             send_answer();
         } else {
             serve_request(kind, &rest);

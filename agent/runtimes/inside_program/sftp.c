@@ -207,8 +207,12 @@ void use_space(size_t size) {
     filled += size;
 }
 
-void begin_entries(unsigned long id) {
-    begin(NAME, id);
+size_t answer_size(void) {
+    return filled;
+}
+
+void begin_counted(int kind, unsigned long id) {
+    begin(kind, id);
     put(0, 4);
 }
 

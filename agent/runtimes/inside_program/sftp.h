@@ -63,8 +63,10 @@ void put_line(const char *name, const struct found *found);
 /* Space for data behind what stands in the answer, and how many bytes of it were used. */
 unsigned char *space_behind(size_t size);
 void use_space(size_t size);
+/* The bytes of the answer so far. */
+size_t answer_size(void);
 /* Begins an answer with entries, which are counted in the end. */
-void begin_entries(unsigned long id);
+void begin_counted(int kind, unsigned long id);
 void send_entries(uint64_t count);
 void send_answer(void);
 void tell(unsigned long id, unsigned long code, const char *text);

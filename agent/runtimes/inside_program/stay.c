@@ -1,32 +1,22 @@
 /* The companion: starts commands and opens connections for the agent, and hands over their descriptors. */
 
 #include "connect.h"
-#include "door.h"
 #include "inside.h"
+#include "order.h"
 
 enum { MOST_COMMANDS = 128, LONGEST_PAUSE = 2000, SHORTEST_PAUSE = 200 };
 
 struct command {
     long pid; /* 0: the place is free */
     unsigned long number;
-    int told;      /* whether the agent that asked for it is there */
+    int told; /* whether the agent that asked for it is there, or one that got its terminal */
     int daemon;
     int output[2]; /* of a daemon: what it prints, for when the agent is gone; -1: nothing */
-};
-
-/* What a command is started with. The text of all fits where its packet did: each of them had four bytes more. */
-struct order {
-    unsigned long number;
-    int terminal, input, daemon;
-    struct window_size size;
-    char *workdir;
-    char *words[MOST_TEXTS + 1];
-    char *variables[MOST_TEXTS + 1];
-    char text[LARGEST_PACKET + 8];
+    int terminal;  /* of a kept shell, for the next agent; -1: none */
+    char name[LONGEST_NAME + 1];
 };
 
 static struct command commands[MOST_COMMANDS];
-static struct order order;
 static struct packet packet;
 static char **inherited;
 
@@ -39,195 +29,103 @@ static void say_number(int line, char kind, unsigned long number, unsigned long 
     send_packet(line, &packet, 0, 0, 0);
 }
 
-static int take_texts(struct cursor *cursor, char **texts, char **space) {
-    unsigned long count = take_number(cursor, 2);
-    for (unsigned long at = 0; at < count && !cursor->damaged; at++)
-        texts[at] = take_text(cursor, space);
-    texts[cursor->damaged ? 0 : count] = 0;
-    return (int)count;
-}
-
-static int is_order(const unsigned char *bytes, size_t size) {
-    struct cursor cursor = {bytes + 1, bytes + size, 0};
-    char *space = order.text;
-    unsigned long flags;
-    int words;
-
-    order.number = take_number(&cursor, 4);
-    flags = take_number(&cursor, 1);
-    order.terminal = flags & 1;
-    order.input = (flags & 2) != 0;
-    order.daemon = (flags & 4) != 0;
-    order.size.rows = (uint16_t)take_number(&cursor, 2);
-    order.size.columns = (uint16_t)take_number(&cursor, 2);
-    order.size.width = order.size.height = 0;
-    order.workdir = take_text(&cursor, &space);
-    words = take_texts(&cursor, order.words, &space);
-    take_texts(&cursor, order.variables, &space);
-    return !cursor.damaged && cursor.at == cursor.end && words > 0;
-}
-
-/* Whether one of them sets the variable of the other. */
-static int same_name(const char *one, const char *other) {
-    while (*one && *one == *other && *one != '=') {
-        one++;
-        other++;
-    }
-    return *one == '=' && *other == '=';
-}
-
-/* The variables of the order, and those of the companion that it does not replace. They stand on memory of the child. */
-static char **environment_of_order(void) {
-    static const char ticket[] = "MUSTER_TICKET=";
-    size_t asked = 0, before = 0, kept;
-    char **fresh;
-    long place;
-
-    while (order.variables[asked])
-        asked++;
-    while (inherited[before])
-        before++;
-    place = system_call(__NR_brk, 0, 0, 0, 0, 0);
-    place = (place + 15) & ~15L;
-    if (system_call(__NR_brk, place + (long)((asked + before + 1) * sizeof *fresh), 0, 0, 0, 0) < place)
-        return 0;
-    fresh = (char **)place;
-    for (kept = 0; kept < asked; kept++)
-        fresh[kept] = order.variables[kept];
-    for (size_t each = 0; each < before; each++) {
-        size_t other = 0;
-        while (other < asked && !same_name(inherited[each], order.variables[other]))
-            other++;
-        if (other == asked && !same_name(inherited[each], ticket))
-            fresh[kept++] = inherited[each];
-    }
-    fresh[kept] = 0;
-    return fresh;
-}
-
-/* The child: its standard streams are what is given; it says through the pipe `fault` why it cannot run. */
-__attribute__((noreturn)) static void become(const int *streams, int terminal, int fault) {
-    char **variables = environment_of_order();
-    long result = variables ? 0 : -ENOMEM;
-    int number;
-
-    system_call(__NR_setsid, 0, 0, 0, 0, 0);
-    for (int each = 1; each <= LAST_SIGNAL; each++)
-        if (each != SIGKILL && each != SIGSTOP)
-            set_signal(each, 0);
-    mask_signals(0);
-    for (int each = 0; each < 3 && result >= 0; each++)
-        result = system_call(__NR_dup3, streams[each], each, 0, 0, 0);
-    if (result >= 0 && terminal)
-        result = system_call(__NR_ioctl, 0, TIOCSCTTY, 0, 0, 0);
-    if (result >= 0 && *order.workdir)
-        result = system_call(__NR_chdir, (long)order.workdir, 0, 0, 0, 0);
-    if (result >= 0)
-        result = execute(order.words, variables);
-    number = (int)-result;
-    write_all(fault, &number, sizeof number);
-    leave(127);
-}
-
-/* Makes what the command reads from and writes to: streams of the command, and ends for the agent. */
-static long make_streams(int *streams, int *ends, int *count) {
-    int pair[2];
-    long result;
-
-    *count = 0;
-    if (order.terminal) {
-        int unlocked = 0;
-        result = system_call(__NR_openat, AT_FDCWD, (long)"/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC, 0, 0);
-        if (result < 0)
-            return result;
-        ends[(*count)++] = (int)result;
-        system_call(__NR_ioctl, ends[0], TIOCSPTLCK, (long)&unlocked, 0, 0);
-        system_call(__NR_ioctl, ends[0], TIOCSWINSZ, (long)&order.size, 0, 0);
-        result = system_call(__NR_ioctl, ends[0], TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC, 0, 0);
-        streams[0] = streams[1] = streams[2] = (int)result;
-        return result;
-    }
-    if (order.input) {
-        if ((result = system_call(__NR_pipe2, (long)pair, O_CLOEXEC, 0, 0, 0)) < 0)
-            return result;
-        streams[0] = pair[0];
-        ends[(*count)++] = pair[1];
-    } else {
-        result = system_call(__NR_openat, AT_FDCWD, (long)"/dev/null", O_CLOEXEC, 0, 0);
-        if (result < 0)
-            return result;
-        streams[0] = (int)result;
-    }
-    for (int each = 1; each < 3; each++) {
-        if ((result = system_call(__NR_pipe2, (long)pair, O_CLOEXEC, 0, 0, 0)) < 0)
-            return result;
-        streams[each] = pair[1];
-        ends[(*count)++] = pair[0];
-    }
-    return 0;
-}
-
-/* Forks the command and waits until it runs; its pid, or -ERRNO. */
-static long start(const int *streams) {
-    int fault[2], number = 0;
-    long pid, result = system_call(__NR_pipe2, (long)fault, O_CLOEXEC, 0, 0, 0);
-
-    if (result < 0)
-        return result;
-    pid = fork_here();
-    if (pid == 0) {
-        /* Streams below 3 would be overwritten by each other; the companion has 0 to 2 open, so there are none. */
-        become(streams, order.terminal, fault[1]);
-    }
-    close_it(fault[1]);
-    if (pid > 0 && read_some(fault[0], &number, sizeof number) == sizeof number) {
-        system_call(__NR_wait4, pid, 0, 0, 0, 0);
-        pid = -number;
-    }
-    close_it(fault[0]);
-    return pid;
-}
-
 /* Whether a command runs, or something of it may still print. */
 static int is_taken(const struct command *command) {
     return command->pid || command->output[0] >= 0 || command->output[1] >= 0;
 }
 
-static void carry_out(int line) {
-    int streams[3] = {-1, -1, -1}, ends[3] = {-1, -1, -1}, count = 0, free = 0;
-    struct command *command;
-    long pid;
+/* A place for another command, or 0. */
+static struct command *free_place(void) {
+    for (struct command *each = commands; each < commands + MOST_COMMANDS; each++)
+        if (!is_taken(each))
+            return each;
+    return 0;
+}
 
-    while (free < MOST_COMMANDS && is_taken(&commands[free]))
-        free++;
-    if (free == MOST_COMMANDS) {
-        say_number(line, 'F', order.number, EAGAIN, 4);
-        return;
-    }
-    command = &commands[free];
-    pid = make_streams(streams, ends, &count);
-    if (pid >= 0)
-        pid = start(streams);
-    for (int each = 0; each < (order.terminal ? 1 : 3); each++)
-        close_it(streams[each]);
+static void say_failed(int line, unsigned long number, long result, int part) {
+    packet.size = 0;
+    packet.too_long = 0;
+    put_bytes(&packet, "F", 1);
+    put_number(&packet, number, 4);
+    put_number(&packet, (unsigned long)-result, 4);
+    put_number(&packet, (unsigned long)part, 1);
+    send_packet(line, &packet, 0, 0, 0);
+}
+
+static void say_started(int line, const struct command *command, const int *ends, int count) {
+    packet.size = 0;
+    packet.too_long = 0;
+    put_bytes(&packet, "P", 1);
+    put_number(&packet, command->number, 4);
+    put_number(&packet, (unsigned long)command->pid, 4);
+    send_packet(line, &packet, ends, count, 0);
+}
+
+static void carry_out(int line) {
+    int ends[3] = {-1, -1, -1}, count = 0, part = PART_PROGRAM;
+    struct command *command = free_place();
+    long pid = command ? start_order(inherited, ends, &count, &part) : -EAGAIN;
+
     if (pid > 0) {
-        *command = (struct command){pid, order.number, 1, order.daemon, {-1, -1}};
-        packet.size = 0;
-        packet.too_long = 0;
-        put_bytes(&packet, "P", 1);
-        put_number(&packet, order.number, 4);
-        put_number(&packet, (unsigned long)pid, 4);
-        send_packet(line, &packet, ends, count, 0);
-        if (order.daemon && !order.terminal) {
+        *command = (struct command){pid, order.number, 1, order.daemon, {-1, -1}, -1, {0}};
+        say_started(line, command, ends, count);
+        if (*order.name) {
+            copy(command->name, order.name, length_of(order.name));
+            command->terminal = ends[0];
+            count = 0;
+        } else if (order.daemon && !order.terminal) {
             command->output[0] = ends[count - 2];
             command->output[1] = ends[count - 1];
             count -= 2;
         }
     } else {
-        say_number(line, 'F', order.number, (unsigned long)-pid, 4);
+        say_failed(line, order.number, pid, part);
     }
     for (int each = 0; each < count; each++)
         close_it(ends[each]);
+}
+
+/* Has a child serve files at one end of a pair of sockets, and hands over the other end. */
+static void offer_files(int line, unsigned long number) {
+    struct command *command = free_place();
+    int pair[2] = {-1, -1};
+    long pid = command ? system_call(__NR_socketpair, AF_UNIX, SOCK_STREAM | O_CLOEXEC, 0, (long)pair, 0) : -EAGAIN;
+
+    if (pid >= 0) {
+        pid = fork_here();
+        if (pid == 0) {
+            stand_alone();
+            system_call(__NR_dup3, pair[1], 0, 0, 0, 0);
+            system_call(__NR_dup3, pair[1], 1, 0, 0, 0);
+            system_call(__NR_close_range, 3, ~0U, 0, 0, 0);
+            leave(serve_files());
+        }
+    }
+    if (pid > 0) {
+        *command = (struct command){pid, number, 1, 0, {-1, -1}, -1, {0}};
+        say_started(line, command, pair, 1);
+    } else {
+        say_failed(line, number, pid, PART_STREAMS);
+    }
+    close_it(pair[0]);
+    close_it(pair[1]);
+}
+
+/* Gives the terminals of kept shells to an agent that is new here; 0, or -ERRNO where it is gone already. */
+static long hand_over(int line) {
+    long result = 0;
+    for (struct command *each = commands; each < commands + MOST_COMMANDS && result >= 0; each++)
+        if (each->pid && each->terminal >= 0) {
+            packet.size = 0;
+            packet.too_long = 0;
+            put_bytes(&packet, "T", 1);
+            put_number(&packet, each->number, 4);
+            put_number(&packet, (unsigned long)each->pid, 4);
+            put_text(&packet, each->name);
+            result = send_packet(line, &packet, &each->terminal, 1, 0);
+            each->told = 1;
+        }
+    return result;
 }
 
 /* Hands over the connection as soon as it is begun, so that a slow one holds up nothing here. */
@@ -245,6 +143,11 @@ static void open_connection(int line, const struct connection *wanted) {
     put_number(&packet, wanted->number, 4);
     send_packet(line, &packet, &connection, 1, 0);
     close_it(connection);
+}
+
+static void close_terminal(struct command *command) {
+    close_it(command->terminal);
+    command->terminal = -1;
 }
 
 static void close_outputs(struct command *command) {
@@ -266,25 +169,46 @@ static void reap(int line) {
                     say_number(line, 'E', each->number, (unsigned long)code, 1);
                 if (each->told)
                     close_outputs(each);
+                close_terminal(each);
                 each->pid = 0;
             }
 }
 
-static void send_signal(const unsigned char *bytes, size_t size) {
+/* Has a command hang up, also where it is stopped; its terminal is kept no longer. */
+static void hang_up(struct command *command) {
+    close_terminal(command);
+    system_call(__NR_kill, -command->pid, SIGHUP, 0, 0, 0);
+    system_call(__NR_kill, -command->pid, SIGCONT, 0, 0, 0);
+}
+
+static int is_signal(const unsigned char *bytes, size_t size) {
     struct cursor cursor = {bytes + 1, bytes + size, 0};
     unsigned long number = take_number(&cursor, 4), signal = take_number(&cursor, 1);
 
-    if (!cursor.damaged && cursor.at == cursor.end && signal > 0 && signal <= LAST_SIGNAL)
-        for (struct command *each = commands; each < commands + MOST_COMMANDS; each++)
-            if (each->pid && each->told && each->number == number)
+    if (cursor.damaged || cursor.at != cursor.end || signal == 0 || signal > LAST_SIGNAL)
+        return 0;
+    for (struct command *each = commands; each < commands + MOST_COMMANDS; each++)
+        if (each->pid && each->told && each->number == number) {
+            if (signal == SIGHUP)
+                hang_up(each);
+            else
                 system_call(__NR_kill, -each->pid, (long)signal, 0, 0, 0);
+        }
+    return 1;
 }
 
-/* The agent is gone: what is no daemon ends, and what daemons print goes where the companion's own output goes. */
+static int is_files(const unsigned char *bytes, size_t size, unsigned long *number) {
+    struct cursor cursor = {bytes + 1, bytes + size, 0};
+    *number = take_number(&cursor, 4);
+    return !cursor.damaged && cursor.at == cursor.end;
+}
+
+/* The agent is gone: what is no daemon and no kept shell ends, and what daemons print goes where the companion's own output
+ * goes. */
 static void forget(void) {
     for (struct command *each = commands; each < commands + MOST_COMMANDS; each++) {
-        if (each->pid && each->told && !each->daemon)
-            system_call(__NR_kill, -each->pid, SIGHUP, 0, 0, 0);
+        if (each->pid && each->told && !each->daemon && each->terminal < 0)
+            hang_up(each);
         each->told = 0;
     }
 }
@@ -321,6 +245,7 @@ static void serve(int line, int children) {
     static unsigned char bytes[LARGEST_PACKET];
     struct poll_entry entries[2 + 2 * MOST_COMMANDS] = {{line, POLLIN, 0}, {children, POLLIN, 0}};
     struct connection connection;
+    unsigned long number;
 
     for (;;) {
         size_t count = watch(entries, 2);
@@ -340,11 +265,11 @@ static void serve(int line, int children) {
                 return;
             if (bytes[0] == 'C' && is_order(bytes, (size_t)size))
                 carry_out(line);
-            else if (bytes[0] == 'K')
-                send_signal(bytes, (size_t)size);
+            else if (bytes[0] == 'L' && is_files(bytes, (size_t)size, &number))
+                offer_files(line, number);
             else if (bytes[0] == 'N' && is_connection(bytes, (size_t)size, &connection))
                 open_connection(line, &connection);
-            else
+            else if (bytes[0] != 'K' || !is_signal(bytes, (size_t)size))
                 return;
         }
     }
@@ -384,7 +309,7 @@ int stay(const char *door, char **environment) {
 
     inherited = environment;
     for (struct command *each = commands; each < commands + MOST_COMMANDS; each++)
-        each->output[0] = each->output[1] = -1;
+        each->output[0] = each->output[1] = each->terminal = -1;
     open_standard_streams();
     system_call(__NR_setsid, 0, 0, 0, 0, 0);
     set_signal(SIGHUP, 1);
@@ -406,7 +331,7 @@ int stay(const char *door, char **environment) {
             put_bytes(&packet, "S", 1);
             put_number(&packet, DOOR_VERSION, 1);
             put_text(&packet, ticket);
-            if (send_packet(line, &packet, 0, 0, 0) == 0)
+            if (send_packet(line, &packet, 0, 0, 0) == 0 && hand_over(line) == 0)
                 serve(line, children);
             close_it(line);
             forget();

@@ -7,14 +7,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-static inline long system_call(long number, long a, long b, long c, long d, long e) {
+static inline long system_call6(long number, long a, long b, long c, long d, long e, long f) {
 #if defined(__x86_64__)
     long result;
     register long fourth __asm__("r10") = d;
     register long fifth __asm__("r8") = e;
+    register long sixth __asm__("r9") = f;
     __asm__ volatile("syscall"
                      : "=a"(result)
-                     : "a"(number), "D"(a), "S"(b), "d"(c), "r"(fourth), "r"(fifth)
+                     : "a"(number), "D"(a), "S"(b), "d"(c), "r"(fourth), "r"(fifth), "r"(sixth)
                      : "rcx", "r11", "memory");
     return result;
 #elif defined(__aarch64__)
@@ -24,9 +25,10 @@ static inline long system_call(long number, long a, long b, long c, long d, long
     register long third __asm__("x2") = c;
     register long fourth __asm__("x3") = d;
     register long fifth __asm__("x4") = e;
+    register long sixth __asm__("x5") = f;
     __asm__ volatile("svc #0"
                      : "+r"(first)
-                     : "r"(eighth), "r"(second), "r"(third), "r"(fourth), "r"(fifth)
+                     : "r"(eighth), "r"(second), "r"(third), "r"(fourth), "r"(fifth), "r"(sixth)
                      : "memory");
     return first;
 #else
@@ -34,21 +36,26 @@ static inline long system_call(long number, long a, long b, long c, long d, long
 #endif
 }
 
+static inline long system_call(long number, long a, long b, long c, long d, long e) {
+    return system_call6(number, a, b, c, d, e, 0);
+}
+
 enum { EPERM = 1, ENOENT = 2, EINTR = 4, EAGAIN = 11, ENOMEM = 12, EACCES = 13, ENOTDIR = 20, E2BIG = 7, ECONNRESET = 104, ECONNREFUSED = 111, EINPROGRESS = 115 };
-enum { EEXIST = 17, EINVAL = 22, ENOSPC = 28, EROFS = 30, ENOTEMPTY = 39, EDQUOT = 122 };
+enum { EEXIST = 17, EINVAL = 22, ENOSPC = 28, EROFS = 30, ENAMETOOLONG = 36, ENOTEMPTY = 39, ELOOP = 40, EDQUOT = 122 };
 enum { O_RDWR = 2, O_NOCTTY = 0400, O_NONBLOCK = 04000, O_CLOEXEC = 02000000, AT_FDCWD = -100 };
 #if defined(__aarch64__)
-enum { O_DIRECTORY = 040000, O_PATH = 010000000 };
+enum { O_DIRECTORY = 040000, O_NOFOLLOW = 0100000, O_PATH = 010000000 };
 #else
-enum { O_DIRECTORY = 0200000, O_PATH = 010000000 };
+enum { O_DIRECTORY = 0200000, O_NOFOLLOW = 0400000, O_PATH = 010000000 };
 #endif
 enum { AF_UNIX = 1, AF_INET = 2, AF_INET6 = 10, SOCK_STREAM = 1, SOCK_SEQPACKET = 5, SOL_SOCKET = 1, SCM_RIGHTS = 1, SO_SNDBUF = 7 };
 enum { MSG_DONTWAIT = 0x40, MSG_NOSIGNAL = 0x4000, MSG_TRUNC = 0x20 };
 enum { POLLIN = 1, POLLOUT = 4, POLLERR = 8, POLLHUP = 16 };
-enum { SIGHUP = 1, SIGINT = 2, SIGKILL = 9, SIGPIPE = 13, SIGALRM = 14, SIGTERM = 15, SIGCHLD = 17, SIGSTOP = 19, LAST_SIGNAL = 64 };
+enum { SIGHUP = 1, SIGINT = 2, SIGKILL = 9, SIGPIPE = 13, SIGALRM = 14, SIGTERM = 15, SIGCHLD = 17, SIGCONT = 18, SIGSTOP = 19, LAST_SIGNAL = 64 };
 enum { SIGQUIT = 3, SIGUSR1 = 10, SIGUSR2 = 12 };
 enum { SIG_BLOCK = 0, SIG_SETMASK = 2, SIG_IGN = 1, WNOHANG = 1 };
 enum { TIOCSCTTY = 0x540E, TIOCSWINSZ = 0x5414, TIOCSPTLCK = 0x40045431, TIOCGPTPEER = 0x5441 };
+enum { PROT_READ = 1, PROT_WRITE = 2, MAP_PRIVATE = 2, MAP_ANONYMOUS = 0x20 };
 
 struct poll_entry {
     int descriptor;

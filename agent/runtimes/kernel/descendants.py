@@ -13,6 +13,9 @@ _ALL = 0x40000000
 """Children of every kind (`__WALL`)."""
 _MANY = 4096
 
+CALL_SIGNAL = signal.SIGURG
+"""What an agent sends to a supervisor that is to look for a call. One that knows of no calls is not harmed by it."""
+
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -26,16 +29,20 @@ class Descendants:
         if _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0):
             raise OSError(ctypes.get_errno(), "the kernel does not give this process its orphans")
         self.news, writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-        """Can be read when a child may have ended."""
-        signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
+        """Can be read when a child may have ended, or somebody calls."""
+        for number in (signal.SIGCHLD, CALL_SIGNAL):
+            signal.signal(number, lambda _number, _frame: None)
         signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
         self.none = False
         """Whether there was none at the last look."""
+        self.called = False
+        """Whether somebody called before the last look, and after the one before."""
 
     def ended(self) -> dict[int, int]:
         """Exit codes of those that have ended since the last look, by pid; minus the signal for what a signal ended."""
+        self.called = False
         with suppress(BlockingIOError):
-            os.read(self.news, _MANY)
+            self.called = CALL_SIGNAL in os.read(self.news, _MANY)
         codes: dict[int, int] = {}
         self.none = False
         try:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from agent.runtimes.kernel import confinement
-from agent.runtimes.kernel.pids import Process, Stat, boot_id, stat
+from agent.runtimes.kernel.pids import Process, Stat, boot_id, cpu_seconds, stat
 
 MARK = "MUSTER_EXECUTION_ID"
 """The variable that every process of an execution inherits."""
@@ -111,6 +111,11 @@ class Subtree:
         if found is not None and found.started != leader.started:
             return set()
         return {pid for pid, each in table.items() if each.session == leader.pid}
+
+
+def cpu_seconds_of(subtree: Subtree) -> float:
+    """Seconds of CPU that the processes of an execution have used, and those of their children that have ended."""
+    return sum(cpu_seconds(each.pid) for each in subtree.members())
 
 
 def strike(find: Callable[[], Collection[Process]]) -> int:

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent.core.door.names import INSIDE
 from agent.core.launching.job_user import USER_NAME, JobUser
 from agent.executions.files import write_config, write_inline
 from agent.executions.layout import ExecutionDirectory
 from agent.executions.owner import give_all, refuse_elsewhere, renew
 from agent.logs.mask import Mask
+from agent.runtimes.process.attaching.asking import companion_start
 from agent.runtimes.process.faults import write_failure
 from agent.runtimes.process.order import Groups, ProgramOrder
 from agent.runtimes.process.spares import SpareSupervisors
@@ -61,9 +61,7 @@ class Preparation:
             user=None if self.user is None else (self.user.uid, self.user.gid),
             own_user=self.own_user,
             groups=self.groups,
-            companion=(str(directory.programs.absolute() / INSIDE), "stay", str(directory.door.absolute()))
-            if launch.ticket
-            else (),
+            companion=companion_start(directory, launch.ticket).command if launch.ticket else (),
             ticket=launch.ticket,
             masked=tuple(pattern.decode("latin-1") for pattern in Mask.of(launch.secrets.masked).patterns),
         )

@@ -10,6 +10,7 @@ from agent.executions.held_resources import KILL_LIMIT
 from agent.executions.layout import GRACE, ExecutionDirectory
 from agent.executions.whole_file import write_whole
 from agent.runtimes.kernel.subtree import STRIKE_PAUSE, Subtree
+from agent.runtimes.process.program import FollowedProgram
 from muster.domain.jobs.failure import ExecutionError
 
 PRIVATE_GRACE = 0o600
@@ -21,6 +22,14 @@ def terminate(directory: ExecutionDirectory, subtree: Subtree, grace: timedelta)
     with suppress(OSError):  # a full disk only shortens the grace of what outlives the program
         write_whole(directory.path / GRACE, str(until).encode(), PRIVATE_GRACE)
     subtree.signal(signal.SIGTERM)
+
+
+async def end_supervisor(program: FollowedProgram) -> None:
+    """End one that still has something to do for a program of which nothing is left."""
+    if not program.gone.is_set():
+        program.supervisor.kill()
+        async with asyncio.timeout(KILL_LIMIT):
+            await program.gone.wait()
 
 
 async def killed(subtree: Subtree, ended: asyncio.Future[int | ExecutionError] | None = None) -> tuple[int, ...]:

@@ -58,5 +58,5 @@ def refuse_container_options(assignment: Assignment) -> None:
     if given:
         message = f"{', '.join(given)} is only for containers; give the role an image or leave it out"
         raise ExecutionError(FailureKind.INVALID_OPTION, message)
-    if not role.entrypoint and not role.command:
+    if not role.entrypoint and not role.command and assignment.interactive is None:
         raise ExecutionError(FailureKind.INVALID_OPTION, "there is no command; a role without image needs one")

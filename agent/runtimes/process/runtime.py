@@ -14,15 +14,15 @@ from datetime import timedelta
 from pathlib import Path
 
 from agent.core.launching.job_user import JobUser
-from agent.executions.held_resources import KILL_LIMIT
 from agent.executions.layout import BELL, CGROUPS, GRACE, PROCESS_RECORD, ExecutionDirectory
 from agent.executions.owner import free_user, let_through, open_to, own_user
 from agent.logs.spool import LogSpool
 from agent.runtimes.kernel.rights import may_switch
-from agent.runtimes.kernel.subtree import Subtree
+from agent.runtimes.kernel.subtree import Subtree, cpu_seconds_of
 from agent.runtimes.process.arming import Preparation
+from agent.runtimes.process.attaching.asking import call_for_companion
 from agent.runtimes.process.confines import Confined, clear_strangers, confine, limits_of, noted_groups
-from agent.runtimes.process.ending import killed, terminate
+from agent.runtimes.process.ending import end_supervisor, killed, terminate
 from agent.runtimes.process.faults import refuse_container_options, refuse_survivors, start_failure
 from agent.runtimes.process.launcher import Launcher, Supervisor
 from agent.runtimes.process.order import paths_of
@@ -221,7 +221,7 @@ class ProcessSandbox:
         try:
             record = await self._supervisor.release()
         except (ConnectionError, ExecutionError) as problem:
-            await self._abandon(self._supervisor)
+            await _abandon(self._supervisor, self._directory, self._execution)
             self._supervisor = None
             raise ExecutionError(FailureKind.RUNTIME, f'cannot start "{self._name}": {problem}') from problem
         except OSError as problem:
@@ -231,6 +231,12 @@ class ProcessSandbox:
         self.adopt(record)
         if self._preparation is not None:
             self._confined.cgroups.weigh(self._confined.groups, self._preparation.role.resources.cpu_millis)
+
+    async def attach(self, ticket: str) -> None:
+        """Have its supervisor start a companion, which is then one of the processes that end with the program."""
+        if self._program is None:
+            raise ExecutionError(FailureKind.RUNTIME, "user code does not run yet")
+        await call_for_companion(self._directory, self._program, ticket)
 
     async def exited(self) -> Exit:
         """Wait until the program has ended; what it left running does not count.
@@ -253,6 +259,10 @@ class ProcessSandbox:
         if not self.vacant:
             await self._kill_all(self._started)
 
+    async def cpu_seconds(self) -> float | None:
+        """What the kernel counts of its processes, and of those of their children that have ended."""
+        return None if self._program is None else await asyncio.to_thread(cpu_seconds_of, self._program.subtree)
+
     async def stop(self, grace: timedelta) -> None:
         """End all that it started, whatever sessions that made."""
         await self._catch_up()
@@ -269,7 +279,7 @@ class ProcessSandbox:
         await self._catch_up()
         if self._program is not None:
             await self._kill_all(self._program)
-            await self._end_supervisor(self._program)
+            await end_supervisor(self._program)
             (self._directory.path / PROCESS_RECORD).unlink(missing_ok=True)
         for name in (BELL, GRACE, CGROUPS):
             (self._directory.path / name).unlink(missing_ok=True)
@@ -296,20 +306,6 @@ class ProcessSandbox:
             with suppress(ExecutionError):
                 await self.start()
 
-    async def _abandon(self, supervisor: Supervisor) -> None:
-        """The supervisor is dead or hangs; whatever it started must not run without it."""
-        supervisor.kill()
-        record = await asyncio.to_thread(read_record, self._directory.path)
-        if record is not None:
-            refuse_survivors(await killed(record.subtree(self._execution)))
-
-    async def _end_supervisor(self, program: FollowedProgram) -> None:
-        """One that still has something to do for a program of which nothing is left."""
-        if not program.gone.is_set():
-            program.supervisor.kill()
-            async with asyncio.timeout(KILL_LIMIT):
-                await program.gone.wait()
-
     def _passed_on(self) -> bool:
         """Have the supervisor do something else, or let go of it; whether the cgroups are in use again.
 
@@ -333,6 +329,14 @@ class ProcessSandbox:
         await self._kill(program)
         if self._confined.own_user is not None:  # nothing is to be there for the next of this user
             refuse_survivors(await killed(Subtree(supervisor=UNKNOWN, user=self._confined.own_user)))
+
+
+async def _abandon(supervisor: Supervisor, directory: ExecutionDirectory, execution: ExecutionId) -> None:
+    """End a supervisor that is dead or hangs; whatever it started must not run without it."""
+    supervisor.kill()
+    record = await asyncio.to_thread(read_record, directory.path)
+    if record is not None:
+        refuse_survivors(await killed(record.subtree(execution)))
 
 
 def _problem() -> str | None:

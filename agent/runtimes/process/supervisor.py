@@ -17,7 +17,7 @@ import socket
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from agent.core.door.names import TICKET_VARIABLE
@@ -28,6 +28,7 @@ from agent.runtimes.kernel.descendants import Descendants
 from agent.runtimes.kernel.leftovers import ProgramLeftovers, below_me
 from agent.runtimes.kernel.pids import process
 from agent.runtimes.kernel.subtree import strike
+from agent.runtimes.process.attaching.answering import CompanionStart, ProgramCompanions
 from agent.runtimes.process.news import NEWS_PAUSE, News
 from agent.runtimes.process.order import GO, GROUPS_LINE, ProgramOrder, groups_in
 from muster.domain.gangs.log import LineSplitter, LogRecord, Stream
@@ -100,8 +101,9 @@ class Ready:
 
     def start(self, connection: socket.socket, descendants: Descendants) -> bool:
         """Start the program and stay until all is over, or say why that cannot be; whether it went well."""
+        order = self._order
         try:
-            with self._news.record.used(self.me, self._order.alone_as, [group for group, _ in self._order.groups]):
+            with self._news.record.used(self.me, order.alone_as, [group for group, _ in order.groups]):
                 program, outputs, writers = self._spawn()
         except OSError as problem:
             _say(connection, errno=problem.errno, reason=problem.strerror)
@@ -113,16 +115,15 @@ class Ready:
         self._news.record.add(program=it)
         with suppress(OSError):  # the agent may be gone meanwhile
             _say(connection, program=it)
-        companion = self._beside(writers)
+        companions = ProgramCompanions(order.directory, self._called, self._beside(writers))
         for writer in writers:
             os.close(writer)
         self._confinement.outlive()
         os.chdir("/")
         os.dup2(0, 2)  # who waits for the end of the agent's output must not wait for ours
-        lines = {reader: self._order.splitter(stream) for reader, stream in outputs.items()}
-        copy = Copy(program, descendants, Outputs(lines), self._log, self._news, self._confinement)
-        copy.companion = companion
-        return copy.run()
+        lines = Outputs({reader: order.splitter(stream) for reader, stream in outputs.items()})
+        started = StartedProgram(pid=program, outputs=lines, companions=companions)
+        return Copy(started, descendants, self._log, self._news, self._confinement).run()
 
     def close(self) -> None:
         """Let go of everything but the cgroups, which the next program may get."""
@@ -140,12 +141,27 @@ class Ready:
         order = self._order
         if not order.companion:
             return 0
-        env = {**order.env, TICKET_VARIABLE: order.ticket}
         try:
-            return self._as_ordered(replace(order, command=order.companion, path=order.companion[0], env=env), writers)
+            return self._companion(CompanionStart(command=order.companion, ticket=order.ticket), order.workdir, writers)
         except (OSError, ValueError) as problem:
             self._log.mark(f"commands from elsewhere in the gang cannot run here: {problem}")
             return 0
+
+    def _called(self, start: CompanionStart) -> int:
+        """Start a companion while the program runs, which finds what that found. Raises OSError, ValueError."""
+        workdir = self._order.workdir if os.path.isdir(self._order.workdir) else "/"  # noqa: PTH112 - cheaper
+        self._confinement.enter()
+        try:
+            os.chdir(workdir)
+            return self._companion(start, workdir, (0, 0))
+        finally:
+            os.chdir("/")
+            self._confinement.outlive()
+
+    def _companion(self, start: CompanionStart, workdir: str, writers: Sequence[int]) -> int:
+        order, command = self._order, start.command
+        env = {**order.env, TICKET_VARIABLE: start.ticket}
+        return self._as_ordered(replace(order, command=command, path=command[0], env=env, workdir=workdir), writers)
 
     def _as_ordered(self, order: ProgramOrder, writers: Sequence[int]) -> int:
         """Start the program of an order as its user; returns its pid."""
@@ -163,25 +179,29 @@ class Ready:
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartedProgram:
+    """A program that runs."""
+
+    pid: int
+    outputs: Outputs
+    """Where it can be read what the program prints."""
+    companions: ProgramCompanions
+
+
 class Copy:
     """Writes down what a program prints, and how it ends."""
 
     def __init__(
-        self,
-        program: int,
-        descendants: Descendants,
-        outputs: Outputs,
-        log: LogFile,
-        news: News,
-        confinement: Confinement,
+        self, started: StartedProgram, descendants: Descendants, log: LogFile, news: News, confinement: Confinement
     ) -> None:
-        self._program = program
+        outputs = started.outputs
+        self._program = started.pid
+        self._companions = started.companions
         self._descendants = descendants
         self._log = log
         self._news = news
         self._confinement = confinement
-        self.companion = 0
-        """The companion, which ends with the program; 0: there is none."""
         self._grown = False
         """Whether the log has, and nobody was told."""
         self._code: int | None = None
@@ -291,14 +311,14 @@ class Copy:
     def _reap(self) -> None:
         """Wait for those that have ended."""
         ended = self._descendants.ended()
-        if self.companion in ended:
-            self.companion = 0
+        self._companions.ended(ended)
         code = ended.get(self._program)
         if code is not None:
             self._code = code
-            if self.companion:
-                os.kill(self.companion, signal.SIGKILL)
+            self._companions.end()
             self._leftovers.wait(DRAIN_LIMIT if code == 0 else FAILED_DRAIN_LIMIT)
+        if self._descendants.called:
+            self._companions.answer(runs=self._code is None)
 
 
 def _rehearse() -> None:

@@ -6,6 +6,7 @@ from datetime import timedelta
 
 from coordinator.core.attempts.starts import start_again
 from coordinator.core.records import Attempt, Execution
+from coordinator.core.turn import idling
 from coordinator.core.turn.turn import Turn
 from muster.domain.fleet.node import NodeState
 from muster.domain.gangs.plan import Goal
@@ -34,6 +35,7 @@ def go_on(turn: Turn, attempt_id: AttemptId) -> None:
     if turn.cluster.attempts[attempt_id].goal is Goal.ARM and _all_reached(turn, attempt_id, State.ARMED):
         _order(turn, replace(turn.cluster.attempts[attempt_id], goal=Goal.RUN, released_at=turn.now))
         turn.cluster.deadlines.watch_attempt(turn.cluster.attempts[attempt_id], turn.cluster.jobs[attempt_id.job])
+        idling.watch(turn.cluster, attempt_id)
     attempt = turn.cluster.attempts[attempt_id]
     if attempt.goal is Goal.RUN and attempt.started_at is None and _all_ran(turn, attempt_id):
         turn.put(replace(attempt, started_at=turn.now))

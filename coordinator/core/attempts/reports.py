@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import datetime
 
-from coordinator.core.attempts import attempts
+from coordinator.core.attempts import attempts, unused
 from coordinator.core.records import Execution
 from coordinator.core.turn.turn import Turn
 from muster.domain.gangs.plan import Report, Stage
@@ -25,6 +25,8 @@ def take(turn: Turn, node: NodeId, report: Report, *, log_kept: bool) -> None:
         lost = execution.state is State.LOST
         execution = replace(execution, last_permit_at=_last_permit_at(turn, report), surely_over=lost)
         turn.put(execution)
+    if report.used_at is not None:
+        unused.take_use(turn, execution, report.used_at)
     if _nowhere(execution, report):
         message = "its agent does not say where its peers reach it"
         attempts.fail(turn, execution, Failure(kind=FailureKind.RUNTIME, message=message))

@@ -40,7 +40,7 @@ class Cluster:
         self.records = Records()
         self.job_index = JobIndex()
         self.submits = Submits()
-        self.gangs = Gangs(self.records.jobs, self.records.nodes)
+        self.gangs = Gangs(self.records.jobs, self.records.nodes, started_at)
         self.queue = Queue(self.records.jobs, order)
         self.load = Load(self.records, self.placeable)
         self.draining = Draining(lambda node: bool(self.load.used(node).executions))

@@ -50,7 +50,14 @@ class RunTimeDue:
     attempt: AttemptId
 
 
-Deadline = LeaseDue | ClearanceDue | StartDue | CheckInDue | RunTimeDue
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdleDue:
+    """An attempt may have gone unused for so long that people are told, or that it is stopped."""
+
+    attempt: AttemptId
+
+
+Deadline = LeaseDue | ClearanceDue | StartDue | CheckInDue | RunTimeDue | IdleDue
 
 
 class Deadlines:

@@ -1,8 +1,10 @@
-"""The executions of each attempt: by rank, counted by state, and as a roster once they have checked in."""
+"""The executions of each attempt: by rank, counted by state, as a roster once they have checked in, and their use."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping
+from datetime import datetime
 
+from coordinator.core.cluster.uses import Uses
 from coordinator.core.records import Attempt, Execution, Job, Node
 from muster.domain.gangs.roster import Member, Roster
 from muster.domain.ids import AttemptId, JobId, NodeId
@@ -12,13 +14,15 @@ from muster.domain.jobs.lifecycle import State
 class Gangs:
     """An index over executions: the members of each attempt that are at hand."""
 
-    def __init__(self, jobs: Mapping[JobId, Job], nodes: Mapping[NodeId, Node]) -> None:
+    def __init__(self, jobs: Mapping[JobId, Job], nodes: Mapping[NodeId, Node], started_at: datetime) -> None:
+        """`started_at`: when the coordinator started."""
         self._jobs = jobs
         self._nodes = nodes
         self._members: dict[AttemptId, dict[int, Execution]] = {}
         self._tally: dict[AttemptId, Counter[State]] = {}
         self._rosters: dict[AttemptId, Roster] = {}
         """Rosters of attempts that have checked in and not ended; built on first use."""
+        self.uses = Uses(started_at)
 
     def members(self, attempt: AttemptId) -> Collection[Execution]:
         """The executions of an attempt by rank; none of an old one that is not at hand any more."""
@@ -64,6 +68,7 @@ class Gangs:
 
     def attempt_changed(self, before: Attempt | None, after: Attempt | None) -> None:
         """Hear of an attempt that is new, other than before, or forgotten: one that has ended needs no roster."""
+        self.uses.attempt_changed(before, after)
         if before is not None and (after is None or after.ended_at is not None):
             self._rosters.pop(before.attempt_id, None)
 

@@ -123,6 +123,8 @@ def _assignment(cluster: Cluster, execution: Execution, facts: GangFacts) -> Ass
         gpus=execution.gpus,
         grace=spec.timeouts.grace,
         fence=facts.fence(execution),
+        interactive=spec.interactive,
+        idle=spec.idle_limit,
     )
 
 

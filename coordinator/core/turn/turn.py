@@ -191,6 +191,7 @@ class Turn:
         """What to do once the changes are durable. Called once: plans that are taken raise revisions."""
         # Whoever waits for an end hears of it first: what nodes do then is no more than clearing away.
         jobs = self.cluster.jobs
+        self._jobs |= dict.fromkeys(self.notes.unused)
         ended = {job: None for job in self._jobs if job in jobs and jobs[job].ended_at}
         return (
             *self.sends.take_closed(),

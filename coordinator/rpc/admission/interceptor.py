@@ -27,8 +27,9 @@ from coordinator.rpc.admission.messages import (
 from coordinator.rpc.admission.open_calls import Bounds, CallSeat, OpenCalls
 from coordinator.rpc.admission.turns import Reading
 from coordinator.rpc.callers import CALLER, Context, Who, caller
-from coordinator.rpc.pace import Pace, TooFastError
+from coordinator.rpc.pace import Pace
 from coordinator.rpc.refusals import fail
+from coordinator.service.causes import TooFastError
 from coordinator.trust.caller import STRANGER, Caller, RefusedError
 from coordinator.trust.places import place_of
 from coordinator.tuning.memory import Leftovers

@@ -4,7 +4,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from coordinator.rpc.pace import TooFastError
+from coordinator.service.causes import TooFastError
 from coordinator.trust.caller import Caller, CallerKind
 from muster.domain.fleet.access import Access
 

@@ -23,6 +23,7 @@ from coordinator.core.events import (
 )
 from coordinator.engine.agent_streams import AgentStream
 from coordinator.engine.engine import Engine
+from coordinator.rpc.agents.attachments import AgentAttachments
 from coordinator.rpc.agents.downlink import Downlink, StreamEnded
 from coordinator.rpc.agents.heartbeats import Heartbeats, Pulse
 from coordinator.rpc.agents.log_intake import LogIntake
@@ -60,13 +61,20 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
     """One Connect and one PushLogs stream per agent."""
 
     def __init__(
-        self, engine: Engine, intake: LogIntake, nodes: JoinedNodes, renewals: Renewals, secrets: SecretDelivery
+        self,
+        engine: Engine,
+        intake: LogIntake,
+        nodes: JoinedNodes,
+        renewals: Renewals,
+        secrets: SecretDelivery,
+        attachments: AgentAttachments,
     ) -> None:
         self._engine = engine
         self._intake = intake
         self._nodes = nodes
         self._renewals = renewals
         self._secrets = secrets
+        self._attachments = attachments
         self._plans = PlanSender(engine)
         self._heartbeats = Heartbeats(engine)
         self._leftovers = Leftovers()
@@ -155,7 +163,8 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
                 tasks.create_task(self._plans.send_all(node, session, down), name=f"{node}: plans")
                 tasks.create_task(_until_closed(session, down), name=f"{node}: closed")
                 try:
-                    await self._read(node, session, messages, Pulse(self._heartbeats, session, down))
+                    with self._attachments.on_stream(node, down):
+                        await self._read(node, session, messages, Pulse(self._heartbeats, session, down))
                 finally:
                     await down.end()
         except ExceptionGroup as group:
@@ -180,6 +189,9 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
         number = 1  # Hello was the first one
         async for message in messages:
             number += 1
+            if message.WhichOneof("message") == "attachment":
+                self._attachments.reported(node, message.attachment)
+                continue
             event = _event(node, session, message, number, self._intake)
             if isinstance(event, InventoryChanged):
                 event = replace(event, inventory=self._with_labels(node, event.inventory))

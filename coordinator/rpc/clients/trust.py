@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from coordinator.rpc.callers import Context, caller
 from coordinator.rpc.clients.authority import AuthorityCalls
 from coordinator.rpc.refusals import translated
-from coordinator.service.audit import AuditFilter, AuditOperations
 from coordinator.service.trust.accounts import AccountOperations
+from coordinator.service.trust.audit import AuditFilter, AuditOperations
 from coordinator.service.trust.authority import AuthorityOperations
 from coordinator.service.trust.enrolment import EnrolmentOperations, JoinTokenWish
 from coordinator.service.trust.tokens import TokenOperations, TokenWish

@@ -1,4 +1,4 @@
-"""Commands about projects: which there are, who may do what in them, and what their containers may do."""
+"""Commands about projects: which there are, who may do what in them, and what they are opened for."""
 
 import sys
 from dataclasses import replace
@@ -15,6 +15,7 @@ from muster.cli.output.documents import Format, text_of
 from muster.cli.output.screen import say, say_lines, screen
 from muster.domain.errors import InvalidJobError
 from muster.domain.fleet.access import Access, Permissions
+from muster.domain.fleet.attach_permission import Attachers, AttachPermission
 from muster.domain.jobs.job import MOST_PIDS
 from muster.domain.visible_text import visible
 
@@ -80,16 +81,29 @@ async def allow(
         int | None,
         typer.Option(min=1, max=MOST_PIDS, metavar="COUNT", help="Most processes and threads in a container."),
     ] = None,
+    attach: Annotated[
+        Attachers | None,
+        typer.Option(help="Accounts that may attach to running executions; `owner`: the job's own, and operators."),
+    ] = None,
+    commands: Annotated[
+        bool | None, typer.Option("--commands/--no-commands", help="Commands and shells in running executions.")
+    ] = None,
+    connections: Annotated[
+        bool | None, typer.Option("--connections/--no-connections", help="Connections to ports of running executions.")
+    ] = None,
+    files: Annotated[
+        bool | None, typer.Option("--files/--no-files", help="Files of running executions, to be read and written.")
+    ] = None,
     nothing: Annotated[bool, typer.Option("--nothing", help="Take away first what was allowed before.")] = False,
 ) -> None:
-    """Allow the containers of a project more than the default.
+    """Allow a project more than the default, and say who may attach.
 
     Without options, what is allowed is shown. Options add to what was allowed before. Jobs that were accepted are not
-    affected.
+    affected, but attaching to them is.
 
     Examples:
-      muster projects allow vision
       muster projects allow vision --capability SYS_PTRACE --host-path /data
+      muster projects allow vision --attach members --no-files
     """
     from muster.cli.output.trust import permissions_text
 
@@ -101,10 +115,14 @@ async def allow(
         host_paths=tuple(map(_directory, host_path or ())),
         pids=pids,
     )
+    ways = {"commands": commands, "connections": connections, "files": files}
+    chosen = {way: opened for way, opened in ways.items() if opened is not None}
     async with session_of(context).client() as client:
         found = await client.projects.get(project)
-        if nothing or wished != Permissions():
-            found = await client.projects.allow(project, wished if nothing else _both(found.permissions, wished))
+        if nothing or wished != Permissions() or attach is not None or chosen:
+            before = Permissions() if nothing else found.permissions
+            attaching = replace(before.attach, who=attach or before.attach.who, **chosen)
+            found = await client.projects.allow(project, _both(before, wished, attaching))
     say(f"{found.name}: {permissions_text(found.permissions)}")
 
 
@@ -229,7 +247,7 @@ async def _grant(context: typer.Context, account: str, project: str, access: Acc
     say(f"{changed.name}: {grants_text(changed.grants)}")
 
 
-def _both(had: Permissions, more: Permissions) -> Permissions:
+def _both(had: Permissions, more: Permissions, attaching: AttachPermission) -> Permissions:
     return replace(
         more,
         capabilities=had.capabilities | more.capabilities,
@@ -238,6 +256,7 @@ def _both(had: Permissions, more: Permissions) -> Permissions:
         any_user=had.any_user or more.any_user,
         host_paths=tuple(dict.fromkeys(had.host_paths + more.host_paths)),
         pids=more.pids or had.pids,
+        attach=attaching,
     )
 
 

@@ -29,7 +29,7 @@ class LocalRun:
     address: str = ""
     """Where clients are served; empty until they are."""
     programs: tuple[int, ...] = ()
-    """Process ids of coordinator and agent."""
+    """Process ids of coordinator, agent and relay."""
 
 
 class Claim:
@@ -44,6 +44,11 @@ class Claim:
     def started(self, pid: int) -> None:
         """Note a program of the fleet."""
         self._run = replace(self._run, programs=(*self._run.programs, pid))
+        self._write()
+
+    def ended(self, pid: int) -> None:
+        """Note that a program of the fleet has ended, and another one takes its place."""
+        self._run = replace(self._run, programs=tuple(each for each in self._run.programs if each != pid))
         self._write()
 
     def serves(self, address: str) -> None:

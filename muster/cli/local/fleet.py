@@ -1,4 +1,4 @@
-"""A coordinator and agents on this machine, as two child programs that are watched and stopped."""
+"""A coordinator, agents and a relay on this machine, as child programs that are watched and stopped."""
 
 import asyncio
 import errno
@@ -6,7 +6,7 @@ import os
 import signal
 import socket
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -25,6 +25,10 @@ _READY_LIMIT = 60.0
 """Seconds until the coordinator serves, and again until all nodes are ready."""
 _STOP_LIMIT = 20.0
 """Seconds between SIGTERM and SIGKILL; longer than the default grace period of a job."""
+_RELAY_LIMIT = 10.0
+"""Seconds that are waited for the relay at the start."""
+_RELAY_PAUSE = 2.0
+"""Seconds until a relay is started again that has ended."""
 _TOLD_LINES = 5
 """Lines told from the log of a program that died."""
 
@@ -58,6 +62,8 @@ class FleetPlan:
     """Bytes of memory that each node offers; None: its share of this machine."""
     whole_machine: bool = False
     """Whether each node offers all CPUs and memory of this machine, instead of its share."""
+    relay: bool = False
+    """Whether there is a relay, without which nobody can attach to what runs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +77,7 @@ class LocalFleet:
 
 @asynccontextmanager
 async def local_fleet(plan: FleetPlan) -> AsyncIterator[LocalFleet]:
-    """All of it, with every node ready; at the end the agents are stopped first, then the coordinator.
+    """All of it, with every node ready; at the end the relay is stopped first, then agents and coordinator.
 
     A program that ends by itself is raised in the block as ProgramEndedError. Raises ConflictError where another
     `muster up` runs in the directory, or another program listens at the address.
@@ -87,7 +93,8 @@ async def local_fleet(plan: FleetPlan) -> AsyncIterator[LocalFleet]:
                 login = Login(address=address, token=read_secret(_token_file(plan)))
                 nodes = await _ready_nodes(login, plan.nodes)
                 claim.serves(address)
-                yield LocalFleet(login=login, nodes=nodes, logs=(coordinator_log, agent_log))
+                async with _relay_beside(plan, claim) as relay_logs:
+                    yield LocalFleet(login=login, nodes=nodes, logs=(coordinator_log, agent_log, *relay_logs))
 
 
 def parse_listen(text: str) -> str:
@@ -152,17 +159,8 @@ def _agent_arguments(plan: FleetPlan, address: str) -> Sequence[str]:
 @asynccontextmanager
 async def _running(name: str, arguments: Sequence[str], log: Path, claim: Claim) -> AsyncIterator[None]:
     """The program runs within the block; its own end is raised there. It ends when this program does, at the latest."""
-    with log.open("ab") as output:
-        begin = output.tell()
-        # A group of its own, so that Ctrl-C in the terminal reaches only us and the order of stopping is ours.
-        process = await asyncio.create_subprocess_exec(
-            *lean_command_of("muster.cli.local.child", str(os.getpid()), *command_of(name, *arguments)),
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            process_group=0,
-        )
-    claim.started(process.pid)
+    begin = _length(log)
+    process = await _started(command_of(name, *arguments), log, claim)
     try:
         async with asyncio.TaskGroup() as tasks:
             watching = tasks.create_task(_raise_when_ended(name, process, log, begin), name=f"watch the {name}")
@@ -170,6 +168,58 @@ async def _running(name: str, arguments: Sequence[str], log: Path, claim: Claim)
             watching.cancel()
     finally:
         await _stop(name, process)
+
+
+@asynccontextmanager
+async def _relay_beside(plan: FleetPlan, claim: Claim) -> AsyncIterator[Sequence[Path]]:
+    """A relay within the block, if there is to be one; its log."""
+    if not plan.relay:
+        yield ()
+        return
+    log = plan.directory / "relay.log"
+    async with asyncio.TaskGroup() as tasks:
+        first = asyncio.Event()
+        keeping = tasks.create_task(_keep_relay(plan, log, claim, first), name="keep a relay")
+        try:
+            with suppress(TimeoutError):  # the fleet does without, and says so to whoever wants to attach
+                async with asyncio.timeout(_RELAY_LIMIT):
+                    await first.wait()
+            yield (log,)
+        finally:
+            keeping.cancel()
+
+
+async def _keep_relay(plan: FleetPlan, log: Path, claim: Claim, first: asyncio.Event) -> None:
+    """Have a relay run, and another one after it has ended, until cancelled; sets `first` once there was one."""
+    host, ready_file = plan.listen.rpartition(":")[0], plan.directory / f"relay.{os.getpid()}"
+    arguments = ("--state", str(plan.directory / "coordinator"), "--listen-relay", f"{host}:0")
+    while True:
+        process = await _started(
+            command_of("coordinator.relay", *arguments, "--ready-file", str(ready_file)), log, claim
+        )
+        try:
+            while _taken(ready_file) is None and process.returncode is None:  # noqa: ASYNC110 - as in `_address_in`
+                await asyncio.sleep(0.05)
+            first.set()
+            await process.wait()
+        finally:
+            await _stop("relay", process)
+        claim.ended(process.pid)
+        await asyncio.sleep(_RELAY_PAUSE)
+
+
+async def _started(command: Sequence[str], log: Path, claim: Claim) -> asyncio.subprocess.Process:
+    with log.open("ab") as output:
+        # A group of its own, so that Ctrl-C in the terminal reaches only us and the order of stopping is ours.
+        process = await asyncio.create_subprocess_exec(
+            *lean_command_of("muster.cli.local.child", str(os.getpid()), *command),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            process_group=0,
+        )
+    claim.started(process.pid)
+    return process
 
 
 async def _raise_when_ended(name: str, process: asyncio.subprocess.Process, log: Path, begin: int) -> None:
@@ -243,6 +293,10 @@ def client_of(login: Login) -> Client:
 def _is_here(node: NodeView) -> bool:
     # A node of an earlier run is remembered, but has not spoken yet.
     return node.state is NodeState.READY and node.last_seen_at is not None
+
+
+def _length(log: Path) -> int:
+    return log.stat().st_size if log.exists() else 0
 
 
 def _last_lines(log: Path, begin: int) -> Sequence[str]:

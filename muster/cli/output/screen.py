@@ -76,6 +76,15 @@ def say_lines(text: str, *, err: bool = False, flush: bool = False) -> None:
     print(visible(text, lines=True), end="", file=_stream(err=err), flush=flush)
 
 
+def pass_bytes(data: bytes, *, err: bool = False) -> None:
+    """Pass on what a program elsewhere prints, byte by byte, for whoever has asked for just that: as ssh does."""
+    stream = _stream(err=err)
+    stream.flush()
+    left = memoryview(data)
+    while left:
+        left = left[os.write(stream.fileno(), left) :]
+
+
 def screen(*, err: bool = False, whole: bool = False) -> "Console":
     """Where tables and notes go: as wide as the terminal, or as wide as needed where there is none, or with `whole`."""
     from muster.cli.output.plain.console import PlainConsole

@@ -20,6 +20,7 @@ from muster.domain.fleet.access import (
     Permissions,
     Project,
 )
+from muster.domain.fleet.attach_permission import Attachers, AttachPermission
 
 
 def grants_text(grants: Mapping[str, Access]) -> str:
@@ -134,8 +135,27 @@ def project_facts(project: Project) -> Table:
             ("project", project.name),
             ("made", time_text(project.created_at)),
             ("opened for", permissions_text(project.permissions)),
+            ("may attach", attachers_text(project.permissions.attach)),
         )
     )
+
+
+_ATTACHERS = {
+    Attachers.OWNER: "the owner of a job, operators of the project",
+    Attachers.MEMBERS: "all members of the project",
+    Attachers.NOBODY: "nobody",
+}
+
+
+def attachers_text(permission: AttachPermission) -> str:
+    """`all members of the project; no files`."""
+    closed = _closed_ways(permission) if permission.who is not Attachers.NOBODY else []
+    return "; ".join((_ATTACHERS[permission.who], *closed))
+
+
+def _closed_ways(permission: AttachPermission) -> list[str]:
+    ways = {"commands": permission.commands, "connections": permission.connections, "files": permission.files}
+    return [f"no {way}" for way, opened in ways.items() if not opened]
 
 
 def permissions_text(permissions: Permissions) -> str:
@@ -149,8 +169,21 @@ def permissions_text(permissions: Permissions) -> str:
         *sorted(permissions.capabilities),
         *(f"mounts from {path}" for path in permissions.host_paths),
         *([f"{permissions.pids} processes"] if permissions.pids else []),
+        *_attach_words(permissions.attach),
     ]
     return ", ".join(parts) or "nothing beyond the default"
+
+
+def _attach_words(permission: AttachPermission) -> list[str]:
+    """What differs from the default; the ways are of no use where nobody may attach."""
+    match permission.who:
+        case Attachers.NOBODY:
+            return ["no attaching"]
+        case Attachers.MEMBERS:
+            who = ["attaching by members"]
+        case Attachers.OWNER:
+            who = []
+    return [*who, *(f"{way} when attached" for way in _closed_ways(permission))]
 
 
 def audit_table(entries: Sequence[AuditEntry]) -> TextTable:

@@ -5,7 +5,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
-from muster.carrying.carrier import Carrier
+from muster.carrying.carrier import ChannelCarrier
 from muster.carrying.channel_end import ChannelEnd, ChannelLostError
 from muster.client.attachments.stream import FrameToExecution
 from muster.domain.attachments.frame import (
@@ -29,11 +29,12 @@ LOST_ATTACHMENT_CODE = 255
 class Attachment:
     """An open attachment; use it with `async with`, or close it."""
 
-    def __init__(self, shown: AttachmentPass, end: ChannelEnd, carrier: Carrier) -> None:
+    def __init__(self, shown: AttachmentPass, end: ChannelEnd, carrier: ChannelCarrier) -> None:
         """Begin to carry."""
         self.shown = shown
         """What the coordinator said of it: its name, its job and its rank."""
         self._end = end
+        self._carrier = carrier
         self._ended: AttachmentEnded | None = None
         self._carrying = asyncio.get_running_loop().create_task(carrier.run(), name=f"carry {shown.attachment}")
 
@@ -73,6 +74,7 @@ class Attachment:
                 self._ended = AttachmentEnded(code=LOST_ATTACHMENT_CODE, text="closed here")
             self._end.dealt()
             self._end.tell()
+            await self._carrier.leave()
         finally:
             self._carrying.cancel()
             await asyncio.gather(self._carrying, return_exceptions=True)

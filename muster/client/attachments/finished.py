@@ -28,7 +28,7 @@ class FinishedCommand:
     rank: int
     """The execution in which it ran."""
     code: int
-    """Its exit code, or 128 and the number of the signal that ended it. 127: not found, 126: not to be run."""
+    """The exit code, or 128 and the number of the signal that ended it. 127: not found, 126: not to be run."""
     output: bytes
     error_output: bytes
 

@@ -71,10 +71,6 @@ class PortForward:
             each.cancel()
         await asyncio.gather(*open_, return_exceptions=True)
 
-    def stop(self) -> None:
-        """End it from another thread, without waiting."""
-        self._loop.call_soon_threadsafe(lambda: asyncio.ensure_future(self.close()))
-
     async def __aenter__(self) -> Self:
         return self
 
@@ -91,7 +87,7 @@ class PortForward:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         async with self._free:
             try:
-                with suppress(ConnectionError):
+                with suppress(OSError):
                     await self._joined(reader, writer)
             except MusterError as error:
                 self._told(str(error))

@@ -5,7 +5,7 @@ from typing import Any
 
 import grpc.aio
 
-from muster.carrying.carrier import Carrier
+from muster.carrying.carrier import ChannelCarrier
 from muster.carrying.channel_end import ChannelEnd
 from muster.client.attachments.attachment import Attachment
 from muster.client.attachments.finished import FinishedCommand, finished
@@ -20,6 +20,7 @@ from muster.domain.attachments.request import (
     OpenedAttachment,
 )
 from muster.rpc.channel import RELAY_CHANNEL_OPTIONS, Credentials, open_channel
+from muster.rpc.relay import TICKET_METADATA
 from muster.rpc.v1 import attachments_pb2 as pb
 from muster.rpc.v1.attachments_pb2_grpc import AttachmentServiceStub, RelayServiceStub
 from muster.wire.attachments.requests import (
@@ -27,9 +28,6 @@ from muster.wire.attachments.requests import (
     attachment_request_to_wire,
     opened_attachment_from_wire,
 )
-
-TICKET_METADATA = "muster-ticket"
-"""The name under which a ticket goes to the relay."""
 
 
 class AttachmentsClient:
@@ -76,7 +74,7 @@ class AttachmentsClient:
 
         end = ChannelEnd()
         within = shown.resume_within.total_seconds()
-        return Attachment(shown, end, Carrier(end, dial, within, renew=renew, on_break=on_break))
+        return Attachment(shown, end, ChannelCarrier(end, dial, within, renew=renew, on_break=on_break))
 
     async def run(
         self,

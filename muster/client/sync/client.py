@@ -7,6 +7,7 @@ from muster.client.sync.frame import SyncFrame
 
 if TYPE_CHECKING:
     from muster.client.sync.accounts import SyncAccountsClient
+    from muster.client.sync.attachments import SyncAttachmentsClient
     from muster.client.sync.audit import SyncAuditClient
     from muster.client.sync.authority import SyncAuthorityClient
     from muster.client.sync.bundles import SyncBundlesClient
@@ -36,6 +37,13 @@ class SyncClient(SyncFrame):
         from muster.client.sync.jobs import SyncJobsClient
 
         return SyncJobsClient(self._own.jobs, self._loop)
+
+    @cached_property
+    def attachments(self) -> "SyncAttachmentsClient":
+        """Commands, terminals, ports and files of running executions."""
+        from muster.client.sync.attachments import SyncAttachmentsClient
+
+        return SyncAttachmentsClient(self._own.attachments, self._loop)
 
     @cached_property
     def nodes(self) -> "SyncNodesClient":

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from muster.domain.fleet.attach_permission import Attachers, AttachPermission
 from muster.domain.ids import NodeId
 from muster.domain.jobs.job import CAPABILITIES, MOST_PIDS
 
@@ -128,7 +129,7 @@ class IssuedJoinToken:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Permissions:
-    """What the containers of a project may do beyond the default."""
+    """What the containers of a project may do beyond the default, and who may attach to them."""
 
     capabilities: frozenset[str] = frozenset()
     """Capabilities that jobs may ask for."""
@@ -141,6 +142,7 @@ class Permissions:
     """Directories of nodes below which they may mount, where the node lets jobs mount, too."""
     pids: int | None = None
     """The most processes and threads that one may ask for; None: the default."""
+    attach: AttachPermission = field(default_factory=AttachPermission)
 
 
 OPEN = Permissions(
@@ -150,8 +152,9 @@ OPEN = Permissions(
     any_user=True,
     host_paths=("/",),
     pids=MOST_PIDS,
+    attach=AttachPermission(who=Attachers.MEMBERS),
 )
-"""Everything that a job file can ask for."""
+"""Everything that a job file can ask for, and attaching for all members."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

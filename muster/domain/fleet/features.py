@@ -4,6 +4,7 @@ There is one version of the protocol; what has come since the first agents is to
 """
 
 from collections.abc import Mapping
+from functools import cache
 from types import MappingProxyType
 
 from muster.domain.jobs.job import JobSpec, Role
@@ -14,26 +15,33 @@ SECRETS = "secrets"
 GANG_COMMANDS = "gang-commands"
 """The agent lets user code run commands in the other executions of its attempt."""
 
-ALL_FEATURES = frozenset({SECRETS, GANG_COMMANDS})
+ATTACH = "attach"
+"""The agent lets people and programs attach to running executions; one with `--no-attach` does not say it."""
+
+INTERACTIVE = "interactive"
+"""The agent runs interactive jobs, and tells when executions are used."""
+
+ALL_FEATURES = frozenset({SECRETS, GANG_COMMANDS, ATTACH, INTERACTIVE})
 """Features of the agent of this version."""
 
 MEANINGS: Mapping[str, str] = MappingProxyType(
-    {SECRETS: "secrets of the project", GANG_COMMANDS: "commands in other executions"}
+    {
+        SECRETS: "secrets of the project",
+        GANG_COMMANDS: "commands in other executions",
+        ATTACH: "attaching to running executions",
+        INTERACTIVE: "interactive jobs and limits for jobs that nobody uses",
+    }
 )
 """The words as a person reads them in `muster why`."""
 
 
 def needed(spec: JobSpec, role: Role) -> frozenset[str]:
     """The features that a node must have for this role of a job."""
-    return _NEEDED[bool(role.secrets), bool(spec.gang_commands)]
+    watched = spec.interactive is not None or spec.idle_limit is not None
+    return _words(secrets=bool(role.secrets), gang_commands=bool(spec.gang_commands), interactive=watched)
 
 
-_NEEDED: Mapping[tuple[bool, bool], frozenset[str]] = MappingProxyType(
-    {
-        (False, False): frozenset(),
-        (True, False): frozenset({SECRETS}),
-        (False, True): frozenset({GANG_COMMANDS}),
-        (True, True): frozenset({SECRETS, GANG_COMMANDS}),
-    }
-)
-"""One and the same set for all roles that are alike, by whether there are secrets, and commands in the gang."""
+@cache  # one and the same set for all roles that are alike; there are eight
+def _words(*, secrets: bool, gang_commands: bool, interactive: bool) -> frozenset[str]:
+    wanted = {SECRETS: secrets, GANG_COMMANDS: gang_commands, INTERACTIVE: interactive}
+    return frozenset(word for word, is_needed in wanted.items() if is_needed)

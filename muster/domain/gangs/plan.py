@@ -12,6 +12,7 @@ from muster.domain.ids import AttemptId, ExecutionId, GpuUuid, JobId
 from muster.domain.jobs.failure import Exit, Failure
 from muster.domain.jobs.frameworks.dialect import Dialect
 from muster.domain.jobs.frameworks.framework import Framework, processes_of
+from muster.domain.jobs.interactive import Interactive
 from muster.domain.jobs.job import DEFAULT_PROJECT, Network, Role
 
 
@@ -49,6 +50,9 @@ class Assignment:
     dialects: tuple[Dialect, ...] = ()
     gang_commands: bool = False
     """Whether user code may run commands in the other executions."""
+    interactive: Interactive | None = None
+    idle: timedelta | None = None
+    """How long the attempt may go unused, so that its agents tell of use; None: nobody needs to know of it."""
     gpus: tuple[GpuUuid, ...] = ()
     grace: timedelta = timedelta(seconds=10)
     fence: Fence = field(default_factory=Fence)
@@ -142,6 +146,8 @@ class Report:
     """True once the coordinator has acknowledged every line that it printed."""
     no_permit_for: timedelta | None = None
     """How long before this report its agent has surely told no peer of the attempt to go on; None: not known."""
+    used_at: datetime | None = None
+    """When it was last used, by the node's clock; None: not since its agent started, or nobody needs to know of it."""
 
 
 LAUNCH_PROGRAMS = "bin"

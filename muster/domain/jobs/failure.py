@@ -18,6 +18,7 @@ class FailureKind(StrEnum):
     TIME_LIMIT = "time_limit"
     INVALID_OPTION = "invalid_option"
     TOO_LARGE = "too_large"
+    SETUP = "setup"
 
     IMAGE = "image"
     PORT_TAKEN = "port_taken"
@@ -44,6 +45,7 @@ _USER = frozenset(
         FailureKind.TIME_LIMIT,
         FailureKind.INVALID_OPTION,
         FailureKind.TOO_LARGE,
+        FailureKind.SETUP,
     },
 )
 

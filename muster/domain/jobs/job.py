@@ -8,6 +8,7 @@ from enum import StrEnum
 from muster.domain.jobs.disconnect import DEFAULT_LOST_AFTER, OnDisconnect
 from muster.domain.jobs.frameworks.dialect import Dialect
 from muster.domain.jobs.frameworks.framework import Framework
+from muster.domain.jobs.interactive import NEVER_IDLE, Interactive
 from muster.domain.jobs.lifecycle import SuccessRule
 from muster.domain.jobs.restart import NO_EXIT_RULES, ExitRules, RestartPolicy
 from muster.domain.jobs.secret_use import SecretUse
@@ -190,6 +191,11 @@ class Timeouts:
     """Longest time that user code may run; None: no limit."""
     lost_after: timedelta = DEFAULT_LOST_AFTER
     """How long a node may be silent before what it runs of this job is lost."""
+    idle: timedelta | None = None
+    """How long the attempt may go unused before it is stopped; zero: for ever.
+
+    None: for ever, unless the job is interactive; settled at the submit.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,6 +237,18 @@ class JobSpec:
     """
     labels: Mapping[str, str] = field(default_factory=dict)
     """What people find the job by; nothing is placed by them."""
+    interactive: Interactive | None = None
+    """None: nobody is expected to work in it."""
+    stdin: bool = False
+    """Whether the main program of rank 0 reads what people who attach to it send."""
+    tty: bool = False
+    """Whether the main program of rank 0 has a terminal; then it reads what people send as well."""
+
+    @property
+    def idle_limit(self) -> timedelta | None:
+        """How long an attempt may go unused; None: for ever."""
+        limit = self.timeouts.idle
+        return None if limit is None or limit == NEVER_IDLE else limit
 
     @property
     def size(self) -> int:

@@ -500,6 +500,8 @@ class Assignment(_message.Message):
     FRAMEWORK_FIELD_NUMBER: _builtins.int
     GANG_COMMANDS_FIELD_NUMBER: _builtins.int
     DIALECTS_FIELD_NUMBER: _builtins.int
+    INTERACTIVE_FIELD_NUMBER: _builtins.int
+    IDLE_FIELD_NUMBER: _builtins.int
     execution: _builtins.str
     """Its id."""
     job: _builtins.str
@@ -550,6 +552,14 @@ class Assignment(_message.Message):
     def dialects(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Other systems whose variables and files user code finds."""
 
+    @_builtins.property
+    def interactive(self) -> _model_pb2.Interactive:
+        """What it has as part of an interactive job; absent: it is none."""
+
+    @_builtins.property
+    def idle(self) -> _duration_pb2.Duration:
+        """How long its attempt may go unused, so that the agent tells of use; absent: nobody needs to know of it."""
+
     def __init__(
         self,
         *,
@@ -573,10 +583,12 @@ class Assignment(_message.Message):
         framework: _model_pb2.Framework | None = ...,
         gang_commands: _builtins.bool = ...,
         dialects: _abc.Iterable[_builtins.str] | None = ...,
+        interactive: _model_pb2.Interactive | None = ...,
+        idle: _duration_pb2.Duration | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["fence", b"fence", "framework", b"framework", "grace", b"grace"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["fence", b"fence", "framework", b"framework", "grace", b"grace", "idle", b"idle", "interactive", b"interactive"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "dialects", b"dialects", "execution", b"execution", "fence", b"fence", "framework", b"framework", "gang_commands", b"gang_commands", "gpus", b"gpus", "grace", b"grace", "job", b"job", "job_name", b"job_name", "local_rank", b"local_rank", "local_world_size", b"local_world_size", "network", b"network", "node_count", b"node_count", "node_rank", b"node_rank", "project", b"project", "rank", b"rank", "role_key", b"role_key", "sequence", b"sequence", "world_size", b"world_size"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "dialects", b"dialects", "execution", b"execution", "fence", b"fence", "framework", b"framework", "gang_commands", b"gang_commands", "gpus", b"gpus", "grace", b"grace", "idle", b"idle", "interactive", b"interactive", "job", b"job", "job_name", b"job_name", "local_rank", b"local_rank", "local_world_size", b"local_world_size", "network", b"network", "node_count", b"node_count", "node_rank", b"node_rank", "project", b"project", "rank", b"rank", "role_key", b"role_key", "sequence", b"sequence", "world_size", b"world_size"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -727,6 +739,7 @@ class ExecutionReport(_message.Message):
     FAILURE_FIELD_NUMBER: _builtins.int
     LOG_COMPLETE_FIELD_NUMBER: _builtins.int
     NO_PERMIT_FOR_FIELD_NUMBER: _builtins.int
+    USED_AT_FIELD_NUMBER: _builtins.int
     execution: _builtins.str
     """Which one."""
     stage: Global___Stage.ValueType
@@ -763,6 +776,12 @@ class ExecutionReport(_message.Message):
         absent: not known.
         """
 
+    @_builtins.property
+    def used_at(self) -> _timestamp_pb2.Timestamp:
+        """When it was last used, by the node's clock: a byte of an attachment, a GPU at work, or a CPU where it has no GPU.
+        Absent: not since its agent started, or nobody needs to know of it.
+        """
+
     def __init__(
         self,
         *,
@@ -777,10 +796,11 @@ class ExecutionReport(_message.Message):
         failure: _model_pb2.Failure | None = ...,
         log_complete: _builtins.bool = ...,
         no_permit_for: _duration_pb2.Duration | None = ...,
+        used_at: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["at", b"at", "exit", b"exit", "failure", b"failure", "no_permit_for", b"no_permit_for", "started_at", b"started_at"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["at", b"at", "exit", b"exit", "failure", b"failure", "no_permit_for", b"no_permit_for", "started_at", b"started_at", "used_at", b"used_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["address", b"address", "at", b"at", "detail", b"detail", "execution", b"execution", "exit", b"exit", "failure", b"failure", "log_complete", b"log_complete", "no_permit_for", b"no_permit_for", "ports", b"ports", "stage", b"stage", "started_at", b"started_at"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["address", b"address", "at", b"at", "detail", b"detail", "execution", b"execution", "exit", b"exit", "failure", b"failure", "log_complete", b"log_complete", "no_permit_for", b"no_permit_for", "ports", b"ports", "stage", b"stage", "started_at", b"started_at", "used_at", b"used_at"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

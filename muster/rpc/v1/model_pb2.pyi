@@ -472,6 +472,7 @@ class Timeouts(_message.Message):
     GRACE_FIELD_NUMBER: _builtins.int
     RUN_FIELD_NUMBER: _builtins.int
     LOST_AFTER_FIELD_NUMBER: _builtins.int
+    IDLE_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def check_in(self) -> _duration_pb2.Duration:
         """From placement until all are armed."""
@@ -488,6 +489,10 @@ class Timeouts(_message.Message):
     def lost_after(self) -> _duration_pb2.Duration:
         """How long a node may be silent before what it runs is lost; absent: the default."""
 
+    @_builtins.property
+    def idle(self) -> _duration_pb2.Duration:
+        """How long it may go unused before it is stopped; zero: for ever; absent: 2 h where it is interactive, else for ever."""
+
     def __init__(
         self,
         *,
@@ -495,10 +500,11 @@ class Timeouts(_message.Message):
         grace: _duration_pb2.Duration | None = ...,
         run: _duration_pb2.Duration | None = ...,
         lost_after: _duration_pb2.Duration | None = ...,
+        idle: _duration_pb2.Duration | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["check_in", b"check_in", "grace", b"grace", "lost_after", b"lost_after", "run", b"run"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["check_in", b"check_in", "grace", b"grace", "idle", b"idle", "lost_after", b"lost_after", "run", b"run"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["check_in", b"check_in", "grace", b"grace", "lost_after", b"lost_after", "run", b"run"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["check_in", b"check_in", "grace", b"grace", "idle", b"idle", "lost_after", b"lost_after", "run", b"run"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -598,6 +604,9 @@ class JobSpec(_message.Message):
     FRAMEWORK_FIELD_NUMBER: _builtins.int
     GANG_COMMANDS_FIELD_NUMBER: _builtins.int
     DIALECTS_FIELD_NUMBER: _builtins.int
+    INTERACTIVE_FIELD_NUMBER: _builtins.int
+    STDIN_FIELD_NUMBER: _builtins.int
+    TTY_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Lower-case letters, digits and hyphens; need not be unique."""
     network: _builtins.str
@@ -616,6 +625,10 @@ class JobSpec(_message.Message):
     """The project that it belongs to; empty: the only one in which the caller may submit, else `default`."""
     gang_commands: _builtins.bool
     """Whether user code may run commands in the other executions of its attempt; absent: where the framework needs it."""
+    stdin: _builtins.bool
+    """Whether the main program of rank 0 reads what people who attach to it send."""
+    tty: _builtins.bool
+    """Whether the main program of rank 0 has a terminal; it then reads what people send as well."""
     @_builtins.property
     def roles(self) -> _containers.RepeatedCompositeFieldContainer[Global___Role]:
         """In rank order."""
@@ -644,6 +657,10 @@ class JobSpec(_message.Message):
     def dialects(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Other systems whose variables and files user code finds: `slurm`, `valohai`, `runai`, `skypilot`."""
 
+    @_builtins.property
+    def interactive(self) -> Global___Interactive:
+        """What it has as a job in which people work; absent: it is none."""
+
     def __init__(
         self,
         *,
@@ -663,10 +680,13 @@ class JobSpec(_message.Message):
         framework: Global___Framework | None = ...,
         gang_commands: _builtins.bool | None = ...,
         dialects: _abc.Iterable[_builtins.str] | None = ...,
+        interactive: Global___Interactive | None = ...,
+        stdin: _builtins.bool = ...,
+        tty: _builtins.bool = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_gang_commands", b"_gang_commands", "_max_per_node", b"_max_per_node", "framework", b"framework", "gang_commands", b"gang_commands", "max_per_node", b"max_per_node", "restarts", b"restarts", "timeouts", b"timeouts"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_gang_commands", b"_gang_commands", "_max_per_node", b"_max_per_node", "framework", b"framework", "gang_commands", b"gang_commands", "interactive", b"interactive", "max_per_node", b"max_per_node", "restarts", b"restarts", "timeouts", b"timeouts"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_gang_commands", b"_gang_commands", "_max_per_node", b"_max_per_node", "dialects", b"dialects", "framework", b"framework", "gang_commands", b"gang_commands", "labels", b"labels", "max_per_node", b"max_per_node", "name", b"name", "network", b"network", "node_labels", b"node_labels", "on_disconnect", b"on_disconnect", "packing", b"packing", "priority", b"priority", "project", b"project", "restarts", b"restarts", "roles", b"roles", "success", b"success", "timeouts", b"timeouts"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_gang_commands", b"_gang_commands", "_max_per_node", b"_max_per_node", "dialects", b"dialects", "framework", b"framework", "gang_commands", b"gang_commands", "interactive", b"interactive", "labels", b"labels", "max_per_node", b"max_per_node", "name", b"name", "network", b"network", "node_labels", b"node_labels", "on_disconnect", b"on_disconnect", "packing", b"packing", "priority", b"priority", "project", b"project", "restarts", b"restarts", "roles", b"roles", "stdin", b"stdin", "success", b"success", "timeouts", b"timeouts", "tty", b"tty"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__gang_commands: _TypeAlias = _typing.Literal["gang_commands"]  # noqa: Y015
     _WhichOneofArgType__gang_commands: _TypeAlias = _typing.Literal["_gang_commands", b"_gang_commands"]  # noqa: Y015
@@ -678,6 +698,28 @@ class JobSpec(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__max_per_node) -> _WhichOneofReturnType__max_per_node | None: ...
 
 Global___JobSpec: _TypeAlias = JobSpec  # noqa: Y015
+
+@_typing.final
+class Interactive(_message.Message):
+    """A job in which people work. Without a command its main program waits until it is stopped."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SETUP_FIELD_NUMBER: _builtins.int
+    setup: _builtins.str
+    """A command for the shell of each execution, after its start and before its main program; empty: none."""
+    def __init__(
+        self,
+        *,
+        setup: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["setup", b"setup"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Interactive: _TypeAlias = Interactive  # noqa: Y015
 
 @_typing.final
 class Framework(_message.Message):

@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1cmuster/rpc/v1/projects.proto\x12\rmuster.rpc.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"x\n\x07Project\x12\x0c\n\x04name\x18\x01 \x01(\t\x12.\n\ncreated_at\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0bpermissions\x18\x03 \x01(\x0b\x32\x1a.muster.rpc.v1.Permissions\"\x84\x01\n\x0bPermissions\x12\x14\n\x0c\x63\x61pabilities\x18\x01 \x03(\t\x12\x12\n\nprivileged\x18\x02 \x01(\x08\x12\x17\n\x0fgain_privileges\x18\x03 \x01(\x08\x12\x10\n\x08\x61ny_user\x18\x04 \x01(\x08\x12\x12\n\nhost_paths\x18\x05 \x03(\t\x12\x0c\n\x04pids\x18\x06 \x01(\r\"P\n\x0c\x41llowRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12/\n\x0bpermissions\x18\x02 \x01(\x0b\x32\x1a.muster.rpc.v1.Permissions\"!\n\x11GetProjectRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"\x15\n\x13ListProjectsRequest\"@\n\x14ListProjectsResponse\x12(\n\x08projects\x18\x01 \x03(\x0b\x32\x16.muster.rpc.v1.Project\"!\n\x11\x41\x64\x64ProjectRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"$\n\x14RemoveProjectRequest\x12\x0c\n\x04name\x18\x01 \x01(\t2\xe8\x02\n\x0eProjectService\x12O\n\x04List\x12\".muster.rpc.v1.ListProjectsRequest\x1a#.muster.rpc.v1.ListProjectsResponse\x12?\n\x03Get\x12 .muster.rpc.v1.GetProjectRequest\x1a\x16.muster.rpc.v1.Project\x12?\n\x03\x41\x64\x64\x12 .muster.rpc.v1.AddProjectRequest\x1a\x16.muster.rpc.v1.Project\x12<\n\x05\x41llow\x12\x1b.muster.rpc.v1.AllowRequest\x1a\x16.muster.rpc.v1.Project\x12\x45\n\x06Remove\x12#.muster.rpc.v1.RemoveProjectRequest\x1a\x16.muster.rpc.v1.Projectb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1cmuster/rpc/v1/projects.proto\x12\rmuster.rpc.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"x\n\x07Project\x12\x0c\n\x04name\x18\x01 \x01(\t\x12.\n\ncreated_at\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0bpermissions\x18\x03 \x01(\x0b\x32\x1a.muster.rpc.v1.Permissions\"\xb5\x01\n\x0bPermissions\x12\x14\n\x0c\x63\x61pabilities\x18\x01 \x03(\t\x12\x12\n\nprivileged\x18\x02 \x01(\x08\x12\x17\n\x0fgain_privileges\x18\x03 \x01(\x08\x12\x10\n\x08\x61ny_user\x18\x04 \x01(\x08\x12\x12\n\nhost_paths\x18\x05 \x03(\t\x12\x0c\n\x04pids\x18\x06 \x01(\r\x12/\n\x06\x61ttach\x18\x07 \x01(\x0b\x32\x1f.muster.rpc.v1.AttachPermission\"^\n\x10\x41ttachPermission\x12\x0b\n\x03who\x18\x01 \x01(\t\x12\x13\n\x0bno_commands\x18\x02 \x01(\x08\x12\x16\n\x0eno_connections\x18\x03 \x01(\x08\x12\x10\n\x08no_files\x18\x04 \x01(\x08\"P\n\x0c\x41llowRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12/\n\x0bpermissions\x18\x02 \x01(\x0b\x32\x1a.muster.rpc.v1.Permissions\"!\n\x11GetProjectRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"\x15\n\x13ListProjectsRequest\"@\n\x14ListProjectsResponse\x12(\n\x08projects\x18\x01 \x03(\x0b\x32\x16.muster.rpc.v1.Project\"!\n\x11\x41\x64\x64ProjectRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"$\n\x14RemoveProjectRequest\x12\x0c\n\x04name\x18\x01 \x01(\t2\xe8\x02\n\x0eProjectService\x12O\n\x04List\x12\".muster.rpc.v1.ListProjectsRequest\x1a#.muster.rpc.v1.ListProjectsResponse\x12?\n\x03Get\x12 .muster.rpc.v1.GetProjectRequest\x1a\x16.muster.rpc.v1.Project\x12?\n\x03\x41\x64\x64\x12 .muster.rpc.v1.AddProjectRequest\x1a\x16.muster.rpc.v1.Project\x12<\n\x05\x41llow\x12\x1b.muster.rpc.v1.AllowRequest\x1a\x16.muster.rpc.v1.Project\x12\x45\n\x06Remove\x12#.muster.rpc.v1.RemoveProjectRequest\x1a\x16.muster.rpc.v1.Projectb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -35,19 +35,21 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_PROJECT']._serialized_start=80
   _globals['_PROJECT']._serialized_end=200
   _globals['_PERMISSIONS']._serialized_start=203
-  _globals['_PERMISSIONS']._serialized_end=335
-  _globals['_ALLOWREQUEST']._serialized_start=337
-  _globals['_ALLOWREQUEST']._serialized_end=417
-  _globals['_GETPROJECTREQUEST']._serialized_start=419
-  _globals['_GETPROJECTREQUEST']._serialized_end=452
-  _globals['_LISTPROJECTSREQUEST']._serialized_start=454
-  _globals['_LISTPROJECTSREQUEST']._serialized_end=475
-  _globals['_LISTPROJECTSRESPONSE']._serialized_start=477
-  _globals['_LISTPROJECTSRESPONSE']._serialized_end=541
-  _globals['_ADDPROJECTREQUEST']._serialized_start=543
-  _globals['_ADDPROJECTREQUEST']._serialized_end=576
-  _globals['_REMOVEPROJECTREQUEST']._serialized_start=578
-  _globals['_REMOVEPROJECTREQUEST']._serialized_end=614
-  _globals['_PROJECTSERVICE']._serialized_start=617
-  _globals['_PROJECTSERVICE']._serialized_end=977
+  _globals['_PERMISSIONS']._serialized_end=384
+  _globals['_ATTACHPERMISSION']._serialized_start=386
+  _globals['_ATTACHPERMISSION']._serialized_end=480
+  _globals['_ALLOWREQUEST']._serialized_start=482
+  _globals['_ALLOWREQUEST']._serialized_end=562
+  _globals['_GETPROJECTREQUEST']._serialized_start=564
+  _globals['_GETPROJECTREQUEST']._serialized_end=597
+  _globals['_LISTPROJECTSREQUEST']._serialized_start=599
+  _globals['_LISTPROJECTSREQUEST']._serialized_end=620
+  _globals['_LISTPROJECTSRESPONSE']._serialized_start=622
+  _globals['_LISTPROJECTSRESPONSE']._serialized_end=686
+  _globals['_ADDPROJECTREQUEST']._serialized_start=688
+  _globals['_ADDPROJECTREQUEST']._serialized_end=721
+  _globals['_REMOVEPROJECTREQUEST']._serialized_start=723
+  _globals['_REMOVEPROJECTREQUEST']._serialized_end=759
+  _globals['_PROJECTSERVICE']._serialized_start=762
+  _globals['_PROJECTSERVICE']._serialized_end=1122
 # @@protoc_insertion_point(module_scope)

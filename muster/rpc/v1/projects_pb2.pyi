@@ -55,7 +55,7 @@ Global___Project: _TypeAlias = Project  # noqa: Y015
 
 @_typing.final
 class Permissions(_message.Message):
-    """What the containers of a project may do beyond the default."""
+    """What the containers of a project may do beyond the default, and who may attach to them."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -65,6 +65,7 @@ class Permissions(_message.Message):
     ANY_USER_FIELD_NUMBER: _builtins.int
     HOST_PATHS_FIELD_NUMBER: _builtins.int
     PIDS_FIELD_NUMBER: _builtins.int
+    ATTACH_FIELD_NUMBER: _builtins.int
     privileged: _builtins.bool
     """Whether they may be privileged."""
     gain_privileges: _builtins.bool
@@ -81,6 +82,10 @@ class Permissions(_message.Message):
     def host_paths(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Directories of nodes below which they may mount, where the node lets jobs mount, too."""
 
+    @_builtins.property
+    def attach(self) -> Global___AttachPermission:
+        """Who may attach to running executions; absent: whoever submitted the job, and operators of the project."""
+
     def __init__(
         self,
         *,
@@ -90,18 +95,53 @@ class Permissions(_message.Message):
         any_user: _builtins.bool = ...,
         host_paths: _abc.Iterable[_builtins.str] | None = ...,
         pids: _builtins.int = ...,
+        attach: Global___AttachPermission | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["attach", b"attach"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["any_user", b"any_user", "capabilities", b"capabilities", "gain_privileges", b"gain_privileges", "host_paths", b"host_paths", "pids", b"pids", "privileged", b"privileged"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["any_user", b"any_user", "attach", b"attach", "capabilities", b"capabilities", "gain_privileges", b"gain_privileges", "host_paths", b"host_paths", "pids", b"pids", "privileged", b"privileged"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Permissions: _TypeAlias = Permissions  # noqa: Y015
 
 @_typing.final
+class AttachPermission(_message.Message):
+    """Who may attach to running executions of a project, and to what."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    WHO_FIELD_NUMBER: _builtins.int
+    NO_COMMANDS_FIELD_NUMBER: _builtins.int
+    NO_CONNECTIONS_FIELD_NUMBER: _builtins.int
+    NO_FILES_FIELD_NUMBER: _builtins.int
+    who: _builtins.str
+    """One of: owner, members, nobody; empty: owner."""
+    no_commands: _builtins.bool
+    """Whether commands and shells are closed."""
+    no_connections: _builtins.bool
+    """Whether connections to ports are closed."""
+    no_files: _builtins.bool
+    """Whether files are closed."""
+    def __init__(
+        self,
+        *,
+        who: _builtins.str = ...,
+        no_commands: _builtins.bool = ...,
+        no_connections: _builtins.bool = ...,
+        no_files: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["no_commands", b"no_commands", "no_connections", b"no_connections", "no_files", b"no_files", "who", b"who"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AttachPermission: _TypeAlias = AttachPermission  # noqa: Y015
+
+@_typing.final
 class AllowRequest(_message.Message):
-    """Says what the containers of a project may do."""
+    """Says what the containers of a project may do, and who may attach to them."""
 
     DESCRIPTOR: _descriptor.Descriptor
 

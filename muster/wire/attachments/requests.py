@@ -21,11 +21,9 @@ from muster.domain.attachments.request import (
 from muster.domain.ids import ExecutionId, JobId, NodeId
 from muster.domain.jobs.restart import MAX_EXIT_CODE
 from muster.rpc.v1 import attachments_pb2 as pb
+from muster.trust.tickets import LONGEST_TICKET_TEXT
 from muster.wire import checks
 from muster.wire.checks import WireError
-
-LONGEST_TICKET_TEXT = 2048
-"""Characters of a ticket for the relay."""
 
 
 def terminal_size_to_wire(size: TerminalSize) -> pb.TerminalSize:

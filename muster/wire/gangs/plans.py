@@ -17,7 +17,15 @@ from muster.wire import checks
 from muster.wire.checks import WireError
 from muster.wire.gangs.encoded import EncodedOnce
 from muster.wire.gangs.rosters import roster_from_bytes, roster_to_bytes
-from muster.wire.specs import dialects_from_wire, framework_from_wire, framework_to_wire, role_from_wire, role_to_wire
+from muster.wire.specs import (
+    dialects_from_wire,
+    framework_from_wire,
+    framework_to_wire,
+    interactive_from_wire,
+    interactive_to_wire,
+    role_from_wire,
+    role_to_wire,
+)
 
 PART = 4 * 1024 * 1024
 """Bytes of one message of a plan, unless a single role or roster has more."""
@@ -290,6 +298,8 @@ def _assignment_to_wire(assignment: Assignment, role_key: str) -> pb.Assignment:
         gpus=assignment.gpus,
         grace=checks.duration(assignment.grace),
         fence=_fence_to_wire(assignment.fence),
+        interactive=interactive_to_wire(assignment.interactive),
+        idle=checks.duration(assignment.idle),
     )
 
 
@@ -324,6 +334,8 @@ def _assignment_from_wire(sent: pb.Assignment, roles: Mapping[str, Role | WireEr
         gpus=tuple(GpuUuid(uuid) for uuid in sent.gpus),
         grace=checks.span(sent.grace, "Assignment.grace"),
         fence=_fence_from_wire(sent.fence) if sent.HasField("fence") else Fence(),
+        interactive=interactive_from_wire(sent.interactive) if sent.HasField("interactive") else None,
+        idle=checks.span(sent.idle, "Assignment.idle") if sent.HasField("idle") else None,
     )
 
 

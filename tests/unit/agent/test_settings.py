@@ -31,3 +31,8 @@ def test_what_is_no_amount_is_refused(
         parse((*NEEDED, option, text), {})
 
     assert sentence in capsys.readouterr().err
+
+
+def test_an_agent_takes_attachments_unless_it_is_told_not_to() -> None:
+    assert parse(NEEDED, {}).attach
+    assert not parse((*NEEDED, "--no-attach"), {}).attach

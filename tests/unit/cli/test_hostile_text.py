@@ -31,10 +31,11 @@ from muster.cli.output import tables as render_tables
 from muster.cli.output import trust as render_trust
 from muster.cli.output.documents import Format, line_of, text_of
 from muster.cli.output.job_sentences import changes, verdict_words
+from muster.domain.attachments.request import AttachmentKind, OpenedAttachment
 from muster.domain.errors import InvalidJobError
 from muster.domain.fleet import access
 from muster.domain.fleet.node import Cordon, Inventory, NodeState, RuntimeOffer
-from muster.domain.ids import ExecutionId, NodeId
+from muster.domain.ids import ExecutionId, JobId, NodeId
 from muster.domain.jobs.explanation import Awaited, Explanation, NodeRefusal
 from muster.domain.jobs.job import Role, RuntimeKind
 from muster.domain.jobs.lifecycle import JobPhase, State
@@ -90,6 +91,19 @@ JOIN_TOKEN = access.IssuedJoinToken(
 PROJECT = access.Project(name="p", created_at=START, permissions=access.Permissions(host_paths=("/data",)))
 ENROLLED = access.EnrolledNode(name=NodeId("n"), key="k", enrolled_at=START, token="t", labels={"pool": "a"})
 ENTRY = access.AuditEntry(at=START, who="w", what="Join", target="n", origin="ipv4:1", result="refused")
+ATTACHMENT = OpenedAttachment(
+    attachment="a",
+    job=JobId("j"),
+    job_name="train",
+    rank=0,
+    node=NodeId("n"),
+    account="anna",
+    kind=AttachmentKind.COMMAND,
+    about="bash",
+    since=START,
+    bytes_in=1,
+    bytes_out=2,
+)
 FINDING = Finding(id="docker", severity=Severity.ERROR, sentence="is not there", remedy="install it")
 SEEN = Inspected(wish=MachineRequest(target=Target(host="a", user="ops")), problem="no answer", findings=(FINDING,))
 BLOCKED = Candidate(seen=SEEN, plan=MachinePlan(name="n", findings=(FINDING,), steps=(Await(name="n"),)))
@@ -120,6 +134,7 @@ DRAWN: Mapping[Callable[..., Any], Callable[[], RenderableType]] = {
     render_tables.listing: lambda: render_tables.listing([HOSTILE], [[HOSTILE + FORGED]]),
     render_tables.sentences: lambda: render_tables.sentences([HOSTILE], [[HOSTILE + FORGED]]),
     render_executions.executions_table: lambda: render_executions.executions_table(made_hostile(FAILED), LATER),
+    render_executions.attachments_table: lambda: render_executions.attachments_table([made_hostile(ATTACHMENT)], LATER),
     render_tables.facts: lambda: render_tables.facts([(HOSTILE, HOSTILE)]),
     render_tables.shown: lambda: render_tables.shown(HOSTILE + FORGED),
     render_tables.joined: lambda: render_tables.joined(HOSTILE, HOSTILE + FORGED),

@@ -18,10 +18,10 @@ def test_a_file_chooses_like_the_command_line(tmp_path: Path) -> None:
     arguments = _file(
         tmp_path,
         'coordinator = "10.0.0.1:7460"\nmount-root = ["/data", "/models"]\nlabel = ["rack=a7"]\n'
-        'processes = true\nlog-limit = 5\nports = "20000-20100"\ncpus = 4\n',
+        'processes = true\nno-attach = true\nlog-limit = 5\nports = "20000-20100"\ncpus = 4\n',
     )
     told = ["--coordinator", "10.0.0.1:7460", "--mount-root", "/data", "--mount-root", "/models", "--label", "rack=a7"]
-    told += ["--processes", "--log-limit", "5", "--ports", "20000-20100", "--cpus", "4"]
+    told += ["--processes", "--no-attach", "--log-limit", "5", "--ports", "20000-20100", "--cpus", "4"]
     assert parse(arguments, {}) == parse(told, {})
 
 
@@ -33,9 +33,10 @@ def test_the_command_line_outweighs_the_file_and_the_file_the_environment(tmp_pa
 
 
 def test_the_coordinator_reads_one_too(tmp_path: Path) -> None:
-    arguments = _file(tmp_path, 'listen = "0.0.0.0:7000"\nname = ["gpu.example.org"]\n')
+    arguments = _file(tmp_path, 'listen = "0.0.0.0:7000"\nname = ["gpu.example.org"]\nattachments-per-account = 7\n')
     chosen = parse_coordinator(arguments, {})
     assert (chosen.listen, chosen.listen_agents, chosen.names) == ("0.0.0.0:7000", "0.0.0.0:7001", ("gpu.example.org",))
+    assert chosen.attachments_per_account == 7
 
 
 @pytest.mark.parametrize(

@@ -17,12 +17,13 @@ from muster.jobfile.models import (
     PortKeys,
     ResourcesKeys,
     RoleKeys,
-    TimeoutsKeys,
     UlimitKeys,
 )
+from muster.jobfile.section import InteractiveKeys, TimeoutsKeys
 
 MODELS: list[type[BaseModel]] = [
     FileKeys,
+    InteractiveKeys,
     JobKeys,
     MountKeys,
     PortKeys,

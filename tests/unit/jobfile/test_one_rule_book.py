@@ -14,6 +14,7 @@ from muster.domain.errors import InvalidJobError
 from muster.domain.fault import spell
 from muster.domain.jobs.frameworks.dialect import Dialect
 from muster.domain.jobs.frameworks.framework import Framework, FrameworkName, LaunchPlace, Rendezvous
+from muster.domain.jobs.interactive import Interactive
 from muster.domain.jobs.job import (
     InlineFile,
     JobSpec,
@@ -29,7 +30,6 @@ from muster.domain.jobs.job import (
 from muster.domain.jobs.lifecycle import SuccessRule
 from muster.domain.jobs.placeholders import ALONE
 from muster.domain.jobs.restart import ExitCodes, ExitRules, RestartPolicy
-from muster.domain.jobs.rules.filling_in import filled_in
 from muster.domain.jobs.rules.job_rules import faults, refuse_faults
 from muster.domain.jobs.secret_use import SecretUse
 from muster.jobfile import JobFileError, dump_job, job_from
@@ -266,6 +266,17 @@ REFUSED: Sequence[tuple[JobSpec, str]] = (
     (times(grace=timedelta()), "timeouts.grace: must be above zero"),
     (times(run=timedelta(days=366)), "timeouts.run: is longer than 365d"),
     (times(lost_after=timedelta(seconds=59)), "timeouts.lost_after: is 59s; the least is 1m"),
+    (times(idle=timedelta(seconds=9)), "timeouts.idle: is 9s; the least is 10s"),
+    (
+        job(interactive=Interactive(), restarts=RestartPolicy(limit=2)),
+        "restarts.limit: must be 0, not 2: an interactive",
+    ),
+    (
+        job(role(CONTAINER, entrypoint=("serve",), command=()), interactive=Interactive()),
+        "roles[0].entrypoint: needs a command beside it: without one an interactive job waits",
+    ),
+    (job(interactive=Interactive(setup=" ")), "interactive.setup: is blank; give a command for the shell"),
+    (job(tty=True, stdin=True), "tty: is not accepted yet, as no node hands input to main programs; let the job wait"),
     (job(restarts=RestartPolicy(limit=5000)), "restarts.limit: must be at most 1000, not 5000"),
     (job(restarts=RestartPolicy(limit=1, backoff=timedelta())), "restarts.backoff: must be above zero"),
 )
@@ -366,15 +377,6 @@ def test_placeholders_that_every_execution_has_are_taken_and_other_braces_are_te
 
 def test_without_expand_every_text_is_taken() -> None:
     assert list(faults(role(command=("a", "{{muster:nothing}}")))) == []
-
-
-def test_inputs_of_valohai_may_be_mounted_and_its_containers_begin_in_the_repository() -> None:
-    mounts = tuple(Mount(source="/a", target=target) for target in ("/valohai/inputs", "/valohai/inputs/images"))
-    spec = filled_in(spoken("valohai", role(CONTAINER, mounts=mounts)))
-    assert list(faults(spec)) == []
-    assert spec.roles[0].workdir == "/valohai/repository"
-    assert filled_in(spoken("valohai", role(CONTAINER, workdir="/app"))).roles[0].workdir == "/app"
-    assert filled_in(spoken("valohai")).roles[0].workdir is None
 
 
 def test_a_value_that_is_no_text_is_refused_with_its_name() -> None:

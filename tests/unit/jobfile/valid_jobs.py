@@ -14,6 +14,7 @@ from muster.domain.jobs.frameworks.framework import (
     FrameworkName,
     Rendezvous,
 )
+from muster.domain.jobs.interactive import NEVER_IDLE, SHORTEST_IDLE, Interactive
 from muster.domain.jobs.job import (
     CAPABILITIES,
     MOST_PIDS,
@@ -198,6 +199,7 @@ def jobs(roles: st.SearchStrategy[Role], networks: list[Network]) -> st.SearchSt
             grace=spans,
             run=st.none() | spans,
             lost_after=st.timedeltas(SHORTEST_LOST_AFTER, LONGEST_LOST_AFTER),
+            idle=st.none() | st.just(NEVER_IDLE) | st.timedeltas(SHORTEST_IDLE, timedelta(days=365)),
         ),
         restarts=restarts,
         on_disconnect=st.sampled_from(OnDisconnect),
@@ -205,6 +207,21 @@ def jobs(roles: st.SearchStrategy[Role], networks: list[Network]) -> st.SearchSt
         dialects=st.lists(st.sampled_from(Dialect), max_size=2, unique=True).map(tuple),
         labels=st.dictionaries(st.sampled_from(["paper", "team/owner", "1"]), names, max_size=2),
     )
+
+
+@st.composite
+def interactive(draw: st.DrawFn, others: st.SearchStrategy[JobSpec]) -> JobSpec:
+    """A job in which people work, some of whose roles have no command."""
+    spec = draw(others)
+    roles = (
+        replace(role, command=(), entrypoint=None if role.image is None else ())
+        if not role.command or draw(st.booleans())
+        else role
+        for role in spec.roles
+    )
+    setup = draw(st.just("") | texts.filter(str.strip))
+    restarts = replace(spec.restarts, limit=0)
+    return replace(spec, roles=tuple(roles), restarts=restarts, interactive=Interactive(setup=setup))
 
 
 def from_rank0(spec: JobSpec, name: FrameworkName) -> JobSpec:
@@ -215,6 +232,7 @@ def from_rank0(spec: JobSpec, name: FrameworkName) -> JobSpec:
 any_job = (
     jobs(containers(), [Network.HOST, Network.BRIDGE])
     | jobs(processes | containers(), [Network.HOST])
+    | interactive(jobs(processes | containers(), [Network.HOST]))
     | st.builds(
         from_rank0,
         jobs(processes | containers(), [Network.HOST]),

@@ -25,6 +25,8 @@ from muster.domain.gangs.log import Stream
 EVENT_DELAY = 2.0
 """Seconds within which an engine that has ended a container tells of it; a moment later is usual."""
 
+NANOSECONDS = 1_000_000_000
+"""Nanoseconds of a second, in which engines count the use of CPUs."""
 _NEVER = "0001-01-01T00:00:00Z"
 
 
@@ -52,13 +54,15 @@ class EngineContainers:
                 if (await self.state(container)).started:
                     return None
 
-    async def run_beside(self, container: str, command: Sequence[str], env: Mapping[str, str]) -> None:
+    async def run_beside(
+        self, container: str, command: Sequence[str], env: Mapping[str, str], patience: float = AWAY_LIMIT
+    ) -> None:
         """Start a command in a container that runs, as its user; what it prints goes nowhere. Raises EngineError."""
         handle = self._connection.docker.containers.container(container)
         beside = await self._connection.call(
-            lambda: handle.exec(command, stdout=False, stderr=False, environment=dict(env))
+            lambda: handle.exec(command, stdout=False, stderr=False, environment=dict(env)), patience
         )
-        await self._connection.call(lambda: beside.start(detach=True, timeout=CALL_LIMIT))
+        await self._connection.call(lambda: beside.start(detach=True, timeout=CALL_LIMIT), patience)
 
     async def state(self, container: str, patience: float = AWAY_LIMIT) -> ContainerState:
         """How a container is, by id or name."""
@@ -76,9 +80,20 @@ class EngineContainers:
             memory_limited=found["HostConfig"]["Memory"] > 0,
             address=next((network["IPAddress"] for network in networks if network["IPAddress"]), ""),
             user=found["Config"]["User"],
+            entrypoint=tuple(found["Config"].get("Entrypoint") or ()),
             pid=state["Pid"],
             dated=state["FinishedAt"] != _NEVER,
         )
+
+    async def cpu_seconds(self, container: str, patience: float = AWAY_LIMIT) -> float | None:
+        """Seconds of CPU that all processes of a container have used; None: the engine does not say."""
+        params = {"stream": "false", "one-shot": "true"}
+        found = await self._connection.call(
+            lambda: self._connection.docker._query_json(f"containers/{container}/stats", params=params),  # noqa: SLF001 - the public call waits a second for a second sample
+            patience,
+        )
+        used = found.get("cpu_stats", {}).get("cpu_usage", {}).get("total_usage")
+        return None if used is None else float(used) / NANOSECONDS
 
     async def wait(self, container: str) -> None:
         """Wait until a started container has ended, without limit in time; EngineAwayError when the engine goes."""

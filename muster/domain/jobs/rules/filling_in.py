@@ -5,6 +5,7 @@ from dataclasses import replace
 from muster.domain.jobs.frameworks.dialect import VALOHAI_REPOSITORY, Dialect
 from muster.domain.jobs.frameworks.framework import Framework, FrameworkName, LaunchPlace
 from muster.domain.jobs.frameworks.tensorflow_roles import chief_of, needs_chief
+from muster.domain.jobs.interactive import DEFAULT_IDLE
 from muster.domain.jobs.job import JobSpec, Role
 from muster.domain.jobs.lifecycle import SuccessRule
 
@@ -13,6 +14,10 @@ def filled_in(spec: JobSpec) -> JobSpec:
     """The job with everything said that follows from what it says; harmless when repeated."""
     if spec.framework is not None:
         spec = _with_framework(spec, spec.framework)
+    if spec.interactive is not None and spec.timeouts.idle is None:
+        spec = replace(spec, timeouts=replace(spec.timeouts, idle=DEFAULT_IDLE))
+    if spec.tty and not spec.stdin:
+        spec = replace(spec, stdin=True)
     if Dialect.VALOHAI in spec.dialects:
         spec = replace(spec, roles=tuple(map(_in_repository, spec.roles)))
     return spec if spec.success is not None else replace(spec, success=_success(spec))

@@ -111,7 +111,7 @@ def _ray(spec: JobSpec) -> Iterator[Fault]:
     if spec.network is Network.BRIDGE:
         yield Fault(path=("network",), message="bridge lets nobody through to ports that ray opens; use network: host")
     for number, role in enumerate(spec.roles):
-        if not role.command:
+        if not role.command and spec.interactive is None:
             message = "is missing: with ray the nodes of the cluster start before it, and an image's own is not known"
             yield Fault(path=("roles", number, "command"), message=message)
 

@@ -15,6 +15,7 @@ from muster.domain.jobs.restart import MOST_RESTARTS, RestartPolicy
 from muster.domain.jobs.rules import job_values as values
 from muster.domain.jobs.rules.dialect_rules import dialect_faults
 from muster.domain.jobs.rules.framework_rules import framework_faults
+from muster.domain.jobs.rules.interactive_rules import interactive_faults
 from muster.domain.jobs.rules.job_values import Wrong
 from muster.domain.jobs.rules.placeholder_rules import placeholder_faults
 from muster.domain.jobs.secret_use import SECRETS_DIRECTORY, SecretUse
@@ -59,6 +60,7 @@ def _in_values(spec: JobSpec) -> Iterator[Fault]:
     yield from _timeouts(spec.timeouts)
     yield from _restarts(spec.restarts)
     yield from _roles(spec)
+    yield from interactive_faults(spec)
     if spec.framework is not None:
         yield from framework_faults(spec, spec.framework)
     if spec.dialects:
@@ -263,7 +265,7 @@ def needs_image(spec: JobSpec, number: int, keys: Iterable[Path]) -> Iterator[Fa
 def _without_image(spec: JobSpec, number: int) -> Iterator[Fault]:
     """What a plain process lacks, and what it cannot have."""
     role = spec.roles[number]
-    if not role.command:
+    if not role.command and spec.interactive is None:
         message = "is missing: without an image there is nothing to run"
         yield Fault(path=("roles", number, "command"), message=message)
     if spec.network is Network.BRIDGE:
@@ -297,6 +299,8 @@ def _timeouts(timeouts: Timeouts) -> Iterator[Fault]:
     if timeouts.run is not None:
         yield from _told(("timeouts", "run"), values.duration(timeouts.run))
     yield from _told(("timeouts", "lost_after"), values.lost_after(timeouts.lost_after))
+    if timeouts.idle is not None:
+        yield from _told(("timeouts", "idle"), values.idle(timeouts.idle))
 
 
 def _restarts(policy: RestartPolicy) -> Iterator[Fault]:

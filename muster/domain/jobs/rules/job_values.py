@@ -9,6 +9,7 @@ from datetime import timedelta
 from pathlib import PurePosixPath
 
 from muster.domain.jobs.disconnect import LONGEST_LOST_AFTER, SHORTEST_LOST_AFTER
+from muster.domain.jobs.interactive import NEVER_IDLE, SHORTEST_IDLE
 from muster.domain.jobs.job import CAPABILITIES, NODE_LABEL
 from muster.domain.jobs.restart import MAX_EXIT_CODE, SHORTEST_BACKOFF, ExitCodes
 from muster.domain.jobs.secret_use import KEY_FORM, MAX_USES, ONLY_KEY, SECRETS_DIRECTORY
@@ -317,6 +318,18 @@ def duration(span: timedelta) -> Wrong | None:
 def lost_after(span: timedelta) -> Wrong | None:
     """How long a node may be silent."""
     return duration(span) or _within(span, SHORTEST_LOST_AFTER, LONGEST_LOST_AFTER)
+
+
+def idle(span: timedelta) -> Wrong | None:
+    """How long a job may go unused; zero is for ever."""
+    return None if span == NEVER_IDLE else duration(span) or _within(span, SHORTEST_IDLE, MAX_DURATION)
+
+
+def setup(text: str) -> Wrong | None:
+    """The command that an interactive job begins with; empty: none."""
+    if wrong := word(text):
+        return wrong
+    return Wrong("is blank; give a command for the shell, or leave it out") if text and not text.strip() else None
 
 
 def backoff(span: timedelta) -> Wrong | None:

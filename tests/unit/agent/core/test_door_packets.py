@@ -10,14 +10,19 @@ from agent.core.door.packets import (
     DOOR_VERSION,
     LARGEST_DATA,
     LARGEST_PACKET,
+    LONGEST_KEPT_NAME,
     LONGEST_REFUSAL,
     LONGEST_TICKET,
     CommandExited,
+    CommandFailed,
+    CommandKept,
     CommandSignal,
     CommandStarted,
     CommandWanted,
     ConnectionWanted,
     DoorError,
+    FaultyPart,
+    FilesWanted,
     GangCommandAsked,
     GangExit,
     GangInput,
@@ -59,7 +64,19 @@ def test_a_gang_command_has_the_bytes_that_the_document_shows() -> None:
 
 def test_a_command_for_the_companion_has_the_bytes_that_the_document_shows() -> None:
     wanted = CommandWanted(number=7, words=("ls",), workdir="/w", terminal=True, daemon=True, rows=2, columns=3)
-    assert encoded(wanted) == b"C\0\0\0\x07\x05\0\x02\0\x03\0\0\0\x02/w\0\x01\0\0\0\x02ls\0\0"
+    assert encoded(wanted) == b"C\0\0\0\x07\x05\0\x02\0\x03\0\0\0\x02/w\0\0\0\0\0\x01\0\0\0\x02ls\0\0"
+
+
+def test_a_kept_shell_has_the_bytes_that_the_document_shows() -> None:
+    wanted = CommandWanted(number=7, words=(), terminal=True, shell=True, kept_name="a", rows=2, columns=3)
+    assert encoded(wanted) == b"C\0\0\0\x07\x09\0\x02\0\x03\0\0\0\0\0\0\0\x01a\0\0\0\0"
+    assert encoded(CommandKept(number=7, pid=9, name="a")) == b"T\0\0\0\x07\0\0\0\x09\0\0\0\x01a"
+
+
+def test_a_failure_and_files_have_the_bytes_that_the_document_shows() -> None:
+    failed = CommandFailed(number=7, errno=2, part=FaultyPart.DIRECTORY)
+    assert encoded(failed) == b"F\0\0\0\x07\0\0\0\x02\x02"
+    assert encoded(FilesWanted(number=7)) == b"L\0\0\0\x07"
 
 
 def test_a_connection_has_the_bytes_that_the_document_shows() -> None:
@@ -97,6 +114,13 @@ def test_no_side_may_send_the_packets_of_another(packet: Packet, other: Speaker)
         (CommandExited(number=-1, code=0), "-1 is not between"),
         (StayAsked(ticket="a\0b"), "zero byte"),
         (StayAsked(ticket="\ud800"), "cannot be sent"),
+        (CommandWanted(number=1, words=()), "no words"),
+        (CommandWanted(number=1, words=("a", "b"), shell=True), "runs one line"),
+        (CommandWanted(number=1, words=(), shell=True, kept_name="a"), "has no terminal"),
+        (
+            CommandWanted(number=1, words=(), shell=True, terminal=True, kept_name="x" * (LONGEST_KEPT_NAME + 1)),
+            "longer than 64 bytes",
+        ),
         (GangCommandAsked(targets=Targets.ALL, target="", words=("x" * LARGEST_PACKET,)), "a command of 128 KiB"),
     ],
 )
@@ -117,6 +141,8 @@ def test_what_the_door_does_not_take_is_not_sent(packet: Packet, reason: str) ->
         (b"G\x01\x00\x01" + b"\xff\xff\xff\xff", Speaker.CALLER, "is more than"),
         (encoded(ASKED).replace(b"A=b", b"=Ab"), Speaker.CALLER, "NAME=VALUE"),
         (encoded(ASKED) + b"\0", Speaker.CALLER, "more than belongs to it"),
+        (b"F" + bytes(8) + b"\4", Speaker.COMPANION, "4 names no part"),
+        (b"T" + bytes(12), Speaker.COMPANION, "has no name"),
         (b"K\0", Speaker.CALLER, "0 is no signal"),
         (b"K\x41", Speaker.CALLER, "65 is more than 64"),
         (b"I", Speaker.CALLER, "0 bytes of data"),

@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 
 from agent.core.events import Armed, Exited, GpuFaulted, Prepared, Started
-from agent.core.gpu_faults import RELATED, REMEMBERED, GpuFaults
 from agent.core.observed import exit_failure
+from agent.core.watching.gpu_faults import RELATED, REMEMBERED, GpuFaults
 from agent.gpus.health import fault
 from muster.domain.gangs.plan import Desired, Goal
 from muster.domain.ids import GpuUuid

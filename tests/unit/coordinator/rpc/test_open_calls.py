@@ -3,7 +3,7 @@
 import pytest
 
 from coordinator.rpc.admission.open_calls import Bounds, CallSeat, OpenCalls, Share
-from coordinator.rpc.pace import TooFastError
+from coordinator.service.causes import TooFastError
 from coordinator.trust.caller import LOCAL, STRANGER, Caller, CallerKind
 from muster.domain.fleet.access import EVERYWHERE, Access
 

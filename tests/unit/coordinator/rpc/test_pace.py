@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from coordinator.rpc.pace import Pace, Rates, TooFastError
+from coordinator.rpc.pace import Pace, Rates
+from coordinator.service.causes import TooFastError
 from coordinator.trust.caller import LOCAL, Caller, CallerKind
 from coordinator.trust.places import place_of
 from coordinator.trust.rates import Rate

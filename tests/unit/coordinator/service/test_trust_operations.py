@@ -5,8 +5,8 @@ from datetime import timedelta
 
 import pytest
 
-from coordinator.service.audit import AUDIT_PAGE, AuditFilter, AuditOperations
 from coordinator.service.trust.accounts import AccountOperations
+from coordinator.service.trust.audit import AUDIT_PAGE, AuditFilter, AuditOperations
 from coordinator.service.trust.enrolment import EnrolmentOperations, JoinTokenWish
 from coordinator.service.trust.tokens import NOTE, TokenOperations, TokenWish
 from coordinator.trust.caller import Caller

@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 
 from coordinator.core.records import Attempt, Execution, Job, Node
 from coordinator.store.codec import RecordT, decode, encode
+from muster.domain.fleet.access import Permissions, Project
+from muster.domain.fleet.attach_permission import Attachers, AttachPermission
 from muster.domain.fleet.node import Inventory
 from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId
 from muster.domain.jobs.job import InlineFile, JobSpec, Role
@@ -59,7 +61,7 @@ def containers(kind: object, first: st.SearchStrategy[Any], *rest: st.SearchStra
     raise NotImplementedError(f"a record has a field of type {kind}: say here how to make one")
 
 
-@pytest.mark.parametrize("kind", [Job, Attempt, Execution, Node])
+@pytest.mark.parametrize("kind", [Job, Attempt, Execution, Node, Project])
 @given(data=st.data())
 def test_every_record_comes_back_exactly(kind: type[RecordT], data: st.DataObject) -> None:
     record: RecordT = data.draw(values(kind))
@@ -124,3 +126,13 @@ def test_a_field_that_was_not_there_yet_gets_its_default() -> None:
 def test_a_body_that_is_no_record_is_refused(body: str) -> None:
     with pytest.raises(ValueError, match=r"."):
         decode(Attempt, body)
+
+
+def test_a_project_that_was_stored_before_attaching_is_read_with_the_defaults() -> None:
+    opened = Permissions(any_user=True, attach=AttachPermission(who=Attachers.NOBODY, files=False))
+    project = Project(name="vision", created_at=AT, permissions=opened)
+    old = json.loads(encode(project))
+    del old["permissions"]["attach"]
+    assert decode(Project, json.dumps(old)).permissions == Permissions(any_user=True)
+    old["permissions"]["attach"] = {"who": "members"}
+    assert decode(Project, json.dumps(old)).permissions.attach == AttachPermission(who=Attachers.MEMBERS)

@@ -7,6 +7,7 @@ import pytest
 from coordinator.trust.permissions import changes, closed, require_open
 from muster.domain.errors import PermissionDeniedError
 from muster.domain.fleet.access import OPEN, Permissions
+from muster.domain.fleet.attach_permission import Attachers, AttachPermission
 from muster.domain.jobs.job import DEFAULT_PIDS, JobSpec, Mount, Role, Security, Ulimit
 
 NOTHING = Permissions()
@@ -118,4 +119,11 @@ def test_changes_of_permissions_are_told_in_words() -> None:
     before = Permissions(capabilities=frozenset({"BPF", "CHOWN"}), host_paths=("/a",), privileged=True)
     after = Permissions(capabilities=frozenset({"BPF", "KILL"}), host_paths=("/a", "/b"), any_user=True, pids=99)
     assert changes(before, after) == "+KILL, -CHOWN, +/b, -privileged, +any-user, pids default -> 99"
+    assert changes(after, after) == "nothing"
+
+
+def test_changes_of_who_may_attach_are_told_in_words() -> None:
+    before = Permissions(attach=AttachPermission(commands=False))
+    after = Permissions(attach=AttachPermission(who=Attachers.MEMBERS, connections=False, files=False))
+    assert changes(before, after) == "attach owner -> members, +commands, -connections, -files"
     assert changes(after, after) == "nothing"

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.core.door.ranked_lines import LONGEST_OPEN_LINE, RankedLines
+from muster.domain.attachments.ranked_lines import LONGEST_OPEN_LINE, RankedLines
 
 
 def test_each_line_has_its_rank_before_it() -> None:

@@ -1,0 +1,1 @@
+"""Attachments of people and programs elsewhere, which come over the relay."""

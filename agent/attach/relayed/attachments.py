@@ -1,0 +1,166 @@
+"""Attachments to the executions of a node: each is begun by an order of the coordinator, and ends with a report."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Protocol
+
+import grpc.aio
+
+from agent.attach.companion import Companion
+from agent.attach.relayed.attending import NOT_ATTACHED_CODE, Attending, said_last
+from agent.attach.relayed.usage import Usage
+from muster.carrying.carrier import ChannelCarrier
+from muster.carrying.channel_end import ChannelEnd, ChannelLostError
+from muster.domain.attachments.frame import AttachmentEnded, AttachmentTrouble
+from muster.domain.attachments.request import AttachmentOrder, AttachmentReport
+from muster.domain.errors import MusterError
+from muster.domain.ids import ExecutionId
+from muster.rpc.v1 import attachments_pb2 as pb
+
+log = logging.getLogger(__name__)
+
+MOST_ATTACHED = 1000
+"""Attachments of a node at a time."""
+
+PLACE_WITHIN = 10.0
+"""Seconds for which a further one waits for a place; then it is refused."""
+
+MOST_REPORTS_KEPT = 10_000
+"""Reports that are kept while the coordinator is away; older ones are forgotten."""
+
+RelayStream = grpc.aio.StreamStreamCall[pb.AttachmentFrame, pb.AttachmentFrame]
+
+
+class NotAttachableError(MusterError):
+    """An execution takes no attachment; the sentence says why, for the one who wants to attach."""
+
+
+class AttachmentSite(Protocol):
+    """The part of the agent that knows the executions of a node."""
+
+    async def companion(self, execution: ExecutionId) -> Companion:
+        """The companion of a running execution, started where there is none. Raises NotAttachableError."""
+        ...
+
+    def how_it_ended(self, execution: ExecutionId) -> str | None:
+        """How user code of an execution has ended, for people; None: it runs."""
+        ...
+
+
+class RelayDialler(Protocol):
+    """The way to the relay."""
+
+    def dial(self, relay: str, ticket: str) -> RelayStream:
+        """Begin a stream."""
+        ...
+
+    async def close(self) -> None:
+        """Close all connections."""
+        ...
+
+
+class RelayedAttachments:
+    """Serves them beside each other."""
+
+    def __init__(
+        self,
+        site: AttachmentSite,
+        relay: RelayDialler,
+        report: Callable[[AttachmentReport], bool],
+        usage: Usage | None = None,
+    ) -> None:
+        """`report` says whether a report could be sent; what could not is sent when there is a connection again.
+
+        `usage` is told of every use of an execution; None: nobody is.
+        """
+        self._usage = usage or Usage()
+        self._site = site
+        self._relay = relay
+        self._report = report
+        self._unsent: list[AttachmentReport] = []
+        self._places = asyncio.Semaphore(MOST_ATTACHED)
+        self._open: dict[str, asyncio.Task[None]] = {}
+
+    def begin(self, order: AttachmentOrder) -> None:
+        """Serve an attachment; one that is served already goes on."""
+        if order.attachment in self._open:
+            return
+        task = asyncio.get_running_loop().create_task(self._serve(order), name=f"attachment {order.attachment}")
+        self._open[order.attachment] = task
+        task.add_done_callback(lambda _: self._open.pop(order.attachment, None))
+
+    def connected(self) -> None:
+        """There is a connection to the coordinator: send what it has not heard."""
+        unsent, self._unsent = self._unsent, []
+        for report in unsent:
+            self._tell(report)
+
+    async def close(self) -> None:
+        """End all of them; what is attached hears that its agent goes away."""
+        open_ = tuple(self._open.values())
+        for each in open_:
+            each.cancel()
+        await asyncio.gather(*open_, return_exceptions=True)
+        await self._relay.close()
+
+    async def _serve(self, order: AttachmentOrder) -> None:
+        about = {"execution": order.execution, "attachment": order.attachment, "who": order.who}
+        log.info("attached", extra={**about, "kind": order.request.kind})
+        end = ChannelEnd()
+        patience = order.resume_within.total_seconds()
+        carrier = ChannelCarrier(end, lambda: self._relay.dial(order.relay, order.ticket), patience)
+        carrying = asyncio.get_running_loop().create_task(carrier.run(), name=f"carry {order.attachment}")
+        attending = Attending(end, order.request, lambda: self._usage.note(order.execution, datetime.now(UTC)))
+        ended = AttachmentEnded(code=NOT_ATTACHED_CODE, trouble=AttachmentTrouble.LOST, text="the agent has ended")
+        try:
+            ended = await self._ended(order, attending)
+            if attending.hung_up:
+                end.dealt()
+                end.tell()
+            else:
+                await said_last(end, ended, patience)
+            await carrier.leave()
+        finally:
+            carrying.cancel()
+            await asyncio.gather(carrying, return_exceptions=True)
+            log.info("attachment ended", extra={**about, "code": ended.code, "cause": ended.text})
+            carried = attending.carried
+            self._tell(
+                AttachmentReport(
+                    attachment=order.attachment,
+                    code=ended.code,
+                    text=ended.text,
+                    bytes_in=carried.into,
+                    bytes_out=carried.out,
+                )
+            )
+
+    async def _ended(self, order: AttachmentOrder, attending: Attending) -> AttachmentEnded:
+        """Serve it; how it ended, whatever went wrong."""
+        try:
+            async with asyncio.timeout(PLACE_WITHIN):
+                await self._places.acquire()
+        except TimeoutError:
+            return _refused(f"{MOST_ATTACHED} attachments to the executions of this node are open; end some of them")
+        try:
+            ended = await attending.served(await self._site.companion(order.execution))
+        except NotAttachableError as error:
+            return _refused(str(error))
+        except ChannelLostError as error:
+            return AttachmentEnded(code=NOT_ATTACHED_CODE, trouble=AttachmentTrouble.LOST, text=str(error))
+        finally:
+            self._places.release()
+        how = self._site.how_it_ended(order.execution)
+        if ended.code == NOT_ATTACHED_CODE and how is not None:
+            return AttachmentEnded(code=137, trouble=AttachmentTrouble.ENDED, text=how)
+        return ended
+
+    def _tell(self, report: AttachmentReport) -> None:
+        if not self._report(report):
+            self._unsent = [*self._unsent[-MOST_REPORTS_KEPT:], report]
+
+
+def _refused(why: str) -> AttachmentEnded:
+    return AttachmentEnded(code=NOT_ATTACHED_CODE, trouble=AttachmentTrouble.REFUSED, text=why)

@@ -1,0 +1,131 @@
+"""One attachment, from the order of the coordinator to the report about its end."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import assert_never
+
+from agent.attach.companion import CommandRefusedError, Companion, CompanionAwayError
+from agent.attach.kept.shells import TooManyKeptError
+from agent.attach.relayed.target import AttachmentTarget, connected, sentence_of, served, started
+from agent.core.door.packets import DoorError
+from muster.carrying.channel_end import ChannelEnd, ChannelLostError
+from muster.domain.attachments.frame import (
+    AttachmentEnded,
+    AttachmentErrorOutput,
+    AttachmentInput,
+    AttachmentOpened,
+    AttachmentOutput,
+    AttachmentTrouble,
+)
+from muster.domain.attachments.request import (
+    AttachmentRequest,
+    CommandRequest,
+    ConnectionRequest,
+    FilesRequest,
+)
+
+NOT_ATTACHED_CODE = 255
+"""Exit code of what was not started."""
+
+HUNG_UP_CODE = 129
+"""Exit code that is told of a command whose caller hung up: as a shell has it for SIGHUP."""
+
+
+@dataclass(slots=True)
+class Carried:
+    """Bytes of one attachment so far."""
+
+    into: int = 0
+    out: int = 0
+
+
+class Attending:
+    """Serves one attachment; the bytes of both directions are counted."""
+
+    def __init__(self, end: ChannelEnd, request: AttachmentRequest, used: Callable[[], None]) -> None:
+        """`used` is called whenever bytes go to or from the execution."""
+        self._used = used
+        self._end = end
+        self._request = request
+        self.carried = Carried()
+        self.hung_up = False
+        """Whether the other side has hung up, and hears nothing more."""
+
+    async def served(self, companion: Companion) -> AttachmentEnded:
+        """Serve it until what is attached to has ended, or the other side hangs up. Raises ChannelLostError."""
+        try:
+            target = await _opened(companion, self._request)
+        except CommandRefusedError as error:
+            return AttachmentEnded(code=error.code, trouble=AttachmentTrouble.NOT_STARTED, text=str(error))
+        except (CompanionAwayError, TooManyKeptError, DoorError) as error:
+            return AttachmentEnded(code=NOT_ATTACHED_CODE, trouble=AttachmentTrouble.REFUSED, text=str(error))
+        except OSError as error:
+            return AttachmentEnded(code=1, trouble=AttachmentTrouble.NOT_REACHED, text=sentence_of(error))
+        try:
+            await self._end.send(AttachmentOpened())
+            return await self._between(target)
+        finally:
+            target.hang_up()
+
+    async def _between(self, target: AttachmentTarget) -> AttachmentEnded:
+        """Carry both directions beside each other, each as fast as it is read."""
+        loop = asyncio.get_running_loop()
+        reading = loop.create_task(self._read(target), name="attachment: from the execution")
+        taking = loop.create_task(self._take(target), name="attachment: to the execution")
+        try:
+            await asyncio.wait((reading, taking), return_when=asyncio.FIRST_COMPLETED)
+            return (reading if reading.done() else taking).result()
+        finally:
+            for each in (reading, taking):
+                each.cancel()
+            await asyncio.gather(reading, taking, return_exceptions=True)
+
+    async def _read(self, target: AttachmentTarget) -> AttachmentEnded:
+        while True:
+            frame = await target.read()
+            match frame:
+                case AttachmentEnded():
+                    return frame
+                case AttachmentOutput(data=data) | AttachmentErrorOutput(data=data):
+                    self.carried.out += len(data)
+                    self._used()
+                case _:
+                    pass
+            await self._end.send(frame)
+
+    async def _take(self, target: AttachmentTarget) -> AttachmentEnded:
+        while True:
+            frame = await self._end.receive()
+            match frame:
+                case AttachmentEnded():
+                    self.hung_up = True
+                    return AttachmentEnded(code=HUNG_UP_CODE)
+                case AttachmentInput(data=data):
+                    self.carried.into += len(data)
+                    self._used()
+                case _:
+                    pass
+            await target.take(frame)
+
+
+async def said_last(end: ChannelEnd, ended: AttachmentEnded, patience: float) -> None:
+    """Say how it ended, and wait until the other side has dealt with everything, for so many seconds at most."""
+    with suppress(ChannelLostError, TimeoutError):
+        async with asyncio.timeout(patience):
+            end.dealt()
+            await end.send(ended)
+            await end.settled()
+
+
+async def _opened(companion: Companion, request: AttachmentRequest) -> AttachmentTarget:
+    match request:
+        case CommandRequest():
+            return await started(companion, request)
+        case ConnectionRequest():
+            return await connected(companion, request)
+        case FilesRequest():
+            return await served(companion)
+        case _:
+            assert_never(request)

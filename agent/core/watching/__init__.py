@@ -1,0 +1,1 @@
+"""What is seen of executions while they run: faults of their GPUs, and whether anybody uses them."""

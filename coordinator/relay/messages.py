@@ -1,0 +1,271 @@
+"""What coordinator and relay say to each other over the coordinator's socket: one JSON object a line.
+
+The relay begins with RelayHello; the coordinator answers with RelayWelcome, the attachments that are open, and
+RelayListed. What one side does not know yet it passes over, as versions may differ by one.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from muster.domain.ids import NodeId
+from muster.trust.identity import Identity
+from muster.trust.tickets import TICKET_SECRET_BYTES
+
+RELAY_SOCKET = "relay.sock"
+"""Name of the socket in the coordinator's state directory."""
+
+LONGEST_RELAY_LINE = 64 * 1024
+"""Bytes of one line; the longest has a certificate and its key."""
+
+LONGEST_REASON = 1000
+"""Characters that a side is told of why its attachment was closed."""
+
+
+class RelayLineError(ValueError):
+    """A line says what cannot be; names the field."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelayHello:
+    """The first line of the relay."""
+
+    version: str
+    run: str
+    """Made anew at each start of the relay: its counts of bytes begin with 0 then."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelayServes:
+    """The relay listens."""
+
+    listen: str
+    """HOST:PORT with the port that was bound."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttachmentCarried:
+    """How an attachment of the relay is, after anything about it has changed."""
+
+    attachment: str
+    account: str
+    node: NodeId
+    client: bool
+    """Whether the stream of the client is there."""
+    agent: bool
+    """Whether the stream of the agent is there."""
+    bytes_in: int
+    """Bytes from client to agent since this relay knows the attachment."""
+    bytes_out: int
+    """Bytes from agent to client."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttachmentForgotten:
+    """The relay knows nothing of an attachment any more, as no side was there for long."""
+
+    attachment: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelayWelcome:
+    """The first line of the coordinator."""
+
+    fleet: str
+    """The fleet id."""
+    key: bytes = field(repr=False)
+    """The key of tickets for attachments."""
+    listen: str
+    """Where the relay listens unless its own settings say so."""
+    before: str
+    """Where a relay listened last; empty: the coordinator knows of none."""
+    identity: Identity | None
+    """The certificate to serve with; None: plain text, on a loopback address alone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelayIdentity:
+    """Another certificate to serve with from now on."""
+
+    identity: Identity
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttachmentOpen:
+    """An attachment is open; its tickets count until it is closed."""
+
+    attachment: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelayListed:
+    """All open attachments were listed since the welcome."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttachmentClosed:
+    """An attachment is closed: its streams end, and its tickets are worth nothing any more."""
+
+    attachment: str
+    why: str
+    """A sentence for people."""
+
+
+Message = TypeVar("Message")
+RelayMessage = RelayHello | RelayServes | AttachmentCarried | AttachmentForgotten
+DeskMessage = RelayWelcome | RelayIdentity | AttachmentOpen | RelayListed | AttachmentClosed
+
+
+def line_of(message: RelayMessage | DeskMessage) -> bytes:
+    """The line that says it."""
+    return json.dumps(_said(message), separators=(",", ":")).encode() + b"\n"
+
+
+def relay_message(line: bytes) -> RelayMessage | None:
+    """What the relay says; None: something that is not known here. Raises RelayLineError."""
+    return _read(line, _FROM_RELAY)
+
+
+def desk_message(line: bytes) -> DeskMessage | None:
+    """What the coordinator says; None: something that is not known here. Raises RelayLineError."""
+    return _read(line, _FROM_DESK)
+
+
+def _said(message: RelayMessage | DeskMessage) -> Mapping[str, object]:
+    return _said_by_relay(message) if isinstance(message, RelayMessage) else _said_by_desk(message)
+
+
+def _said_by_relay(message: RelayMessage) -> Mapping[str, object]:
+    match message:
+        case RelayHello(version=version, run=run):
+            return {"say": "hello", "version": version, "run": run}
+        case RelayServes(listen=listen):
+            return {"say": "serves", "listen": listen}
+        case AttachmentCarried():
+            return {
+                "say": "carried",
+                "attachment": message.attachment,
+                "account": message.account,
+                "node": message.node,
+                "client": message.client,
+                "agent": message.agent,
+                "bytes_in": message.bytes_in,
+                "bytes_out": message.bytes_out,
+            }
+        case AttachmentForgotten(attachment=attachment):
+            return {"say": "forgotten", "attachment": attachment}
+
+
+def _said_by_desk(message: DeskMessage) -> Mapping[str, object]:
+    match message:
+        case RelayWelcome():
+            shown = {} if message.identity is None else _identity_said(message.identity)
+            return {
+                "say": "welcome",
+                "fleet": message.fleet,
+                "key": message.key.hex(),
+                "listen": message.listen,
+                "before": message.before,
+                **shown,
+            }
+        case RelayIdentity(identity=identity):
+            return {"say": "identity", **_identity_said(identity)}
+        case AttachmentOpen(attachment=attachment):
+            return {"say": "open", "attachment": attachment}
+        case RelayListed():
+            return {"say": "listed"}
+        case AttachmentClosed(attachment=attachment, why=why):
+            return {"say": "closed", "attachment": attachment, "why": why[:LONGEST_REASON]}
+
+
+def _identity_said(identity: Identity) -> Mapping[str, object]:
+    return {"certificate": identity.certificate.decode(), "private_key": identity.key.decode()}
+
+
+class _Fields:
+    """One line, whose fields are read one by one; raises RelayLineError."""
+
+    def __init__(self, said: Mapping[str, object]) -> None:
+        self._said = said
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._said
+
+    def text(self, name: str) -> str:
+        value = self._said.get(name)
+        if not isinstance(value, str):
+            raise RelayLineError(f"{name} is no text")
+        return value
+
+    def truth(self, name: str) -> bool:
+        value = self._said.get(name)
+        if not isinstance(value, bool):
+            raise RelayLineError(f"{name} is neither true nor false")
+        return value
+
+    def count(self, name: str) -> int:
+        value = self._said.get(name)
+        if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 1 << 63:
+            raise RelayLineError(f"{name} is no count")
+        return value
+
+    def key(self, name: str) -> bytes:
+        try:
+            key = bytes.fromhex(self.text(name))
+        except ValueError:
+            raise RelayLineError(f"{name} is not written in hexadecimal digits") from None
+        if len(key) != TICKET_SECRET_BYTES:
+            raise RelayLineError(f"{name} has {len(key)} bytes; it must have {TICKET_SECRET_BYTES}")
+        return key
+
+    def identity(self) -> Identity:
+        return Identity(certificate=self._pem("certificate"), key=self._pem("private_key"))
+
+    def _pem(self, name: str) -> bytes:
+        text = self.text(name)
+        if not text.isascii():
+            raise RelayLineError(f"{name} is no PEM")
+        return text.encode()
+
+
+def _read(line: bytes, known: Mapping[str, Callable[[_Fields], Message]]) -> Message | None:
+    try:
+        said: Any = json.loads(line)
+    except (ValueError, RecursionError):
+        raise RelayLineError("the line is no JSON") from None
+    if not isinstance(said, dict):
+        raise RelayLineError("the line is no object")
+    fields = _Fields(said)
+    read = known.get(fields.text("say"))
+    return None if read is None else read(fields)
+
+
+_FROM_RELAY: Mapping[str, Callable[[_Fields], RelayMessage]] = {
+    "hello": lambda said: RelayHello(version=said.text("version"), run=said.text("run")),
+    "serves": lambda said: RelayServes(listen=said.text("listen")),
+    "carried": lambda said: AttachmentCarried(
+        attachment=said.text("attachment"),
+        account=said.text("account"),
+        node=NodeId(said.text("node")),
+        client=said.truth("client"),
+        agent=said.truth("agent"),
+        bytes_in=said.count("bytes_in"),
+        bytes_out=said.count("bytes_out"),
+    ),
+    "forgotten": lambda said: AttachmentForgotten(attachment=said.text("attachment")),
+}
+
+_FROM_DESK: Mapping[str, Callable[[_Fields], DeskMessage]] = {
+    "welcome": lambda said: RelayWelcome(
+        fleet=said.text("fleet"),
+        key=said.key("key"),
+        listen=said.text("listen"),
+        before=said.text("before"),
+        identity=said.identity() if "certificate" in said else None,
+    ),
+    "identity": lambda said: RelayIdentity(identity=said.identity()),
+    "open": lambda said: AttachmentOpen(attachment=said.text("attachment")),
+    "listed": lambda _: RelayListed(),
+    "closed": lambda said: AttachmentClosed(attachment=said.text("attachment"), why=said.text("why")),
+}

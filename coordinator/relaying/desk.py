@@ -1,0 +1,200 @@
+"""The desk for the relay: gives out tickets, says which attachments are open, and hears what became of them."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from coordinator.relay.messages import (
+    AttachmentCarried,
+    AttachmentClosed,
+    AttachmentForgotten,
+    AttachmentOpen,
+    DeskMessage,
+    RelayHello,
+    RelayIdentity,
+    RelayListed,
+    RelayMessage,
+    RelayServes,
+    RelayWelcome,
+)
+from muster.domain.ids import NodeId
+from muster.trust.identity import Identity
+from muster.trust.tickets import (
+    TICKET_LIFE,
+    AttachmentTicket,
+    TicketPurpose,
+    TicketSide,
+    make_ticket,
+    ticket_key,
+)
+
+CLOSED_KEPT = 10_000
+"""Closed attachments that are remembered for a relay that was away meanwhile, the last ones."""
+
+_WILDCARDS = frozenset({"0.0.0.0", "[::]", "::", ""})  # noqa: S104 - recognised, not bound
+_RELAY_AFTER = 2
+"""The relay's port is so many after that for clients."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traffic:
+    """What the relay has carried of an attachment, as it told last: every two seconds, while bytes move."""
+
+    bytes_in: int = 0
+    """From the client to the agent."""
+    bytes_out: int = 0
+    """From the agent to the client."""
+    client: bool = False
+    """Whether the client's stream is there."""
+    agent: bool = False
+    """Whether the agent's stream is there."""
+
+
+@dataclass(slots=True)
+class _Told:
+    """An attachment as the relay told of it."""
+
+    before: Traffic
+    """Sums of relays that have ended since."""
+    now: AttachmentCarried | None = None
+
+
+class RelayDesk:
+    """What the coordinator knows of its relay; works without one, too."""
+
+    def __init__(self, secret: bytes, fleet: str, listen: str, identity: Callable[[], Identity] | None) -> None:
+        """`listen`: where clients are served; `identity`: the certificate that counts now, None: there is no TLS."""
+        self._key = ticket_key(secret, TicketPurpose.ATTACHMENT)
+        self._fleet = fleet
+        host, _, port = listen.rpartition(":")
+        self._listen = f"{host}:{int(port) + _RELAY_AFTER if int(port) else 0}"
+        self._identity = identity
+        self._run = ""
+        self._connected = False
+        self._served = ""
+        """Where the relay is, or was last."""
+        self._open: dict[str, bool] = {}
+        """Attachments that count as open, and whether they were taken over from a coordinator before this one."""
+        self._closed: dict[str, str] = {}
+        self._told: dict[str, _Told] = {}
+        self.stir: Callable[[], None] = _nothing
+        """Called when there is something to tell the relay."""
+        self._news: dict[str, DeskMessage] = {}
+
+    @property
+    def address(self) -> str | None:
+        """HOST:PORT of the relay, without a host where that is the coordinator's; None: no relay is connected."""
+        if not self._connected or not self._served:
+            return None
+        host, _, port = self._served.rpartition(":")
+        return f":{port}" if host in {*_WILDCARDS, self._listen.rpartition(":")[0]} else self._served
+
+    @property
+    def carried(self) -> Mapping[str, AttachmentCarried]:
+        """All attachments of which the relay has told, those of an earlier coordinator included, by their names."""
+        return {name: told.now for name, told in self._told.items() if told.now is not None}
+
+    def ticket(self, attachment: str, side: TicketSide, *, account: str, node: NodeId, now: datetime) -> str:
+        """What a side shows the relay: within a minute first, then while the attachment is open."""
+        return make_ticket(
+            self._key,
+            AttachmentTicket(attachment=attachment, side=side, account=account, node=node, not_after=now + TICKET_LIFE),
+        )
+
+    def opened(self, attachment: str) -> None:
+        """Have an attachment count as open from here on."""
+        self._open[attachment] = False
+        self._tell(attachment, AttachmentOpen(attachment=attachment))
+
+    def close(self, attachment: str, why: str) -> None:
+        """End both streams of an attachment at the relay with PERMISSION_DENIED and a sentence; repeats do no harm."""
+        self._open.pop(attachment, None)
+        self._closed.pop(attachment, None)
+        self._closed[attachment] = why
+        if len(self._closed) > CLOSED_KEPT:
+            oldest = next(iter(self._closed))
+            del self._closed[oldest]
+            self._told.pop(oldest, None)
+        self._tell(attachment, AttachmentClosed(attachment=attachment, why=why))
+
+    def traffic(self, attachment: str) -> Traffic:
+        """What was carried of an attachment; also for a while after it was closed."""
+        told = self._told.get(attachment)
+        if told is None:
+            return Traffic()
+        if told.now is None:
+            return told.before
+        return Traffic(
+            bytes_in=told.before.bytes_in + told.now.bytes_in,
+            bytes_out=told.before.bytes_out + told.now.bytes_out,
+            client=told.now.client and attachment not in self._closed,
+            agent=told.now.agent and attachment not in self._closed,
+        )
+
+    def look_again(self) -> None:
+        """Give the relay the certificate that counts now, if it has another one."""
+        if self._identity is not None:
+            self._tell("", RelayIdentity(identity=self._identity()))
+
+    def welcome(self, hello: RelayHello) -> list[DeskMessage]:
+        """Everything that a relay must know which has just come."""
+        if hello.run != self._run:
+            for told in self._told.values():
+                _settle(told)
+        before, self._served = self._served, ""
+        self._run, self._connected = hello.run, True
+        self._news.clear()
+        identity = None if self._identity is None else self._identity()
+        return [
+            RelayWelcome(fleet=self._fleet, key=self._key, listen=self._listen, before=before, identity=identity),
+            *(AttachmentClosed(attachment=name, why=why) for name, why in self._closed.items()),
+            *(AttachmentOpen(attachment=name) for name in self._open),
+            RelayListed(),
+        ]
+
+    def hear(self, message: RelayMessage) -> None:
+        """Take in what the relay says."""
+        match message:
+            case RelayServes(listen=listen):
+                self._served = listen
+            case AttachmentCarried(attachment=name):
+                if name not in self._closed and name not in self._open:
+                    self._open[name] = True
+                    self._tell(name, AttachmentOpen(attachment=name))
+                self._told.setdefault(name, _Told(Traffic())).now = message
+            case AttachmentForgotten(attachment=name):
+                if name in self._told:
+                    _settle(self._told[name])
+                if self._open.get(name):
+                    self.close(name, "both sides were away for too long")
+            case RelayHello():
+                pass  # the first line alone has a meaning
+
+    def left(self) -> None:
+        """Note that the relay is not connected any more; its streams may go on all the same."""
+        self._connected = False
+
+    def take(self) -> list[DeskMessage]:
+        """What the relay is to be told now."""
+        told = list(self._news.values())
+        self._news.clear()
+        return told
+
+    def _tell(self, about: str, message: DeskMessage) -> None:
+        """Only the last word about an attachment is told."""
+        self._news.pop(about, None)
+        self._news[about] = message
+        self.stir()
+
+
+def _settle(told: _Told) -> None:
+    """Add up what a relay has told that counts from 0 again."""
+    if told.now is not None:
+        told.before = Traffic(
+            bytes_in=told.before.bytes_in + told.now.bytes_in, bytes_out=told.before.bytes_out + told.now.bytes_out
+        )
+        told.now = None
+
+
+def _nothing() -> None:
+    pass

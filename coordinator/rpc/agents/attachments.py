@@ -1,0 +1,38 @@
+"""Attachments on the streams of agents: orders go down, reports come up."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from coordinator.rpc.agents.downlink import Downlink
+from coordinator.service.attaching.attachments import AttachmentOperations
+from coordinator.service.attaching.lines import AgentLines
+from muster.domain.attachments.request import AttachmentOrder
+from muster.domain.ids import NodeId
+from muster.rpc.v1 import agents_pb2 as pb
+from muster.rpc.v1 import attachments_pb2
+from muster.wire.attachments.requests import attachment_order_to_wire, attachment_report_from_wire
+
+
+class AgentAttachments:
+    """What agents are told of attachments, and what they tell."""
+
+    def __init__(self, lines: AgentLines, attachments: AttachmentOperations) -> None:
+        self._lines = lines
+        self._attachments = attachments
+
+    @contextmanager
+    def on_stream(self, node: NodeId, down: Downlink) -> Iterator[None]:
+        """While the stream of a node is open, orders go down on it."""
+
+        async def send(order: AttachmentOrder) -> None:
+            await down.send(pb.CoordinatorMessage(attachment=attachment_order_to_wire(order)))
+
+        self._lines.connected(node, send)
+        try:
+            yield
+        finally:
+            self._lines.disconnected(node, send)
+
+    def reported(self, node: NodeId, message: attachments_pb2.AttachmentReport) -> None:
+        """Take in how an attachment ended. Raises WireError."""
+        self._attachments.reported(node, attachment_report_from_wire(message))

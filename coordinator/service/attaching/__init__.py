@@ -1,0 +1,1 @@
+"""Attachments to running executions: where they lead, what is open, and how agents hear of them."""

@@ -1,0 +1,84 @@
+"""An attachment as the book of open ones holds it, and the words for it in lists and in the audit log."""
+
+from dataclasses import dataclass
+from typing import assert_never
+
+from coordinator.trust.caller import Caller
+from muster.domain.attachments.request import (
+    AttachmentKind,
+    AttachmentRequest,
+    CommandRequest,
+    ConnectionRequest,
+    FilesRequest,
+    OpenedAttachment,
+)
+from muster.domain.ids import ExecutionId
+from muster.domain.quantity import counted
+from muster.domain.visible_text import visible
+
+LONGEST_ABOUT = 64
+"""Characters of the word, address or name that says what an attachment is about; a longer one is cut."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldAttachment:
+    """An attachment that is open, with what decides how long it may be."""
+
+    opened: OpenedAttachment
+    execution: ExecutionId
+    project: str
+    caller: Caller
+    """The account that attached, with its token and address."""
+    said: str
+    """What the audit log says of it, as `said_of` has it."""
+
+    @property
+    def attachment(self) -> str:
+        """The name of the attachment."""
+        return self.opened.attachment
+
+    @property
+    def is_connection(self) -> bool:
+        """Whether it is one connection, which has limits beside those of all others."""
+        return self.opened.kind is AttachmentKind.CONNECTION
+
+
+def about(request: AttachmentRequest) -> str:
+    """What an attachment is about: the first word of a command, an address, the name of a kept shell, or nothing."""
+    match request:
+        case CommandRequest(kept=kept) if kept:
+            return _short(kept)
+        case CommandRequest(line=True) | CommandRequest(words=()):
+            return "shell"  # the words of a line are not told apart, and may begin with a secret
+        case CommandRequest(words=(first, *_)):
+            return _short(first)
+        case ConnectionRequest(host=host, port=port):
+            return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        case CommandRequest() | FilesRequest():
+            return ""
+        case _:
+            assert_never(request)
+
+
+def said_of(request: AttachmentRequest) -> str:
+    """What the audit log says of a request: of a command the first word and how many there are, and no variables."""
+    match request:
+        case CommandRequest(kept=kept) if kept:
+            return f"kept shell {about(request)}"
+        case CommandRequest(line=True):
+            return "a line for the shell"
+        case CommandRequest(words=()):
+            return "shell"
+        case CommandRequest(words=words):
+            return f"command {about(request)} ({counted(len(words), 'word')})"
+        case ConnectionRequest():
+            return f"forward {about(request)}"
+        case FilesRequest():
+            return "files"
+        case _:
+            assert_never(request)
+
+
+def _short(text: str) -> str:
+    shown = visible(text[:LONGEST_ABOUT])
+    return shown if len(shown) <= LONGEST_ABOUT and len(text) <= LONGEST_ABOUT else f"{shown[: LONGEST_ABOUT - 1]}…"

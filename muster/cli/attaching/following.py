@@ -1,0 +1,143 @@
+"""One command or shell of an execution, joined with the standard streams of this program."""
+
+import asyncio
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+
+from muster.cli.attaching.escapes import ESCAPES_EXPLAINED, Escape, EscapeReader
+from muster.cli.attaching.standard_input import StandardInput
+from muster.cli.attaching.terminal import raw_terminal, resizing, terminal_size
+from muster.cli.output.screen import pass_bytes, say_lines
+from muster.client.attachments.finished import error_of_end
+from muster.client.attachments.stream import AttachmentStream
+from muster.domain.attachments.frame import (
+    AttachmentEnded,
+    AttachmentErrorOutput,
+    AttachmentInput,
+    AttachmentInputEnd,
+    AttachmentOutput,
+    AttachmentSignal,
+    AttachmentSize,
+)
+
+_PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+
+
+async def joined(stream: AttachmentStream, *, terminal: bool, has_input: bool) -> int:
+    """Join the standard streams with a command; its exit code. Raises MusterError where the attachment broke.
+
+    With a terminal every key goes there; otherwise signals of this program are passed on, and a second one leaves.
+    """
+    with ExitStack() as stack:
+        if terminal:
+            stack.enter_context(raw_terminal())
+        return await _joined(stream, terminal=terminal, has_input=has_input)
+
+
+async def _joined(stream: AttachmentStream, *, terminal: bool, has_input: bool) -> int:
+    left = asyncio.Event()
+    async with asyncio.TaskGroup() as tasks:
+        beside: list[asyncio.Task[None]] = []
+        if has_input:
+            feed = _typed(stream, left) if terminal else _fed(stream)
+            beside.append(tasks.create_task(feed, name="standard input"))
+
+        def resized() -> None:
+            tasks.create_task(stream.send(AttachmentSize(size=terminal_size())), name="size of the terminal")
+
+        def signalled(number: int) -> None:
+            tasks.create_task(stream.send(AttachmentSignal(number=number)), name="signal")
+
+        with resizing(resized) if terminal else _signals(signalled, left.set):
+            printing = tasks.create_task(_printed(stream), name="output")
+            leaving = tasks.create_task(_until(left), name="leave")
+            await asyncio.wait((printing, leaving), return_when=asyncio.FIRST_COMPLETED)
+        for each in (*beside, leaving):
+            each.cancel()
+        if not printing.done():
+            printing.cancel()
+    if printing.cancelled():
+        return 130
+    ended = printing.result()
+    error = error_of_end(ended)
+    if error is not None:
+        raise error
+    if ended.text:
+        say_lines(f"{ended.text}\n", err=True)
+    return ended.code
+
+
+async def _until(event: asyncio.Event) -> None:
+    await event.wait()
+
+
+async def _printed(stream: AttachmentStream) -> AttachmentEnded:
+    while True:
+        match await stream.receive():
+            case AttachmentOutput(data=data):
+                await asyncio.to_thread(pass_bytes, data)
+            case AttachmentErrorOutput(data=data):
+                await asyncio.to_thread(pass_bytes, data, err=True)
+            case AttachmentEnded() as ended:
+                return ended
+
+
+async def _fed(stream: AttachmentStream) -> None:
+    given = StandardInput()
+    while data := await given.read():
+        await stream.send(AttachmentInput(data=data))
+    await stream.send(AttachmentInputEnd())
+
+
+async def _typed(stream: AttachmentStream, left: asyncio.Event) -> None:
+    given, reader = StandardInput(), EscapeReader()
+    while data := await given.read():
+        typed = reader.read(data)
+        if typed.passed:
+            await stream.send(AttachmentInput(data=typed.passed))
+        for escape in typed.escapes:
+            if escape is Escape.LEAVE:
+                left.set()
+                return
+            pass_bytes("".join(f"\r\n{line}" for line in (*ESCAPES_EXPLAINED, "")).encode(), err=True)
+    left.set()  # the terminal is gone
+
+
+@contextmanager
+def _signals(tell: Callable[[int], None], leave: Callable[[], None]) -> Iterator[None]:
+    """Pass signals on; a second Ctrl-C leaves."""
+    loop, interrupts = asyncio.get_running_loop(), 0
+
+    def heard(number: int) -> None:
+        nonlocal interrupts
+        interrupts += number == signal.SIGINT
+        if interrupts > 1:
+            leave()
+        else:
+            tell(number)
+
+    for number in _PASSED_ON:
+        loop.add_signal_handler(number, heard, number)
+    try:
+        yield
+    finally:
+        for number in _PASSED_ON:
+            loop.remove_signal_handler(number)
+
+
+class BreakNotice:
+    """Tells on stderr that the connection is interrupted, once each time, and that it is back."""
+
+    def __init__(self, minutes: float) -> None:
+        self._minutes = minutes
+        self._told = False
+
+    def __call__(self, cause: str) -> None:
+        """Take in why there is no connection; an empty text: there is one again."""
+        if bool(cause) == self._told or not sys.stderr.isatty():
+            return
+        self._told = bool(cause)
+        words = f"the connection is interrupted; trying for {self._minutes:g} min" if cause else "connected again"
+        pass_bytes(f"\r\n[muster: {words}]\r\n".encode(), err=True)

@@ -1,0 +1,1 @@
+"""Commands that work in running executions: with programs, terminals, ports and files there."""

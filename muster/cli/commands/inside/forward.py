@@ -1,0 +1,197 @@
+"""The command forward: ports of running executions on this machine."""
+
+import asyncio
+import signal
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from muster.cli.commands.inside.execute import Rank, Wait, until_running
+from muster.cli.context import answers, session_of
+from muster.cli.exit_codes import ExitCode
+from muster.cli.options import JobName
+from muster.cli.output.screen import print_dim, say
+from muster.domain.attachments.request import HERE
+from muster.domain.errors import ConflictError, InvalidJobError
+
+if TYPE_CHECKING:
+    from muster.client.client import Client
+    from muster.domain.jobs.view import ExecutionView, JobView
+
+LAST_FORWARDABLE_PORT = 65535
+REPEAT_AFTER = 60.0
+"""Seconds after which the same trouble is told again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForwardSpec:
+    """A port to forward, as it is written: `[[ADDRESS:]LOCAL:]REMOTE`."""
+
+    remote: str
+    """A number, or the name of a declared port."""
+    local: int | None = None
+    """None: the same number as there, if it is free."""
+    address: str = HERE
+
+
+def forward_spec(text: str) -> ForwardSpec:
+    """What `[[ADDRESS:]LOCAL:]REMOTE` means; raises InvalidJobError."""
+    before, colon, remote = text.rpartition(":")
+    address, inner, local = before.rpartition(":")
+    if not remote or (colon and not local.isdecimal()) or (local and int(local) > LAST_FORWARDABLE_PORT):
+        raise InvalidJobError(f"{text!r} is no port to forward; write REMOTE, LOCAL:REMOTE or ADDRESS:LOCAL:REMOTE")
+    if remote.isdecimal() and not 0 < int(remote) <= LAST_FORWARDABLE_PORT:
+        raise InvalidJobError(
+            f"{remote} is no port; ports are 1 to {LAST_FORWARDABLE_PORT}, or the name of a declared one"
+        )
+    host = address.removeprefix("[").removesuffix("]") if inner else HERE
+    return ForwardSpec(remote=remote, local=int(local) if local else None, address=host or HERE)
+
+
+def port_of(spec: ForwardSpec, job: "JobView", execution: "ExecutionView") -> int:
+    """The number at which the execution listens; raises InvalidJobError for a name that it has not declared."""
+    if spec.remote.isdecimal():
+        return int(spec.remote)
+    for lease in execution.ports:
+        if lease.name == spec.remote:
+            return lease.container_port
+    known = ", ".join(lease.name for lease in execution.ports) or "none"
+    raise InvalidJobError(
+        f"rank {execution.rank} of {job.spec.name} has no port named {spec.remote!r}; it has: {known}"
+    )
+
+
+@answers
+async def forward(
+    context: typer.Context,
+    job: JobName,
+    ports: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[[[ADDRESS:]LOCAL:]REMOTE...]",
+            help="Ports there, by number or declared name; LOCAL 0 takes any port here (default: all declared).",
+        ),
+    ] = None,
+    *,
+    rank: Rank = None,
+    open_browser: Annotated[bool, typer.Option("--open", help="Open the first one in the browser.")] = False,
+    wait: Wait = False,
+) -> ExitCode:
+    """Reach ports of a running execution at ports of this machine.
+
+    It goes on until Ctrl-C or the end of the job, also when the job begins anew after a failure.
+
+    Examples:
+      muster forward dev 8888
+      muster forward dev jupyter --open
+    """
+    specs = [forward_spec(text) for text in ports or ()]
+    async with session_of(context).client() as client:
+        if wait:
+            await until_running(client, job, rank)
+        view = await client.jobs.get(job)
+        execution = _execution(view, rank)
+        specs = specs or [ForwardSpec(remote=lease.name) for lease in execution.ports if lease.name != "master"]
+        if not specs:
+            raise InvalidJobError(f"{view.spec.name} declares no ports; say which one: muster forward {job} 8888")
+        async with AsyncExitStack() as stack:
+            first = ""
+            for spec in specs:
+                address = await _forwarded(client, stack, view, execution, spec)
+                first = first or address
+            if open_browser:
+                await _open(client, view, execution.rank, first)
+            return await _stay(client, view)
+
+
+def _execution(view: "JobView", rank: int | None) -> "ExecutionView":
+    members = view.attempts[-1].executions if view.attempts else ()
+    for each in members:
+        if each.rank == rank or (rank is None and each.exit is None):
+            return each
+    if rank is not None and rank >= view.spec.size:
+        raise InvalidJobError(f"{view.spec.name} has ranks 0 … {view.spec.size - 1}")
+    raise ConflictError(f"{view.spec.name} is not running: {view.summary}")
+
+
+async def _forwarded(
+    client: "Client", stack: AsyncExitStack, view: "JobView", execution: "ExecutionView", spec: ForwardSpec
+) -> str:
+    """Listen for one; the address here."""
+    port = port_of(spec, view, execution)
+    told = _Paced(port, execution.rank)
+    host = f"[{spec.address}]" if ":" in spec.address else spec.address
+    local = port if spec.local is None else spec.local
+    made = await client.attachments.forward(view.id, port, rank=execution.rank, at=f"{host}:{local}", on_trouble=told)
+    await stack.enter_async_context(made)
+    name = "" if spec.remote.isdecimal() else f" ({spec.remote})"
+    say(f"{made.address} → port {port}{name} of rank {execution.rank} of {view.spec.name}", flush=True)
+    return made.address
+
+
+async def _stay(client: "Client", view: "JobView") -> ExitCode:
+    """Wait for Ctrl-C, or the end of the job."""
+    interrupted = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, interrupted.set)
+    ending = loop.create_task(client.jobs.wait(view), name="end of the job")
+    leaving = loop.create_task(_until(interrupted), name="Ctrl-C")
+    try:
+        await asyncio.wait((ending, leaving), return_when=asyncio.FIRST_COMPLETED)
+        if ending.done():
+            ended = ending.result()
+            print_dim(f"{ended.spec.name} has ended: {ended.summary}")
+            return ExitCode.SUCCESS
+        return ExitCode.INTERRUPTED
+    finally:
+        for each in (ending, leaving):
+            each.cancel()
+        await asyncio.gather(ending, leaving, return_exceptions=True)
+
+
+async def _until(event: asyncio.Event) -> None:
+    await event.wait()
+
+
+async def _open(client: "Client", view: "JobView", rank: int, address: str) -> None:
+    """Open the browser; of a Jupyter server with its token."""
+    import webbrowser
+
+    url = f"http://{address}{await _jupyter_path(client, view, rank)}"
+    if not await asyncio.to_thread(webbrowser.open, url):
+        say(f"no browser could be opened here; go to {url}", err=True)
+
+
+async def _jupyter_path(client: "Client", view: "JobView", rank: int) -> str:
+    """The path with the token of a Jupyter server that runs there; `/` where there is none."""
+    import json
+
+    find = (
+        'cat "${JUPYTER_RUNTIME_DIR:-$HOME/.local/share/jupyter/runtime}"/jpserver-*.json 2>/dev/null | head -c 65536'
+    )
+    done = await client.attachments.run(view.id, ["sh", "-c", find], rank=rank)
+    for line in done.output.decode(errors="replace").replace("}\n{", "}\0{").split("\0"):
+        try:
+            said = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(said, dict) and isinstance(said.get("token"), str) and said["token"]:
+            return f"/?token={said['token']}"
+    return "/"
+
+
+class _Paced:
+    """Tells trouble of connections on stderr, the same at most once a minute."""
+
+    def __init__(self, port: int, rank: int) -> None:
+        self._where = f"port {port} of rank {rank}"
+        self._told: dict[str, float] = {}
+
+    def __call__(self, cause: str) -> None:
+        now = asyncio.get_running_loop().time()
+        if now - self._told.get(cause, -REPEAT_AFTER) >= REPEAT_AFTER:
+            self._told[cause] = now
+            say(f"{self._where}: {cause}", err=True, flush=True)

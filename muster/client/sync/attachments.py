@@ -1,0 +1,90 @@
+"""The synchronous form of `muster.client.services.attachments`, made from it by `make sync`; change that one."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from muster.client.attachments.finished import FinishedCommand
+from muster.client.attachments.sync_forms import SyncAttachment, SyncPortForward
+from muster.client.services.attachments import AttachmentsClient
+from muster.client.sync.loop_thread import LoopThread
+from muster.domain.attachments.request import HERE, AttachmentRequest, OpenedAttachment
+
+
+class SyncAttachmentsClient:
+    """Attachments to running executions, reached as `client.attachments`."""
+
+    def __init__(self, own: AttachmentsClient, loop: LoopThread) -> None:
+        self._own = own
+        self._loop = loop
+
+    def open(
+        self,
+        job: str,
+        request: AttachmentRequest,
+        *,
+        rank: int | None = None,
+        on_break: Callable[[str], None] = lambda _: None,
+    ) -> SyncAttachment:
+        """Attach to a running execution; without `rank` to the lowest that runs.
+
+        The attachment outlives breaks of the connection. `on_break` is told why there is none, and an empty text once
+        there is one again. Raises ConflictError for an execution that does not run, and PermissionDeniedError.
+
+        >>> with client.attachments.open("train", CommandRequest(words=("nvidia-smi",))) as attachment:
+        ...     print(attachment.receive())
+        """
+        return SyncAttachment(self._loop.run(self._own.open(job, request, rank=rank, on_break=on_break)), self._loop)
+
+    def run(
+        self,
+        job: str,
+        words: Sequence[str],
+        *,
+        rank: int | None = None,
+        env: Mapping[str, str] | None = None,
+        workdir: str = "",
+        given: bytes = b"",
+    ) -> FinishedCommand:
+        """Run a command in a running execution to its end; without `rank` in the lowest that runs.
+
+        `given` is what it reads. Of very much output ExhaustedError is raised; `open` has no such limit.
+
+        >>> done = client.attachments.run("train", ["nvidia-smi", "-L"], rank=2)
+        >>> print(done.code, done.output.decode())
+        """
+        return self._loop.run(self._own.run(job, words, rank=rank, env=env, workdir=workdir, given=given))
+
+    def forward(
+        self,
+        job: str,
+        port: int,
+        *,
+        rank: int | None = None,
+        host: str = HERE,
+        at: str = f"{HERE}:0",
+        on_trouble: Callable[[str], None] = lambda _: None,
+    ) -> SyncPortForward:
+        """Have a port of this machine lead to one of a running execution; `at` is HOST:PORT here, and port 0 takes any.
+
+        `host` is where the execution connects to. `on_trouble` is told why a connection came to nothing. Close what is
+        given, or use it with `async with`.
+
+        >>> with client.attachments.forward("dev", 8888) as forward:
+        ...     print(f"http://{forward.address}")
+        """
+        return SyncPortForward(
+            self._loop.run(self._own.forward(job, port, rank=rank, host=host, at=at, on_trouble=on_trouble)), self._loop
+        )
+
+    def list(self, job: str = "") -> tuple[OpenedAttachment, ...]:
+        """Attachments that are open, the oldest first: of one job, or of all that one may look at.
+
+        >>> accounts = {each.account for each in client.attachments.list("train")}
+        """
+        return self._loop.run(self._own.list(job))
+
+    def close(self, attachment: str) -> None:
+        """End an attachment of one's own, or as an operator any in the project.
+
+        >>> client.attachments.close("a7k2")
+        """
+        self._loop.run(self._own.close(attachment))

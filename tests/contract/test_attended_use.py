@@ -1,0 +1,99 @@
+"""Bytes that go to or from who is attached are use of the execution, and nothing else of an attachment is."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from agent.attach.companion import Companion
+from agent.attach.relayed.attending import Attending
+from muster.carrying.channel_end import ChannelEnd, Outgoing
+from muster.domain.attachments.frame import (
+    AttachmentEnded,
+    AttachmentInput,
+    AttachmentInputEnd,
+    AttachmentOpened,
+    AttachmentOutput,
+)
+from muster.domain.attachments.request import CommandRequest
+from muster.domain.jobs.job import Role
+from tests.contract.attached import attachable
+from tests.contract.runtimes import ProcessPlace, shell, trial
+
+LIMIT = 20.0
+STAYS = Role(command=shell("echo up; sleep 600"))
+
+
+@pytest.fixture
+def tmp_path() -> Iterator[Path]:
+    """A directory with a short name, as sockets need it."""
+    with TemporaryDirectory(dir="/var/tmp", prefix="muster-test-") as directory:
+        yield Path(directory)
+
+
+class Attached:
+    """A command in an execution, as the one sees it who attached to it."""
+
+    def __init__(self) -> None:
+        self.end = ChannelEnd()
+        self.uses = 0
+        """How often the agent counted a use."""
+
+    def count(self) -> None:
+        self.uses += 1
+
+
+@asynccontextmanager
+async def command(directory: Path, *words: str) -> AsyncIterator[Attached]:
+    """A command that is attended by an agent, over a channel without a relay."""
+    here, there = Attached(), ChannelEnd()
+    async with asyncio.timeout(LIMIT), trial(ProcessPlace(directory), directory, STAYS) as it:
+        await it.release()
+        await it.says(b"up")
+        async with attachable(it) as found, asyncio.TaskGroup() as tasks:
+            sides = [(here.end.begin(), there), (there.begin(), here.end)]  # both, before anything is carried
+            carrying = [tasks.create_task(carry(*side), name="carry") for side in sides]
+            attending = Attending(there, CommandRequest(words=words, has_input=True), here.count)
+            serving = tasks.create_task(serve(attending, there, await found.companion()), name="attend")
+            yield here
+            await serving
+            for each in carrying:
+                each.cancel()
+
+
+async def carry(outgoing: Outgoing, receiver: ChannelEnd) -> None:
+    while True:
+        receiver.hear(await outgoing.get())
+
+
+async def serve(attending: Attending, end: ChannelEnd, companion: Companion) -> None:
+    ended = await attending.served(companion)
+    end.dealt()
+    await end.send(ended)
+    await end.settled()
+
+
+async def test_a_command_that_neither_prints_nor_reads_is_no_use(tmp_path: Path) -> None:
+    async with command(tmp_path, "true") as it:
+        assert isinstance(await it.end.receive(), AttachmentOpened)
+        while not isinstance(frame := await it.end.receive(), AttachmentEnded):
+            pass
+        it.end.dealt()
+        assert (frame.code, it.uses) == (0, 0)
+
+
+async def test_input_and_output_are_each_a_use(tmp_path: Path) -> None:
+    async with command(tmp_path, "cat") as it:
+        assert isinstance(await it.end.receive(), AttachmentOpened)
+        await it.end.send(AttachmentInput(data=b"a"))
+        while not isinstance(await it.end.receive(), AttachmentOutput):
+            pass
+        assert it.uses == 2
+        await it.end.send(AttachmentInputEnd())
+        while not isinstance(await it.end.receive(), AttachmentEnded):
+            pass
+        it.end.dealt()
+        assert it.uses == 2
