@@ -6,14 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.ssh_hosts import HOST, Finished, SshHost, to_its_end
+from tests.integration.ssh_hosts import Finished, SshHost
 
 MUCH = os.urandom(20_000_000)
-
-
-@pytest.fixture
-def host(tmp_path: Path) -> SshHost:
-    return SshHost(tmp_path)
 
 
 @pytest.fixture
@@ -38,27 +33,27 @@ async def copied(host: SshHost, *words: str) -> None:
 
 
 async def rsynced(host: SshHost, *words: str) -> Finished:
-    process = await to_its_end("rsync", "-e", f"ssh -F {host.config}", *words)
+    process = await host.other("rsync", "-e", f"ssh -F {host.config}", *words)
     assert (process.code, process.errors) == (0, "")
     return process
 
 
 async def test_a_file_is_copied_there_and_back(host: SshHost, mine: Path, tmp_path: Path) -> None:
-    await copied(host, str(mine / "model"), f"{HOST}:theirs")
-    await copied(host, f"{HOST}:theirs", str(tmp_path / "back"))
+    await copied(host, str(mine / "model"), f"{host.name}:theirs")
+    await copied(host, f"{host.name}:theirs", str(tmp_path / "back"))
     assert (host.execution / "theirs").read_bytes() == (tmp_path / "back").read_bytes() == MUCH
 
 
 async def test_a_directory_is_copied_with_all_in_it(host: SshHost, mine: Path, tmp_path: Path) -> None:
-    await copied(host, "-r", "-p", str(mine), f"{HOST}:theirs")
-    await copied(host, "-r", f"{HOST}:theirs", str(tmp_path / "back"))
+    await copied(host, "-r", "-p", str(mine), f"{host.name}:theirs")
+    await copied(host, "-r", f"{host.name}:theirs", str(tmp_path / "back"))
     assert same(mine, host.execution / "theirs")
     assert same(mine, tmp_path / "back")
     assert os.access(host.execution / "theirs" / "deep" / "run.sh", os.X_OK)
 
 
 async def test_what_cannot_be_copied_is_named(host: SshHost, tmp_path: Path) -> None:
-    done = await host.run("-q", f"{HOST}:missing", str(tmp_path / "back"), program="scp")
+    done = await host.run("-q", f"{host.name}:missing", str(tmp_path / "back"), program="scp")
     assert done.code == 1
     assert "missing: No such file or directory" in done.errors
 
@@ -68,7 +63,7 @@ async def test_a_batch_of_sftp_does_what_it_says(host: SshHost, mine: Path, tmp_
         f"mkdir models\ncd models\nput {mine / 'model'} one\nrename one two\nsymlink two newest\nchmod 600 two\n"
         f"get two {tmp_path / 'back'}\nls -l\n"
     )
-    done = await host.run("-b", str(tmp_path / "batch"), HOST, program="sftp")
+    done = await host.run("-b", str(tmp_path / "batch"), host.name, program="sftp")
     assert done.code == 0
     assert (tmp_path / "back").read_bytes() == MUCH
     assert (host.execution / "models" / "newest").readlink() == Path("two")
@@ -76,12 +71,12 @@ async def test_a_batch_of_sftp_does_what_it_says(host: SshHost, mine: Path, tmp_
 
 
 async def test_a_directory_is_kept_the_same_by_rsync(host: SshHost, mine: Path, tmp_path: Path) -> None:
-    await rsynced(host, "-a", f"{mine}/", f"{HOST}:theirs/")
+    await rsynced(host, "-a", f"{mine}/", f"{host.name}:theirs/")
     assert same(mine, host.execution / "theirs")
     (mine / "model").unlink()
     (mine / "deep" / "run.sh").write_text("#!/bin/sh\ntrue\n")
-    again = await rsynced(host, "-a", "--delete", "--itemize-changes", f"{mine}/", f"{HOST}:theirs/")
+    again = await rsynced(host, "-a", "--delete", "--itemize-changes", f"{mine}/", f"{host.name}:theirs/")
     assert same(mine, host.execution / "theirs")
     assert b"*deleting   model" in again.output
-    await rsynced(host, "-a", f"{HOST}:theirs/", f"{tmp_path / 'back'}/")
+    await rsynced(host, "-a", f"{host.name}:theirs/", f"{tmp_path / 'back'}/")
     assert same(mine, tmp_path / "back")

@@ -9,15 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.ssh_hosts import HOST, SshHost
+from tests.integration.ssh_hosts import SshHost
 
 MUCH = os.urandom(20_000_000)
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
-
-
-@pytest.fixture
-def host(tmp_path: Path) -> SshHost:
-    return SshHost(tmp_path)
 
 
 @asynccontextmanager
@@ -139,5 +134,5 @@ async def test_a_socket_in_the_file_system_is_refused_with_a_sentence(host: SshH
 
 async def test_a_connection_with_one_command_is_a_way_in(host: SshHost) -> None:
     async with listening(answer_at_the_end) as there:
-        done = await host.run("-W", f"localhost:{there}", HOST, given=b"through")
+        done = await host.run("-W", f"localhost:{there}", host.name, given=b"through")
     assert (done.code, done.output) == (0, b"through")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.ssh_hosts import HOST, SshHost, at_terminal
+from tests.integration.ssh_hosts import SshHost, at_terminal
 
 MUCH = os.urandom(20_000_000)
 MOST_TAKEN = 16 * 2**20
@@ -27,11 +27,6 @@ os.set_blocking(1, True)
 
 HEEDLESS = "trap '' PIPE; while :; do yes; done 2>&1"
 """Goes on printing, whatever it hears of its output."""
-
-
-@pytest.fixture
-def host(tmp_path: Path) -> SshHost:
-    return SshHost(tmp_path)
 
 
 async def test_a_command_has_its_outputs_apart_and_its_exit_code(host: SshHost) -> None:
@@ -55,7 +50,7 @@ async def test_a_command_that_reads_nothing_ends_all_the_same(host: SshHost) -> 
 
 
 async def test_a_shell_without_a_terminal_takes_a_script(host: SshHost) -> None:
-    done = await host.run("-T", HOST, given=b"cd /\npwd\nexit 4\n")
+    done = await host.run("-T", host.name, given=b"cd /\npwd\nexit 4\n")
     assert (done.code, done.output) == (4, b"/\n")
 
 
@@ -82,7 +77,7 @@ async def test_a_command_that_does_not_mind_is_hung_up(host: SshHost) -> None:
 async def test_a_command_waits_while_nobody_reads_its_output(host: SshHost) -> None:
     (host.execution / "stuck.py").write_text(STUCK)
     os.mkfifo(host.execution / "stuck")
-    async with host.started(HOST, "python3 stuck.py") as process:
+    async with host.started(host.name, "python3 stuck.py") as process:
         written = int(await asyncio.to_thread((host.execution / "stuck").read_text))
         output, _ = await process.communicate()
     assert 0 < written < MOST_TAKEN
@@ -101,11 +96,13 @@ async def test_a_client_waits_while_a_command_does_not_read(host: SshHost, tmp_p
     assert (await counting).output == b"%d\n" % written
 
 
-async def test_an_execution_that_takes_no_attachment_says_why(host: SshHost) -> None:
-    host.refuse()
-    done = await host.ssh("true")
-    assert done.code == 255
-    assert done.errors == "muster: rank 0 of dev is being prepared on gpu-7 (pulling image 41 %)\r\n"
+async def test_what_there_is_not_is_said(host: SshHost) -> None:
+    done = await host.run("muster-nosuch", "true")
+    assert (done.code, done.errors) == (255, "muster: there is no job 'nosuch'\r\n")
+    other = await host.run(f"{host.name}.7", "true")
+    assert other.code == 255
+    assert "rank 7" in other.errors
+    assert other.errors.count("\n") == 1
 
 
 async def test_a_command_hears_of_the_end_of_ssh(host: SshHost) -> None:
@@ -113,7 +110,7 @@ async def test_a_command_hears_of_the_end_of_ssh(host: SshHost) -> None:
     os.mkfifo(fifo)
     line = "exec 3>fifo; trap 'echo hung up >&3; exit' HUP; echo begun >&3; while :; do read -t 1 line <>fifo2; done"
     os.mkfifo(host.execution / "fifo2")
-    async with host.started(HOST, line) as process:
+    async with host.started(host.name, line) as process:
         with await asyncio.to_thread(fifo.open) as told:
             assert await asyncio.to_thread(told.readline) == "begun\n"
             process.terminate()
@@ -121,14 +118,14 @@ async def test_a_command_hears_of_the_end_of_ssh(host: SshHost) -> None:
 
 
 async def test_a_terminal_has_its_kind_and_its_size_from_the_start(host: SshHost) -> None:
-    async with at_terminal(host, "-t", HOST, "stty size; echo $TERM; exit 3") as person:
+    async with at_terminal(host, "-t", host.name, "stty size; echo $TERM; exit 3") as person:
         await person.sees(b"33 111\r\nxterm-256color\r\n")
         assert await person.ends() == 3
 
 
 async def test_a_terminal_gets_another_size(host: SshHost) -> None:
     line = "trap 'stty size; exit 0' WINCH; echo ready; while :; do read -t 1 line; done"
-    async with at_terminal(host, "-t", HOST, line) as person:
+    async with at_terminal(host, "-t", host.name, line) as person:
         await person.sees(b"ready\r\n")
         person.resizes(44, 122)
         await person.sees(b"44 122\r\n")
@@ -136,7 +133,7 @@ async def test_a_terminal_gets_another_size(host: SshHost) -> None:
 
 
 async def test_keys_reach_a_shell_and_its_programs(host: SshHost) -> None:
-    async with at_terminal(host, HOST) as person:
+    async with at_terminal(host, host.name) as person:
         person.types(b"PS1=no''w:\r")
         await person.sees(b"now:")
         person.types(b"cat\r")
@@ -154,6 +151,5 @@ async def test_one_connection_carries_many_sessions(host: SshHost, tmp_path: Pat
     try:
         many = await asyncio.gather(*(host.ssh(f"cat; exit {number}", *options, given=b"mine") for number in range(8)))
         assert [(done.code, done.output) for done in many] == [(number, b"mine") for number in range(8)]
-        assert not host.log.exists()
     finally:
-        await host.run(*options, "-O", "exit", HOST)
+        await host.run(*options, "-O", "exit", host.name)
