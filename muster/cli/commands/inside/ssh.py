@@ -6,8 +6,9 @@ import pwd
 import shutil
 import signal
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn, TypeAlias
 
@@ -22,8 +23,13 @@ from muster.domain.errors import ConflictError, InvalidJobError, MusterError
 
 if TYPE_CHECKING:
     from muster.cli.local.ssh.client_config import SshSettings
+    from muster.cli.local.ssh.host_names import SshHost
     from muster.client.attachments.stream import AttachmentStream
+    from muster.client.client import Client
     from muster.domain.attachments.request import AttachmentRequest
+
+_RESUMED_FOR = 10
+"""Minutes for which a connection is tried again."""
 
 ssh_config = typer.Typer(
     help="""Let ssh, scp, rsync and VS Code know the hosts muster-JOB.
@@ -47,9 +53,9 @@ ConfigFile: TypeAlias = Annotated[
 class SshConfigChange:
     """What `muster ssh-config` has done, as it is told to programs."""
 
-    config: Path
+    config: str
     """The file with the settings for the hosts of Muster."""
-    included_by: Path
+    included_by: str
     """The file of the user."""
     changed: bool
     """Whether the file of the user is another one now."""
@@ -126,7 +132,7 @@ async def add_ssh_config(
     replace_user_config(ours, config_text(_settings(session_of(context))).encode())
     if changed:
         replace_user_config(theirs, with_include(content, line))
-    done = SshConfigChange(config=ours, included_by=theirs, changed=changed)
+    done = SshConfigChange(config=str(ours), included_by=str(theirs), changed=changed)
     _tell(done, f"ssh knows muster-JOB now: {theirs} includes {ours}", output)
 
 
@@ -150,7 +156,7 @@ async def remove_ssh_config(*, file: ConfigFile = None, output: Output = Format.
     if rest != content:
         replace_user_config(theirs, rest)
     ours.unlink(missing_ok=True)
-    done = SshConfigChange(config=ours, included_by=theirs, changed=rest != content)
+    done = SshConfigChange(config=str(ours), included_by=str(theirs), changed=rest != content)
     _tell(done, f"{theirs} says nothing of muster-JOB", output)
 
 
@@ -168,65 +174,60 @@ async def ssh_proxy(
     from muster.cli.local.ssh.host_names import host_of_name
 
     wanted = host_of_name(host)
-    session = session_of(context)
-    async with session.client() as client:  # which begins to connect, before the rest is loaded
-        try:
-            from muster.cli.local.ssh.host_key import host_key
-            from muster.cli.local.ssh.pipes import joined_pipes
-            from muster.cli.local.ssh.server import serve_ssh
-        except ModuleNotFoundError as error:
-            if error.name != "asyncssh":
-                raise
-            raise MusterError("ssh needs the package asyncssh: `pip install 'muster-client[ssh]'`") from error
-        breaks = _Breaks()
-
-        async def attach(request: "AttachmentRequest") -> "AttachmentStream":
-            return await client.attachments.open(wanted.job, request, rank=wanted.rank, on_break=breaks.heard())
-
-        _end_when_ssh_does()
-        async with joined_pipes(sys.stdin.fileno(), sys.stdout.fileno()) as line:
-            await serve_ssh(line, host_key(_directory()), attach, lambda text: say(f"muster: {text}", err=True))
+    with _ending_with_ssh():
+        async with session_of(context).client() as client:  # which begins to connect, before the rest is loaded
+            await _serve(client, wanted)
 
 
-class _Breaks:
-    """Says once that connections of attachments are interrupted, and once that all are back."""
+async def _serve(client: "Client", wanted: "SshHost") -> None:
+    from muster.cli.attaching.following import BreakNotice
 
-    def __init__(self) -> None:
-        self._interrupted: set[int] = set()
-        self._made = 0
+    try:
+        from muster.cli.local.ssh.host_key import host_key
+        from muster.cli.local.ssh.pipes import joined_pipes
+        from muster.cli.local.ssh.server import serve_ssh
+    except ModuleNotFoundError as error:
+        if error.name != "asyncssh":
+            raise
+        raise MusterError("ssh needs the package asyncssh: `pip install 'muster-client[ssh]'`") from error
+    notice = BreakNotice(_RESUMED_FOR)
 
-    def heard(self) -> Callable[[str], None]:
-        """What one attachment calls with the reason of a break, and with an empty text after it."""
-        self._made += 1
-        number = self._made
+    async def attach(request: "AttachmentRequest") -> "AttachmentStream":
+        return await client.attachments.open(wanted.job, request, rank=wanted.rank, on_break=notice)
 
-        def hear(reason: str) -> None:
-            before = bool(self._interrupted)
-            if reason:
-                self._interrupted.add(number)
-            else:
-                self._interrupted.discard(number)
-            if reason and not before:
-                say(f"muster: the connection is interrupted, and tried again: {reason}", err=True)
-            elif before and not self._interrupted:
-                say("muster: the connection is back", err=True)
+    def tell(words: str) -> None:
+        say(f"muster: {words}", err=True, flush=True)
 
-        return hear
+    async with joined_pipes(sys.stdin.fileno(), sys.stdout.fileno()) as line:
+        await serve_ssh(line, host_key(_directory()), attach, tell)
 
 
-def _end_when_ssh_does() -> None:
-    """Close attachments on SIGHUP, by which ssh ends this program, and on SIGTERM."""
+@contextmanager
+def _ending_with_ssh() -> Iterator[None]:
+    """Close attachments on SIGHUP, by which ssh ends this program, and on SIGTERM; the context ends well then."""
     task = asyncio.current_task()
     assert task is not None
+    told: list[bool] = []
+
+    def end() -> None:
+        if not told:  # a second one would end what the first has begun
+            told.append(True)
+            task.cancel()
+
     for each in (signal.SIGHUP, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(each, task.cancel)
+        asyncio.get_running_loop().add_signal_handler(each, end)
+    try:
+        yield
+    except asyncio.CancelledError:
+        if not told:
+            raise
 
 
 def _tell(done: SshConfigChange, sentence: str, output: Format) -> None:
     if output.for_people:
         say(sentence)
     else:
-        say_lines(text_of({name: str(value) if isinstance(value, Path) else value for name, value in asdict(done).items()}, output))
+        say_lines(text_of(done, output))
 
 
 def _settings(session: CliContext) -> "SshSettings":
