@@ -8,7 +8,7 @@ from typer.core import TyperCommand, TyperGroup
 SUBJECTS: Mapping[str, Sequence[str]] = {
     "Start": ("up", "down", "demo", "login", "logout", "whoami", "logins"),
     "Jobs": ("submit", "run", "jobs", "show", "why", "wait", "logs", "events", "stop", "delete"),
-    "In a job": ("exec", "shell", "forward", "cp", "sync", "attachments"),
+    "In a job": ("exec", "shell", "forward", "ssh", "ssh-config", "cp", "sync", "attachments"),
     "Sharing": ("projects", "secrets"),
     "Nodes": ("nodes",),
     "Fleet": ("init", "users", "accounts", "tokens", "audit", "bundles", "authority"),

@@ -178,6 +178,14 @@ def _add_logins(app: typer.Typer) -> None:
     app.add_typer(login.logins, name="logins")
 
 
+def _add_ssh(app: typer.Typer) -> None:
+    from muster.cli.commands.inside import ssh
+
+    app.command(context_settings={"allow_interspersed_args": False})(ssh.ssh)
+    app.command("ssh-proxy", hidden=True)(ssh.ssh_proxy)
+    app.add_typer(ssh.ssh_config, name="ssh-config")
+
+
 def _add_version(app: typer.Typer) -> None:
     app.command()(version)
     app.command("help")(help_on)
@@ -199,6 +207,7 @@ _PARTS: Mapping[Add, tuple[str, ...]] = {
     _add_logs: ("logs",),
     _add_events: ("events",),
     _add_inside: ("exec", "shell", "forward", "cp", "sync", "attachments"),
+    _add_ssh: ("ssh", "ssh-proxy", "ssh-config"),
     _add_nodes: ("nodes",),
     _add_secrets: ("secrets",),
     _add_trust: ("users", "accounts", "tokens", "projects"),

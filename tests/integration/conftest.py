@@ -1,4 +1,4 @@
-"""What several tests share: a provider that takes long to start, a place for secrets."""
+"""What several tests share: a provider that takes long to start, a place for secrets, a host for ssh."""
 
 import os
 from collections.abc import Iterator
@@ -8,6 +8,7 @@ import pytest
 
 from agent.secrets.directories import NoMemoryDirectoryError, memory_directory
 from tests.integration.identity_provider import PEOPLE, IdentityProvider, identity_provider
+from tests.integration.ssh_hosts import SharedFleet, SshHost, shared_fleet, ssh_host
 
 
 @pytest.fixture(scope="session")
@@ -22,6 +23,20 @@ def provider(running_provider: IdentityProvider) -> IdentityProvider:
     for subject in PEOPLE:
         running_provider.change(subject)
     return running_provider
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SharedFleet]:
+    """A fleet for all tests of a module."""
+    with shared_fleet(tmp_path_factory.mktemp("fleet")) as fleet:
+        yield fleet
+
+
+@pytest.fixture
+def host(shared: SharedFleet, tmp_path: Path) -> Iterator[SshHost]:
+    """An execution that `ssh` reaches."""
+    with ssh_host(shared, tmp_path) as found:
+        yield found
 
 
 @pytest.fixture
