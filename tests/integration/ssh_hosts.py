@@ -116,7 +116,15 @@ class SshHost:
     async def started(self, *words: str, program: str = "ssh") -> AsyncIterator[Process]:
         """A program of OpenSSH that knows the host, until the context ends."""
         process = await asyncio.create_subprocess_exec(
-            program, "-F", str(self.config), *words, stdin=PIPE, stdout=PIPE, stderr=PIPE, env=self.shared.environment, limit=2**20
+            program,
+            "-F",
+            str(self.config),
+            *words,
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=PIPE,
+            env=self.shared.environment,
+            limit=2**20,
         )
         try:
             async with asyncio.timeout(WITHIN):
@@ -160,7 +168,16 @@ class SshHost:
         control = self.config.with_name("control")
         master = ("-M", "-S", str(control), "-f", "-N", "-E", str(self.said), "-o", "ExitOnForwardFailure=yes")
         begun = await asyncio.create_subprocess_exec(  # no pipes, which the one in the background would keep open
-            "ssh", "-F", str(self.config), *master, *options, self.name, stdin=DEVNULL, stdout=DEVNULL, stderr=DEVNULL, env=self.shared.environment
+            "ssh",
+            "-F",
+            str(self.config),
+            *master,
+            *options,
+            self.name,
+            stdin=DEVNULL,
+            stdout=DEVNULL,
+            stderr=DEVNULL,
+            env=self.shared.environment,
         )
         async with asyncio.timeout(WITHIN):
             assert await begun.wait() == 0, self.said.read_text()

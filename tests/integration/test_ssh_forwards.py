@@ -5,9 +5,6 @@ import os
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from pathlib import Path
-
-import pytest
 
 from tests.integration.ssh_hosts import SshHost
 
@@ -16,7 +13,9 @@ Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 @asynccontextmanager
-async def listening(serve: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]) -> AsyncIterator[int]:
+async def listening(
+    serve: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]],
+) -> AsyncIterator[int]:
     """A program in the execution that listens at this port."""
 
     async def served(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -5,8 +5,6 @@ import os
 import shlex
 from pathlib import Path
 
-import pytest
-
 from tests.integration.ssh_hosts import SshHost, at_terminal
 
 MUCH = os.urandom(20_000_000)

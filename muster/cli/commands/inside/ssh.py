@@ -250,7 +250,7 @@ def _become(command: Sequence[str]) -> NoReturn:
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python ignores it, and the other program would, too
     sys.stdout.flush()
     sys.stderr.flush()
-    os.execv(command[0], command)  # noqa: S606 - a program of the user, and no shell
+    os.execv(command[0], list(command))  # noqa: S606 - a program of the user, and no shell
 
 
 def _directory() -> Path:

@@ -75,9 +75,7 @@ async def serve_ssh(
 class ExecutionServer(asyncssh.SSHServer):
     """What asyncssh asks about one client."""
 
-    def __init__(
-        self, tasks: asyncio.TaskGroup, open_attachment: OpenAttachment, say: Callable[[str], None]
-    ) -> None:
+    def __init__(self, tasks: asyncio.TaskGroup, open_attachment: OpenAttachment, say: Callable[[str], None]) -> None:
         self._tasks = tasks
         self._open_attachment = open_attachment
         self._say = say
@@ -93,18 +91,24 @@ class ExecutionServer(asyncssh.SSHServer):
         """Whether the client has to prove anything: it is a process of the user who started this one."""
         return False
 
-    def session_requested(self) -> tuple[SessionChannel, CommandSession]:  # type: ignore[override]  # asyncssh takes any kind of its session
+    def session_requested(self) -> tuple[SessionChannel, CommandSession]:
         """A session."""
         channel = SessionChannel(self._connections[0])
         return channel, CommandSession(channel, self._begin)
 
-    def connection_requested(  # type: ignore[override]  # asyncssh takes a coroutine in the pair, too
-        self, dest_host: str, dest_port: int, orig_host: str, orig_port: int
+    def connection_requested(
+        self,
+        dest_host: str,
+        dest_port: int,
+        orig_host: str,
+        orig_port: int,  # noqa: ARG002 - whoever in this machine connects
     ) -> "tuple[asyncssh.SSHTCPChannel[bytes], Coroutine[None, None, ConnectionSession]]":
         """A connection of `-L` or `-D`, once it is there; raises ChannelOpenError."""
         request = connection_request(dest_host, dest_port)
         if request is None:
-            raise asyncssh.ChannelOpenError(asyncssh.OPEN_CONNECT_FAILED, f"there is no address {dest_host}:{dest_port}")
+            raise asyncssh.ChannelOpenError(
+                asyncssh.OPEN_CONNECT_FAILED, f"there is no address {dest_host}:{dest_port}"
+            )
         channel = self._connections[0].create_tcp_channel(window=CHANNEL_WINDOW)
         return channel, self._connected(request, ConnectionSession(channel))
 

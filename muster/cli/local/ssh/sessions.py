@@ -114,7 +114,12 @@ class CommandSession(ChannelSide, asyncssh.SSHServerSession[bytes]):
         self._unread: int | None = None
         channel.on_unread = self._nobody_reads
 
-    def pty_requested(self, term_type: str, term_size: tuple[int, int, int, int], term_modes: Mapping[int, int]) -> bool:  # noqa: ARG002 - a terminal of Linux begins with the usual modes
+    def pty_requested(
+        self,
+        term_type: str,
+        term_size: tuple[int, int, int, int],
+        term_modes: Mapping[int, int],  # noqa: ARG002 - a terminal of Linux begins with the usual modes
+    ) -> bool:
         """Note that a terminal is wanted."""
         self._terminal = AskedTerminal(term=term_type, size=terminal_size(*term_size[:2]))
         return True
