@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from muster.cli.local.ssh.client_config import SshSettings, config_text, known_hosts_file
+from muster.cli.local.ssh.client_config import SshHostsSettings, config_text, known_hosts_file
 from muster.domain.jobs.view import JobView
 from muster.trust.files import read_secret
 from tests.integration.attaching import AttachingFleet, attaching_fleet
@@ -109,7 +109,7 @@ class SshHost:
         """What `ssh` in the background has said."""
         keys = Path(shared.environment["MUSTER_HOME"]) / "ssh"
         self.config.write_text(
-            config_text(SshSettings(proxy=(*PROGRAM, "ssh-proxy"), known_hosts=known_hosts_file(keys)))
+            config_text(SshHostsSettings(proxy=(*PROGRAM, "ssh-proxy"), known_hosts=known_hosts_file(keys)))
         )
 
     @asynccontextmanager

@@ -22,7 +22,7 @@ from muster.client.endpoint import home
 from muster.domain.errors import ConflictError, InvalidJobError, MusterError
 
 if TYPE_CHECKING:
-    from muster.cli.local.ssh.client_config import SshSettings
+    from muster.cli.local.ssh.client_config import SshHostsSettings
     from muster.cli.local.ssh.host_names import SshHost
     from muster.client.attachments.stream import AttachmentStream
     from muster.client.client import Client
@@ -230,12 +230,12 @@ def _tell(done: SshConfigChange, sentence: str, output: Format) -> None:
         say_lines(text_of(done, output))
 
 
-def _settings(session: CliContext) -> "SshSettings":
-    from muster.cli.local.ssh.client_config import SshSettings, known_hosts_file
+def _settings(session: CliContext) -> "SshHostsSettings":
+    from muster.cli.local.ssh.client_config import SshHostsSettings, known_hosts_file
     from muster.cli.local.ssh.own_command import own_command
 
     proxy = (*own_command(sys.argv[0], os.environ, session.coordinator), "ssh-proxy")
-    return SshSettings(proxy=proxy, known_hosts=known_hosts_file(_directory()))
+    return SshHostsSettings(proxy=proxy, known_hosts=known_hosts_file(_directory()))
 
 
 def _installed(program: str, remedy: str) -> str:

@@ -13,7 +13,7 @@ _BLOCK = re.compile(rb"\s*(host|match)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SshSettings:
+class SshHostsSettings:
     """What `ssh` has to know of this program."""
 
     proxy: Sequence[str]
@@ -26,7 +26,7 @@ def known_hosts_file(directory: Path) -> Path:
     return directory / "known_hosts"
 
 
-def client_options(settings: SshSettings) -> Mapping[str, str]:
+def client_options(settings: SshHostsSettings) -> Mapping[str, str]:
     """The options of `ssh` for every host of Muster, by their names in ssh_config(5)."""
     known_hosts = f'"{_literal(str(settings.known_hosts))}"'
     return {
@@ -45,13 +45,13 @@ def client_options(settings: SshSettings) -> Mapping[str, str]:
     }
 
 
-def config_text(settings: SshSettings) -> str:
+def config_text(settings: SshHostsSettings) -> str:
     """A file that `ssh` includes."""
     lines = [f"  {name} {value}" for name, value in client_options(settings).items()]
     return "\n".join((_WRITTEN_BY, f"Host {HOST_PATTERN}", *lines, ""))
 
 
-def ssh_command(ssh: str, settings: SshSettings, host: str, words: Sequence[str]) -> list[str]:
+def ssh_command(ssh: str, settings: SshHostsSettings, host: str, words: Sequence[str]) -> list[str]:
     """`ssh` with these options and no file of settings; `words` are further options of it, and a command."""
     options = [part for name, value in client_options(settings).items() for part in ("-o", f"{name}={value}")]
     return [ssh, "-F", "none", *options, host, *words]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from muster.client.attachments.stream import FrameToExecution
 from muster.domain.attachments.frame import LARGEST_CHANNEL_DATA, AttachmentInput, AttachmentSignal, AttachmentSize
 
-MOST_WAITING = 1024 * 1024
+MOST_PIECES_WAITING = 1024 * 1024
 """Bytes of a channel that wait here; then the client is not read, and SSH has it wait."""
 
 MOST_SIGNALS_WAITING = 64
@@ -33,7 +33,7 @@ class Inflow:
         match frame:
             case AttachmentInput(data=data):
                 self._waiting += len(data)
-                if self._waiting >= MOST_WAITING and not self._paused:
+                if self._waiting >= MOST_PIECES_WAITING and not self._paused:
                     self._paused = True
                     self._pause()
             case AttachmentSize() if self._frames and isinstance(self._frames[-1], AttachmentSize):
@@ -76,7 +76,7 @@ class Inflow:
             pieces.append(following.data)
             size += len(following.data)
         self._waiting -= size
-        if self._paused and self._waiting <= MOST_WAITING // 2:
+        if self._paused and self._waiting <= MOST_PIECES_WAITING // 2:
             self._paused = False
             self._resume()
         return b"".join(pieces) if len(pieces) > 1 else first

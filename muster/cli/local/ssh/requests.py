@@ -35,7 +35,7 @@ class AskedTerminal:
     """The terminal that an SSH client wants for its session."""
 
     term: str
-    """Its kind, as in the variable TERM."""
+    """The kind of the terminal, as in the variable TERM."""
     size: TerminalSize
 
 

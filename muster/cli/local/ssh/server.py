@@ -15,7 +15,7 @@ from muster.cli.local.ssh.requests import (
     exit_code,
     last_words,
 )
-from muster.cli.local.ssh.sessions import CHANNEL_WINDOW, CommandSession, ConnectionSession, SessionChannel
+from muster.cli.local.ssh.sessions import SSH_WINDOW, CommandSession, ConnectionSession, SessionChannel
 from muster.client.attachments.stream import AttachmentStream
 from muster.domain.attachments.frame import AttachmentEnded
 from muster.domain.attachments.request import AttachmentRequest, ConnectionRequest
@@ -100,7 +100,7 @@ class ExecutionServer(asyncssh.SSHServer):
         self,
         dest_host: str,
         dest_port: int,
-        orig_host: str,
+        orig_host: str,  # noqa: ARG002 - whoever in this machine connects
         orig_port: int,  # noqa: ARG002 - whoever in this machine connects
     ) -> "tuple[asyncssh.SSHTCPChannel[bytes], Coroutine[None, None, ConnectionSession]]":
         """A connection of `-L` or `-D`, once it is there; raises ChannelOpenError."""
@@ -109,7 +109,7 @@ class ExecutionServer(asyncssh.SSHServer):
             raise asyncssh.ChannelOpenError(
                 asyncssh.OPEN_CONNECT_FAILED, f"there is no address {dest_host}:{dest_port}"
             )
-        channel = self._connections[0].create_tcp_channel(window=CHANNEL_WINDOW)
+        channel = self._connections[0].create_tcp_channel(window=SSH_WINDOW)
         return channel, self._connected(request, ConnectionSession(channel))
 
     def unix_connection_requested(self, dest_path: str) -> bool:

@@ -11,7 +11,7 @@ from muster.cli.local.ssh.requests import AskedTerminal, command_request, signal
 from muster.domain.attachments.frame import AttachmentInput, AttachmentInputEnd, AttachmentSignal, AttachmentSize
 from muster.domain.attachments.request import CommandRequest, FilesRequest
 
-CHANNEL_WINDOW = 1024 * 1024
+SSH_WINDOW = 1024 * 1024
 """Bytes that a client may send on a channel before any of them is taken."""
 
 MOST_UNREAD = 4 * 1024 * 1024
@@ -34,7 +34,7 @@ class SessionChannel(asyncssh.SSHServerChannel[bytes]):
             max_line_length=0,
             encoding=None,
             errors="strict",
-            window=CHANNEL_WINDOW,
+            window=SSH_WINDOW,
             max_pktsize=_PACKET,
         )
         self.on_unread: Callable[[], None] = lambda: None
