@@ -81,6 +81,15 @@ class AttachingFleet:
                     return view
         raise AssertionError(f"{spec.name} does not run")
 
+    async def stop_jobs(self) -> None:
+        """Stop what runs: executions outlive their agent."""
+        if {"coordinator", "agent"} <= self.programs.keys():
+            async with asyncio.timeout(WITHIN):
+                async for job in self.client.jobs.list():
+                    if not job.phase.ended:
+                        await self.client.jobs.stop(job.id)
+                        await self.client.jobs.wait(job.id)
+
     @property
     def state(self) -> Path:
         """The state directory of the coordinator."""
@@ -138,7 +147,10 @@ async def attaching_fleet(directory: Path, *, coordinator: Sequence[str] = ()) -
         await fleet.start_relay()
         await fleet.start_agent()
         fleet.client = await stack.enter_async_context(Client(fleet.address, shown))
-        yield fleet
+        try:
+            yield fleet
+        finally:
+            await fleet.stop_jobs()
 
 
 def free_port() -> int:

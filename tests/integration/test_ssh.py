@@ -16,7 +16,7 @@ import pytest
 pytest.importorskip("paramiko", reason="paramiko is not installed")
 
 from muster.bootstrap.ssh.attempt import HostKeyRefusedError
-from muster.bootstrap.ssh.connections import SshConnections, SshHostsSettings
+from muster.bootstrap.ssh.connections import SshConnections, SshSettings
 from muster.bootstrap.ssh.executor import LocalExecutor, Shell
 from muster.bootstrap.ssh.known_hosts import HostKey
 from muster.bootstrap.ssh.ssh_config import SshConfig
@@ -47,7 +47,7 @@ class User:
     def __init__(self, directory: Path, *, trusts: bool = False, passphrases: Sequence[str] = ()) -> None:
         directory.mkdir(exist_ok=True)
         self.directory = directory
-        self.settings = SshHostsSettings(
+        self.settings = SshSettings(
             directory=directory, system_known_hosts=directory / "none", agent=False, connect_within=5
         )
         self.trusts = trusts

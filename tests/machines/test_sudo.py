@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("paramiko", reason="paramiko is not installed")
 
-from muster.bootstrap.ssh.connections import SshConnections, SshHostsSettings
+from muster.bootstrap.ssh.connections import SshConnections, SshSettings
 from muster.bootstrap.ssh.executor import Shell
 from muster.bootstrap.ssh.target import Target
 from muster.domain.errors import PermissionDeniedError
@@ -62,4 +62,4 @@ def _connections(machine: Machine, tmp_path: Path) -> SshConnections:
     directory = tmp_path / "ssh"
     directory.mkdir()
     (directory / "known_hosts").write_text(machine.known_hosts.read_text())
-    return SshConnections(SshHostsSettings(directory=directory, agent=False), confirm=never, passphrase=nothing)
+    return SshConnections(SshSettings(directory=directory, agent=False), confirm=never, passphrase=nothing)

@@ -177,10 +177,10 @@ async def surveyor_of(
 def _connections(questions: Questions) -> "SshConnections | None":
     """None where paramiko is not installed."""
     try:
-        from muster.bootstrap.ssh.connections import SshConnections, SshHostsSettings
+        from muster.bootstrap.ssh.connections import SshConnections, SshSettings
     except ImportError:
         return None
-    return SshConnections(SshHostsSettings(), confirm=questions.confirm, passphrase=questions.passphrase)
+    return SshConnections(SshSettings(), confirm=questions.confirm, passphrase=questions.passphrase)
 
 
 @asynccontextmanager
