@@ -232,7 +232,7 @@ async def test_where_nothing_listens_a_connection_is_reset_and_the_reason_told(t
                 await reader.read()
             writer.close()
 
-        assert troubles == ["Connection refused"]
+        assert troubles == ["nothing listens at port 1 (Connection refused)"]
 
 
 async def test_a_connection_brings_to_the_end_what_was_sent_before_it_is_half_closed(tmp_path: Path) -> None:
@@ -264,6 +264,8 @@ async def test_what_an_attachment_is_about_is_an_address_for_a_connection(tmp_pa
 
         assert end == (
             b"",
-            AttachmentEnded(code=1, trouble=AttachmentTrouble.NOT_REACHED, text="Connection refused"),
+            AttachmentEnded(
+                code=1, trouble=AttachmentTrouble.NOT_REACHED, text="nothing listens at port 1 (Connection refused)"
+            ),
         )
         assert SLEEPER.name == job.spec.name

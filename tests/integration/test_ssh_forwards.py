@@ -100,7 +100,7 @@ async def test_where_nothing_listens_the_connection_ends_and_ssh_says_why(host: 
         reader, writer = await connected(here)
         assert await reader.read() == b""
         writer.close()
-    assert f"nothing listens at port {nothing} of rank 0 (Connection refused)" in host.said.read_text()
+    assert f"nothing listens at port {nothing} (Connection refused)" in host.said.read_text()
 
 
 async def test_any_port_is_reached_through_socks(host: SshHost) -> None:

@@ -69,6 +69,8 @@ def _make_images(machine: Machine, bundle: Path) -> None:
     packing = f"tar -C / --one-file-system {' '.join(f'--exclude=./{each}' for each in LEFT_OUT)} -c ."
     machine.run("sh", "-c", f"{packing} | docker import - {BASE}", within=WITHIN)
     for name, service in _services().items():
+        if "build" not in service:  # it runs in the image of another one
+            continue
         file, base = f"/root/deploy/{name}.Dockerfile", f"--build-arg=BASE={service['build']['args']['BASE']}"
         command = ("docker", "build", "--quiet", "--network=none", base, f"--file={file}", f"--tag={service['image']}")
         machine.run("env", "DOCKER_BUILDKIT=0", *command, "/root/deploy/bundle", within=WITHIN)

@@ -62,7 +62,9 @@ class Attending:
         except (CompanionAwayError, TooManyKeptError, DoorError) as error:
             return AttachmentEnded(code=NOT_ATTACHED_CODE, trouble=AttachmentTrouble.REFUSED, text=str(error))
         except OSError as error:
-            return AttachmentEnded(code=1, trouble=AttachmentTrouble.NOT_REACHED, text=sentence_of(error))
+            return AttachmentEnded(
+                code=1, trouble=AttachmentTrouble.NOT_REACHED, text=_not_reached(self._request, error)
+            )
         try:
             await self._end.send(AttachmentOpened())
             return await self._between(target)
@@ -117,6 +119,13 @@ async def said_last(end: ChannelEnd, ended: AttachmentEnded, patience: float) ->
             end.dealt()
             await end.send(ended)
             await end.settled()
+
+
+def _not_reached(request: AttachmentRequest, error: OSError) -> str:
+    """Why nothing was reached, for people."""
+    if isinstance(request, ConnectionRequest) and isinstance(error, ConnectionRefusedError):
+        return f"nothing listens at port {request.port} ({sentence_of(error)})"
+    return sentence_of(error)
 
 
 async def _opened(companion: Companion, request: AttachmentRequest) -> AttachmentTarget:

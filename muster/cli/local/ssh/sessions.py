@@ -170,8 +170,6 @@ class CommandSession(ChannelSide, asyncssh.SSHServerSession[bytes]):
 
     def ends(self, code: int, words: str) -> None:
         """Tell the client how it ended, with a line of last words, if there are any."""
-        if self.gone.is_set():
-            return
         if words and not self._session.is_closing():  # which it is once there is no more output
             self._session.write_stderr(f"{words}\r\n".encode())
         self._session.exit(code)
