@@ -70,4 +70,6 @@ def surroundings(directory: Path, programs: Path) -> Mapping[str, str]:
     remote.write_text(REMOTE_SHELL)
     remote.chmod(0o755)
     own = {"PATH": f"{directory}:{programs}:{os.defpath}", "HOME": str(directory)}
+    # Open MPI 5 names its shared memory by the rank on a node, and both nodes are this machine: of 40 runs 8 crashed.
+    own["OMPI_MCA_btl"] = "self,tcp"
     return {**own, **brought.defaults, **brought.env}
