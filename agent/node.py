@@ -4,7 +4,7 @@ import asyncio
 import logging
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -42,6 +42,7 @@ from agent.runtimes.runtime import Runtime
 from agent.secrets.calls import SecretCalls
 from agent.secrets.store import ExecutionSecrets
 from muster import __version__, wire
+from muster.domain.attachments.request import ServedAttachment
 from muster.domain.errors import MusterError, UnavailableError
 from muster.domain.fleet.features import ALL_FEATURES, ATTACH
 from muster.domain.fleet.node import Inventory, RuntimeOffer
@@ -50,7 +51,7 @@ from muster.domain.jobs.job import RuntimeKind
 from muster.rpc import protocol
 from muster.rpc.channel import NOTHING
 from muster.rpc.v1 import agents_pb2 as pb
-from muster.wire.attachments.requests import attachment_report_to_wire
+from muster.wire.attachments.requests import attachment_report_to_wire, served_attachment_to_wire
 
 log = logging.getLogger(__name__)
 
@@ -124,7 +125,7 @@ class NodeAgent:
         self._loop = Loop(self._bench, outbox, self._state, asked_here)
         self._watch = InventoryWatch(config, source, self._bench, outbox, self._state.ledger.assigned)
         attachments = RelayedAttachments(
-            AttachmentsHere(self._state, self._loop),
+            AttachmentsHere(self._state, self._loop, open_=config.attach),
             RelayConnection(config.coordinator.address, config.coordinator.credentials),
             lambda report: outbox.send(pb.AgentMessage(attachment=attachment_report_to_wire(report))),
             self._bench.usage,
@@ -138,7 +139,7 @@ class NodeAgent:
         )
         self._attached = (attachments, commands)
         """What works in executions for others, and ends before these do."""
-        owner = Introduction(config, self._watch, self._peer_port, self._state)
+        owner = Introduction(config, self._watch, self._peer_port, self._state, attachments.served)
         self._link = Link(config.coordinator, owner, mail, config.clock)
 
     async def run(self) -> None:
@@ -183,12 +184,20 @@ class NodeAgent:
 class Introduction:
     """What a node says of itself at the head of each stream."""
 
-    def __init__(self, config: NodeConfig, watch: "InventoryWatch", peer_port: PeerPort, state: AgentState) -> None:
+    def __init__(
+        self,
+        config: NodeConfig,
+        watch: "InventoryWatch",
+        peer_port: PeerPort,
+        state: AgentState,
+        served: Callable[[], Iterable[ServedAttachment]],
+    ) -> None:
         self._config = config
         self._identity = identity(config.state)
         self._watch = watch
         self._peer_port = peer_port
         self._state = state
+        self._served = served
 
     def hello(self) -> pb.Hello:
         """The whole truth about the node."""
@@ -203,6 +212,7 @@ class Introduction:
             opened=time.time_ns(),
             peer_port=self._peer_port.number,
             features=sorted(ALL_FEATURES if self._config.attach else ALL_FEATURES - {ATTACH}),
+            attachments=map(served_attachment_to_wire, self._served()),
             protocol=protocol.PROTOCOL_VERSION,
         )
 

@@ -1,5 +1,7 @@
 """The executions of this node as attachments see them."""
 
+import asyncio
+from contextlib import suppress
 from typing import Protocol
 
 from agent.attach.companion import Companion
@@ -7,35 +9,57 @@ from agent.attach.relayed.attachments import NotAttachableError
 from agent.core.local import LocalState
 from agent.core.step import AgentState
 from muster.domain.ids import ExecutionId
+from muster.domain.jobs.failure import Exit
+
+EXIT_KNOWN_WITHIN = 2.0
+"""Seconds in which the exit code of user code comes, once its companion is gone with it."""
 
 
-class CompanionSource(Protocol):
-    """Has companions started."""
+class RunningExecutions(Protocol):
+    """Has companions started, and knows how user code ends."""
 
     async def companion(self, execution: ExecutionId) -> Companion:
         """The companion of a running execution, started where there is none. Raises NotAttachableError."""
+        ...
+
+    async def exited(self, execution: ExecutionId) -> Exit | None:
+        """Wait until user code has ended; None: it is not known here."""
         ...
 
 
 class AttachmentsHere:
     """Looks executions up, and has companions started."""
 
-    def __init__(self, state: AgentState, companions: CompanionSource) -> None:
+    def __init__(self, state: AgentState, running: RunningExecutions, *, open_: bool) -> None:
+        """`open_`: whether the node takes attachments at all."""
         self._state = state
-        self._companions = companions
+        self._running = running
+        self._open = open_
 
     async def companion(self, execution: ExecutionId) -> Companion:
         """The companion of a running execution. Raises NotAttachableError."""
-        local = self._state.ledger.get(execution)
-        if local is None or local.phase is not LocalState.RUNNING:
-            raise NotAttachableError(self.how_it_ended(execution) or "the execution does not run on this node")
-        return await self._companions.companion(execution)
-
-    def how_it_ended(self, execution: ExecutionId) -> str | None:
-        """How user code of an execution has ended, for people; None: it runs."""
+        if not self._open:
+            raise NotAttachableError("this node takes no attachments: its agent was started with --no-attach")
         local = self._state.ledger.get(execution)
         if local is None:
-            return "the execution is not on this node any more"
+            raise NotAttachableError("the execution is not on this node any more")
         if local.end.exit is not None:
-            return f"the execution has ended (exit code {local.end.exit.code})"
+            raise NotAttachableError(_ended(local.end.exit))
+        if local.phase is not LocalState.RUNNING:
+            raise NotAttachableError("the execution does not run now")
+        return await self._running.companion(execution)
+
+    async def how_it_ended(self, execution: ExecutionId) -> str | None:
+        """How user code of an execution has ended just now, for people; None: it runs."""
+        local = self._state.ledger.get(execution)
+        if local is not None and local.end.exit is not None:
+            return _ended(local.end.exit)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(EXIT_KNOWN_WITHIN):
+                known = await self._running.exited(execution)
+                return "the execution is not on this node any more" if known is None else _ended(known)
         return None
+
+
+def _ended(known: Exit) -> str:
+    return f"the execution has ended (exit code {known.code})"

@@ -22,6 +22,7 @@ from agent.runtimes.runtime import Sandbox
 from muster.domain.gangs.fence import PeerWord
 from muster.domain.gangs.plan import Report, Stage
 from muster.domain.ids import AttemptId, ExecutionId
+from muster.domain.jobs.failure import Exit
 from muster.domain.jobs.job import RuntimeKind
 
 SHUTDOWN_GRACE = timedelta(seconds=5)
@@ -64,6 +65,11 @@ class Loop:
         if self._doors is None:
             raise NotAttachableError("the agent is just starting, or ending")
         return await self._doors.companion(execution)
+
+    async def exited(self, execution: ExecutionId) -> Exit | None:
+        """Wait until user code of an execution has ended; None: it is not known here."""
+        live = self._bench.live.get(execution)
+        return None if live is None or live.sandbox is None else await live.sandbox.exited()
 
     # its life
 

@@ -4,9 +4,11 @@ A fleet has two doors: clients come with TLS and a token, agents with TLS and th
 has one, in plain text on this machine only, for whoever may read its token.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 
 import grpc
 import grpc.aio
@@ -65,6 +67,7 @@ from coordinator.store.logs.quota import LogQuota
 from coordinator.store.store import Store
 from coordinator.trust.audit.log import AuditLog
 from coordinator.trust.authority import FleetAuthority
+from coordinator.trust.caller import LOCAL, Caller
 from coordinator.trust.registry import Registry
 from coordinator.trust.secrets.secrets import Secrets
 from muster.domain.errors import MusterError, PermissionDeniedError
@@ -159,7 +162,7 @@ async def serving_locally(parts: Parts, listen: str, secret: str) -> AsyncIterat
         )
     async with _closing() as closings:
         server, gate = _server(by_local_token(secret, parts.registry), parts, limits.LOCAL_DOOR)
-        attachments, lines = _attachments(parts, lambda _: OPEN)
+        attachments, lines = _attachments(parts, lambda _: OPEN, lambda *_: LOCAL)
 
         def look_again(node: NodeId | None) -> None:
             gate.look_again(node)
@@ -171,7 +174,7 @@ async def serving_locally(parts: Parts, listen: str, secret: str) -> AsyncIterat
         healthy = _add_health(server, (*_FOR_CLIENTS, *_FOR_AGENTS))
         port = _bound(server, listen, None)
         await server.start()
-        async with _healthy(healthy, (*_FOR_CLIENTS, *_FOR_AGENTS), server, closings):
+        async with _healthy(healthy, (*_FOR_CLIENTS, *_FOR_AGENTS), server, closings), _tidied(attachments):
             yield _address(listen, port)
 
 
@@ -180,7 +183,7 @@ async def serving(parts: Parts, doors: Doors, authority: FleetAuthority) -> Asyn
     """Serve behind both doors while the context is open; gives the addresses with the ports that were bound."""
     async with _closing() as closings:
         agents, agents_gate = _server(by_certificate(parts.registry.joined), parts, limits.AGENTS)
-        attachments, lines = _attachments(parts, parts.registry.permissions_of)
+        attachments, lines = _attachments(parts, parts.registry.permissions_of, parts.registry.holder_of)
         _add_agents(agents, parts, authority, closings, AgentAttachments(lines, attachments))
         agents_port = _bound(
             agents, doors.agents, served_credentials(lambda: authority.server, lambda: authority.trusted)
@@ -211,10 +214,22 @@ async def serving(parts: Parts, doors: Doors, authority: FleetAuthority) -> Asyn
         await agents.start()
         await clients.start()
         try:
-            async with _healthy(healthy, (*_FOR_CLIENTS, *_FOR_STRANGERS), clients, closings):
+            async with _healthy(healthy, (*_FOR_CLIENTS, *_FOR_STRANGERS), clients, closings), _tidied(attachments):
                 yield Doors(clients=_address(doors.clients, port), agents=_address(doors.agents, agents_port))
         finally:
             await agents.stop(STOP_GRACE)
+
+
+@asynccontextmanager
+async def _tidied(attachments: AttachmentOperations) -> AsyncIterator[None]:
+    """Have attachments looked after while the context is open."""
+    tidying = asyncio.get_running_loop().create_task(attachments.tidy(), name="look after attachments")
+    try:
+        yield
+    finally:
+        tidying.cancel()
+        await asyncio.gather(tidying, return_exceptions=True)
+        attachments.close_all()
 
 
 Closings = list[Callable[[], None]]
@@ -238,9 +253,13 @@ def _server(who: Who, parts: Parts, door: limits.Door) -> tuple[grpc.aio.Server,
     return grpc.aio.server(options=door.options, interceptors=[admission, gate]), gate
 
 
-def _attachments(parts: Parts, permissions_of: Callable[[str], Permissions]) -> tuple[AttachmentOperations, AgentLines]:
+def _attachments(
+    parts: Parts,
+    permissions_of: Callable[[str], Permissions],
+    holder_of: Callable[[str, str, datetime], Caller | None],
+) -> tuple[AttachmentOperations, AgentLines]:
     lines = AgentLines()
-    rights = AttachRights(permissions_of=permissions_of, still_counts=parts.registry.still_counts)
+    rights = AttachRights(permissions_of=permissions_of, still_counts=parts.registry.still_counts, holder_of=holder_of)
     ways = AttachWays(relay=parts.relay, lines=lines)
     return AttachmentOperations(parts.operations, parts.engine, parts.audit, rights, parts.attachments, ways), lines
 

@@ -69,6 +69,16 @@ class Registry(Accounts):
             raise RefusedError(refusal, f"{cause} {token.id}", token.account)
         account = self.accounts[token.account]
         self.uses.note(token.id, now)
+        return self._caller(account, token, origin)
+
+    def holder_of(self, name: str, token: str, now: datetime) -> Caller | None:
+        """The caller that an account and the id of its token stand for; None: they count no more, or do not fit."""
+        stored, account = self.tokens.get(token), self.accounts.get(name)
+        if stored is None or account is None or stored.token.account != name or not stored.token.valid(now):
+            return None
+        return self._caller(account, stored.token, "")
+
+    def _caller(self, account: Account, token: IssuedToken, origin: str) -> Caller:
         ends = token.expires_at
         return Caller(
             kind=CallerKind.USER if account.kind is AccountKind.USER else CallerKind.SERVICE,

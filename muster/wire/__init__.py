@@ -28,6 +28,8 @@ if TYPE_CHECKING:
         attachment_request_to_wire,
         opened_attachment_from_wire,
         opened_attachment_to_wire,
+        served_attachment_from_wire,
+        served_attachment_to_wire,
     )
     from muster.wire.checks import WireError
     from muster.wire.events import job_event_from_wire, job_event_to_wire
@@ -173,6 +175,8 @@ __all__ = [
     "secret_to_wire",
     "secret_use_from_wire",
     "secret_use_to_wire",
+    "served_attachment_from_wire",
+    "served_attachment_to_wire",
     "token_from_wire",
     "token_to_wire",
 ]
@@ -210,6 +214,8 @@ _NAMES = {
         "attachment_request_to_wire",
         "opened_attachment_from_wire",
         "opened_attachment_to_wire",
+        "served_attachment_from_wire",
+        "served_attachment_to_wire",
     ),
     "attachments.frames": (
         "attachment_frame_from_wire",

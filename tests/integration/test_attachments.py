@@ -82,6 +82,38 @@ async def test_whatever_is_killed_while_bytes_flow_both_ways_all_of_them_come(tm
         assert end == AttachmentEnded(code=0)
 
 
+async def test_an_agent_that_is_killed_ends_what_is_attached_with_a_sentence(tmp_path: Path) -> None:
+    async with attaching_fleet(tmp_path) as fleet:
+        job = await fleet.running()
+        async with await fleet.client.attachments.open(job.id, command("sleep", "1000")) as attachment:
+            assert await attachment.receive() == AttachmentOpened()
+            await fleet.kill("agent")
+            await fleet.start_agent()
+
+            _, end = await asyncio.wait_for(ended(attachment), WITHIN)
+
+        assert (end.trouble, end.text) == (AttachmentTrouble.LOST, "the agent of alone was restarted")
+        assert await fleet.client.attachments.list() == ()
+
+
+async def test_a_coordinator_that_was_restarted_knows_what_is_attached_and_ends_it(tmp_path: Path) -> None:
+    async with attaching_fleet(tmp_path) as fleet:
+        job = await fleet.running()
+        async with await fleet.client.attachments.open(job.id, command("sleep", "1000")) as attachment:
+            assert await attachment.receive() == AttachmentOpened()
+            (before,) = await fleet.client.attachments.list(job.id)
+            await fleet.kill("coordinator")
+            await fleet.start_coordinator()
+            async with asyncio.timeout(WITHIN):
+                while not (known := await fleet.client.attachments.list(job.id)):
+                    await fleet.client.nodes.list()
+            assert known == (before,)
+            await fleet.client.attachments.close(before.attachment)
+            _, end = await asyncio.wait_for(ended(attachment), WITHIN)
+
+        assert end.text == "local has closed it"
+
+
 async def test_a_companion_that_is_killed_ends_its_commands_and_another_one_follows(tmp_path: Path) -> None:
     async with attaching_fleet(tmp_path) as fleet:
         job = await fleet.running()
@@ -97,7 +129,7 @@ async def test_a_companion_that_is_killed_ends_its_commands_and_another_one_foll
 async def test_a_terminal_has_its_size_from_the_start_and_another_one_when_that_is_told(tmp_path: Path) -> None:
     async with attaching_fleet(tmp_path) as fleet:
         job = await fleet.running()
-        words = ("sh", "-c", "stty size; trap 'stty size; exit 7' WINCH; while :; do sleep 0.1; done")
+        words = ("sh", "-c", "trap 'stty size; exit 7' WINCH; stty size; while :; do sleep 0.1; done")
         request = CommandRequest(words=words, terminal=TerminalSize(rows=30, columns=100), has_input=True)
         async with await fleet.client.attachments.open(job.id, request) as attachment:
             assert await attachment.receive() == AttachmentOpened()
@@ -192,6 +224,22 @@ async def _until_refused(fleet: AttachingFleet, job: str) -> None:
         while True:
             async with await fleet.client.attachments.open(job, command("true")):
                 pass
+
+
+async def test_a_job_that_ends_ends_what_is_attached(tmp_path: Path) -> None:
+    async with attaching_fleet(tmp_path) as fleet:
+        fifo = tmp_path / "go"
+        os.mkfifo(fifo)
+        waits = ("sh", "-c", f"read line < {fifo}; exit 3")
+        job = await fleet.running(JobSpec(name="waits", roles=(Role(name="worker", count=1, command=waits),)))
+        async with await fleet.client.attachments.open(job.id, command("sleep", "1000")) as attachment:
+            assert await attachment.receive() == AttachmentOpened()
+            await asyncio.to_thread(fifo.write_text, "go\n")
+            _, end = await asyncio.wait_for(ended(attachment), WITHIN)
+
+        assert end == AttachmentEnded(
+            code=137, trouble=AttachmentTrouble.ENDED, text="the execution has ended (exit code 3)"
+        )
 
 
 async def test_a_forwarded_port_reaches_what_listens_in_the_execution(tmp_path: Path) -> None:

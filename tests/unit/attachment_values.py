@@ -29,6 +29,7 @@ from muster.domain.attachments.request import (
     ConnectionRequest,
     FilesRequest,
     OpenedAttachment,
+    ServedAttachment,
     TerminalSize,
 )
 from tests.unit.wire_values import execution_ids, job_ids, moments, node_ids
@@ -115,6 +116,19 @@ attachment_orders = st.builds(
     ticket=_names,
     resume_within=_spans,
     who=_names,
+    token=_names,
+    since=moments,
+    about=_names,
+)
+served_attachments = st.builds(
+    ServedAttachment,
+    attachment=_names,
+    execution=execution_ids,
+    kind=st.sampled_from(AttachmentKind),
+    who=_names,
+    token=_names,
+    since=moments,
+    about=_names,
 )
 attachment_reports = st.builds(
     AttachmentReport,

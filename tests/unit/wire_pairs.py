@@ -56,6 +56,7 @@ PAIRS = (
     Pair("attachment_request", attachment_values.attachment_requests, attachments_pb2.AttachmentRequest),
     Pair("channel_message", attachment_values.channel_messages, attachments_pb2.AttachmentFrame),
     Pair("opened_attachment", attachment_values.opened_attachments, attachments_pb2.OpenedAttachment),
+    Pair("served_attachment", attachment_values.served_attachments, attachments_pb2.ServedAttachment),
     Pair("attempt", values.attempt_views, jobs_pb2.Attempt),
     Pair("delivered", secret_values.delivered, agents_pb2.DeliveredSecret),
     Pair("execution", values.execution_views, jobs_pb2.Execution),

@@ -2,19 +2,20 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Protocol
 
 import grpc.aio
 
+from agent.attach.command import LOST_CODE
 from agent.attach.companion import Companion
 from agent.attach.relayed.attending import NOT_ATTACHED_CODE, Attending, said_last
 from agent.attach.relayed.usage import Usage
 from muster.carrying.carrier import ChannelCarrier
 from muster.carrying.channel_end import ChannelEnd, ChannelLostError
 from muster.domain.attachments.frame import AttachmentEnded, AttachmentTrouble
-from muster.domain.attachments.request import AttachmentOrder, AttachmentReport
+from muster.domain.attachments.request import AttachmentOrder, AttachmentReport, ServedAttachment
 from muster.domain.errors import MusterError
 from muster.domain.ids import ExecutionId
 from muster.rpc.v1 import attachments_pb2 as pb
@@ -26,6 +27,9 @@ MOST_ATTACHED = 1000
 
 PLACE_WITHIN = 10.0
 """Seconds for which a further one waits for a place; then it is refused."""
+
+KILLED_CODE = 137
+"""Exit code of what ended because its execution did."""
 
 MOST_REPORTS_KEPT = 10_000
 """Reports that are kept while the coordinator is away; older ones are forgotten."""
@@ -44,8 +48,8 @@ class AttachmentSite(Protocol):
         """The companion of a running execution, started where there is none. Raises NotAttachableError."""
         ...
 
-    def how_it_ended(self, execution: ExecutionId) -> str | None:
-        """How user code of an execution has ended, for people; None: it runs."""
+    async def how_it_ended(self, execution: ExecutionId) -> str | None:
+        """How user code of an execution has ended just now, for people; None: it runs."""
         ...
 
 
@@ -79,27 +83,31 @@ class RelayedAttachments:
         self._site = site
         self._relay = relay
         self._report = report
-        self._unsent: list[AttachmentReport] = []
+        self._unsent: list[tuple[AttachmentReport, ServedAttachment]] = []
         self._places = asyncio.Semaphore(MOST_ATTACHED)
-        self._open: dict[str, asyncio.Task[None]] = {}
+        self._open: dict[str, tuple[ServedAttachment, asyncio.Task[None]]] = {}
 
     def begin(self, order: AttachmentOrder) -> None:
         """Serve an attachment; one that is served already goes on."""
         if order.attachment in self._open:
             return
         task = asyncio.get_running_loop().create_task(self._serve(order), name=f"attachment {order.attachment}")
-        self._open[order.attachment] = task
+        self._open[order.attachment] = order.served, task
         task.add_done_callback(lambda _: self._open.pop(order.attachment, None))
 
     def connected(self) -> None:
         """There is a connection to the coordinator: send what it has not heard."""
         unsent, self._unsent = self._unsent, []
-        for report in unsent:
-            self._tell(report)
+        for report, served in unsent:
+            self._tell(report, served)
+
+    def served(self) -> Sequence[ServedAttachment]:
+        """Attachments that are open, and those that have ended and of which the coordinator has not heard."""
+        return [*(served for served, _ in self._open.values()), *(served for _, served in self._unsent)]
 
     async def close(self) -> None:
         """End all of them; what is attached hears that its agent goes away."""
-        open_ = tuple(self._open.values())
+        open_ = tuple(task for _, task in self._open.values())
         for each in open_:
             each.cancel()
         await asyncio.gather(*open_, return_exceptions=True)
@@ -134,7 +142,8 @@ class RelayedAttachments:
                     text=ended.text,
                     bytes_in=carried.into,
                     bytes_out=carried.out,
-                )
+                ),
+                order.served,
             )
 
     async def _ended(self, order: AttachmentOrder, attending: Attending) -> AttachmentEnded:
@@ -152,14 +161,15 @@ class RelayedAttachments:
             return AttachmentEnded(code=NOT_ATTACHED_CODE, trouble=AttachmentTrouble.LOST, text=str(error))
         finally:
             self._places.release()
-        how = self._site.how_it_ended(order.execution)
-        if ended.code == NOT_ATTACHED_CODE and how is not None:
-            return AttachmentEnded(code=137, trouble=AttachmentTrouble.ENDED, text=how)
+        if ended == AttachmentEnded(code=LOST_CODE):  # its companion is gone, perhaps with user code
+            how = await self._site.how_it_ended(order.execution)
+            if how is not None:
+                return AttachmentEnded(code=KILLED_CODE, trouble=AttachmentTrouble.ENDED, text=how)
         return ended
 
-    def _tell(self, report: AttachmentReport) -> None:
+    def _tell(self, report: AttachmentReport, served: ServedAttachment) -> None:
         if not self._report(report):
-            self._unsent = [*self._unsent[-MOST_REPORTS_KEPT:], report]
+            self._unsent = [*self._unsent[-MOST_REPORTS_KEPT:], (report, served)]
 
 
 def _refused(why: str) -> AttachmentEnded:

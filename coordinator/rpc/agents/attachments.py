@@ -1,12 +1,12 @@
 """Attachments on the streams of agents: orders go down, reports come up."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from coordinator.rpc.agents.downlink import Downlink
 from coordinator.service.attaching.attachments import AttachmentOperations
 from coordinator.service.attaching.lines import AgentLines
-from muster.domain.attachments.request import AttachmentOrder
+from muster.domain.attachments.request import AttachmentOrder, ServedAttachment
 from muster.domain.ids import NodeId
 from muster.rpc.v1 import agents_pb2 as pb
 from muster.rpc.v1 import attachments_pb2
@@ -21,8 +21,9 @@ class AgentAttachments:
         self._attachments = attachments
 
     @contextmanager
-    def on_stream(self, node: NodeId, down: Downlink) -> Iterator[None]:
-        """While the stream of a node is open, orders go down on it."""
+    def on_stream(self, node: NodeId, down: Downlink, served: Sequence[ServedAttachment]) -> Iterator[None]:
+        """While the stream of a node is open, orders go down on it; `served` is what the agent serves as it begins."""
+        self._attachments.taken_up(node, served)
 
         async def send(order: AttachmentOrder) -> None:
             await down.send(pb.CoordinatorMessage(attachment=attachment_order_to_wire(order)))

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -37,6 +37,7 @@ from coordinator.trust.caller import CallerKind
 from coordinator.trust.joined_nodes import JoinedNodes
 from coordinator.tuning.memory import Leftovers
 from muster import __version__, wire
+from muster.domain.attachments.request import ServedAttachment
 from muster.domain.errors import PermissionDeniedError
 from muster.domain.fleet.node import Inventory, own_labels, relabelled
 from muster.domain.gangs.fence import LEASE
@@ -46,6 +47,7 @@ from muster.rpc.v1 import agents_pb2 as pb
 from muster.rpc.v1 import agents_pb2_grpc
 from muster.wire import checks
 from muster.wire.agents import features_from_wire
+from muster.wire.attachments.requests import served_attachment_from_wire
 
 log = logging.getLogger(__name__)
 
@@ -85,7 +87,7 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
         """Serve one agent until its stream, or the engine's patience with it, ends."""
         with _session(self._engine) as session:
             # Nothing of Hello is kept here: of thousands of nodes it would fill memory for as long as they are there.
-            connected = await self._greeted(messages, session)
+            connected, served = await self._greeted(messages, session)
             node = connected.node
             try:
                 answer = await self._engine.apply(connected)
@@ -96,7 +98,7 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
                 )
                 del connected
                 await self._renewals.settle(caller())
-                await self._serve(node, session, messages, context)
+                await self._serve(node, session, messages, context, served)
             finally:
                 self._leftovers.one_more()
                 cause = EventCause(f"{node} stream {session.number} ended")
@@ -128,15 +130,18 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
         delivered = await self._secrets.delivered(caller(), execution)
         return pb.SecretsResponse(secrets=map(wire.delivered_to_wire, delivered))
 
-    async def _greeted(self, messages: AsyncIterator[pb.AgentMessage], session: AgentStream) -> NodeConnected:
-        """What the agent says of its node."""
+    async def _greeted(
+        self, messages: AsyncIterator[pb.AgentMessage], session: AgentStream
+    ) -> tuple[NodeConnected, Sequence[ServedAttachment]]:
+        """What the agent says of its node, and the attachments that it serves."""
         hello = await _hello(messages)
         protocol.require_spoken(hello.protocol)
         connected = _connected(hello, session)
         _require_own(connected.node)
         inventory = self._with_labels(connected.node, connected.inventory)
         kept = self._intake.kept(connected.reports)
-        return replace(connected, inventory=inventory, logs_kept=kept)
+        served = tuple(map(served_attachment_from_wire, hello.attachments))
+        return replace(connected, inventory=inventory, logs_kept=kept), served
 
     def _with_labels(self, node: NodeId, inventory: Inventory) -> Inventory:
         """What a node says of itself never looks like what its join token or an operator says of it."""
@@ -153,6 +158,7 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
         session: AgentStream,
         messages: AsyncIterator[pb.AgentMessage],
         context: Context,
+        served: Sequence[ServedAttachment],
     ) -> None:
         """Write and read side by side until one of them ends, or the engine closes the session."""
         down = Downlink(context)
@@ -163,7 +169,7 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
                 tasks.create_task(self._plans.send_all(node, session, down), name=f"{node}: plans")
                 tasks.create_task(_until_closed(session, down), name=f"{node}: closed")
                 try:
-                    with self._attachments.on_stream(node, down):
+                    with self._attachments.on_stream(node, down, served):
                         await self._read(node, session, messages, Pulse(self._heartbeats, session, down))
                 finally:
                     await down.end()

@@ -12,7 +12,7 @@ from coordinator.engine.engine import Engine, Freshness
 from coordinator.service.attaching.held import HeldAttachment, about, said_of
 from coordinator.service.attaching.lines import AgentLines
 from coordinator.service.attaching.open_book import AttachmentBook
-from coordinator.service.attaching.place import AttachPlace, attach_place
+from coordinator.service.attaching.place import AttachPlace, attach_place, served_place
 from coordinator.service.attaching.relay_side import RelaySide
 from coordinator.service.attaching.rights import AttachRights
 from coordinator.service.finding import resolved
@@ -26,6 +26,7 @@ from muster.domain.attachments.request import (
     AttachmentReport,
     AttachmentRequest,
     OpenedAttachment,
+    ServedAttachment,
 )
 from muster.domain.errors import PermissionDeniedError, UnavailableError, UnknownNameError
 from muster.domain.fleet.access import Access, AuditEntry
@@ -141,6 +142,37 @@ class AttachmentOperations:
         if held is not None and held.opened.node == node:
             self._ended(report)
 
+    def taken_up(self, node: NodeId, served: Sequence[ServedAttachment]) -> None:
+        """Take in what an agent serves as its stream begins: what is not known here was opened before a restart.
+
+        What it does not serve has ended: its agent was restarted, or never heard of it.
+        """
+        listed = {each.attachment for each in served}
+        for held in self._book.of_node(node):
+            if held.attachment not in listed:
+                self._ended(_lost(held.attachment, f"the agent of {node} was restarted"))
+        for each in served:
+            if self._book.get(each.attachment) is None:
+                self._adopt(node, each)
+
+    def _adopt(self, node: NodeId, served: ServedAttachment) -> None:
+        """Have an attachment of an earlier coordinator in the book, if it is of an execution on its node."""
+        now = wall_time()
+
+        def place(cluster: Cluster) -> AttachPlace | None:
+            return served_place(cluster, served.execution, node)
+
+        found = self._engine.query_now(place)
+        caller = self._rights.holder_of(served.who, served.token, now)
+        if found is None or caller is None:
+            self._cut(
+                served.attachment, "what you have shown counts no more" if found else "its execution is not known"
+            )
+            return
+        self._book.add(_held_again(caller, found, served))  # the audit log has its beginning
+        if self._relay is not None:
+            self._relay.opened(served.attachment)
+
     def look_again(self) -> None:
         """End the attachments of those who may not attach any more."""
         now = wall_time()
@@ -229,6 +261,24 @@ def _held(caller: Caller, place: AttachPlace, request: AttachmentRequest, now: d
     )
 
 
+def _held_again(caller: Caller, place: AttachPlace, served: ServedAttachment) -> HeldAttachment:
+    opened = OpenedAttachment(
+        attachment=served.attachment,
+        job=place.job,
+        job_name=place.job_name,
+        rank=place.rank,
+        node=place.node,
+        account=caller.name,
+        kind=served.kind,
+        about=served.about,
+        since=served.since,
+        bytes_in=0,
+        bytes_out=0,
+    )
+    said = f"{served.kind} {served.about}".rstrip()
+    return HeldAttachment(opened=opened, execution=place.execution, project=place.project, caller=caller, said=said)
+
+
 def _lost(attachment: str, why: str) -> AttachmentReport:
     """What is taken for the word of an agent that will say none."""
     return AttachmentReport(attachment=attachment, code=255, text=why, bytes_in=0, bytes_out=0)
@@ -243,6 +293,9 @@ def _order(held: HeldAttachment, request: AttachmentRequest, address: str, ticke
         ticket=ticket,
         resume_within=_resume_within(held),
         who=held.caller.name,
+        token=held.caller.token,
+        since=held.opened.since,
+        about=held.opened.about,
     )
 
 

@@ -36,14 +36,26 @@ def attach_place(cluster: Cluster, id_: JobId, rank: int | None, now: datetime) 
     if member.state is not State.RUNNING or member.node is None:
         raise ConflictError(_why_not(job, member, now))
     _require_there(cluster, member.node, now)
+    return _place(job, member, member.node)
+
+
+def served_place(cluster: Cluster, id_: ExecutionId, node: NodeId) -> AttachPlace | None:
+    """The execution on a node to which its agent serves an attachment; None: there is no such one."""
+    execution = cluster.executions.get(id_)
+    if execution is None or execution.node != node:
+        return None
+    return _place(cluster.jobs[execution.job], execution, node)
+
+
+def _place(job: Job, execution: Execution, node: NodeId) -> AttachPlace:
     return AttachPlace(
-        job=id_,
+        job=job.id,
         job_name=job.spec.name,
         project=job.spec.project,
         owner=job.owner,
-        rank=member.rank,
-        execution=member.id,
-        node=member.node,
+        rank=execution.rank,
+        execution=execution.id,
+        node=node,
     )
 
 

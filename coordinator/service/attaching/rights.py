@@ -21,6 +21,9 @@ class AttachRights:
     still_counts: Callable[[Caller, datetime], bool]
     """Whether a caller would be let in again, with no less than before."""
 
+    holder_of: Callable[[str, str, datetime], Caller | None]
+    """The caller that an account and the id of its token stand for; None: they count no more."""
+
     def require(self, caller: Caller, place: AttachPlace, kind: AttachmentKind) -> None:
         """Raise PermissionDeniedError unless a caller, who may do orders in the project, may attach there so."""
         access = caller.access_to(place.project)

@@ -109,7 +109,43 @@ class AttachmentOrder:
     ticket: str
     resume_within: timedelta
     who: str
-    """The account, for the log of the agent."""
+    """The account that attaches."""
+    token: str
+    """The id of the token with which it did; empty: under `muster up`."""
+    since: datetime
+    """When it was opened, by the coordinator's clock."""
+    about: str
+    """The first word of a command, the address of a connection, or the name of a kept shell."""
+
+    @property
+    def served(self) -> "ServedAttachment":
+        """What the agent tells of it, while it serves it."""
+        return ServedAttachment(
+            attachment=self.attachment,
+            execution=self.execution,
+            kind=self.request.kind,
+            who=self.who,
+            token=self.token,
+            since=self.since,
+            about=self.about,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServedAttachment:
+    """An attachment that an agent serves, as it tells a coordinator that may have been restarted."""
+
+    attachment: str
+    execution: ExecutionId
+    kind: AttachmentKind
+    who: str
+    """The account that attached."""
+    token: str
+    """The id of the token with which it did; empty: under `muster up`."""
+    since: datetime
+    """When it was opened, by the coordinator's clock."""
+    about: str
+    """The first word of a command, the address of a connection, or the name of a kept shell."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

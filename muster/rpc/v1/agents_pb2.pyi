@@ -214,6 +214,7 @@ class Hello(_message.Message):
     OPENED_FIELD_NUMBER: _builtins.int
     PEER_PORT_FIELD_NUMBER: _builtins.int
     FEATURES_FIELD_NUMBER: _builtins.int
+    ATTACHMENTS_FIELD_NUMBER: _builtins.int
     PROTOCOL_FIELD_NUMBER: _builtins.int
     node: _builtins.str
     """The node's name, unique in the fleet."""
@@ -241,6 +242,10 @@ class Hello(_message.Message):
     def features(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Words for what the agent can, beyond what every agent of protocol version 1 does; unknown ones are kept."""
 
+    @_builtins.property
+    def attachments(self) -> _containers.RepeatedCompositeFieldContainer[_attachments_pb2.ServedAttachment]:
+        """Attachments that the agent serves; what it does not list is served no more."""
+
     def __init__(
         self,
         *,
@@ -253,11 +258,12 @@ class Hello(_message.Message):
         opened: _builtins.int = ...,
         peer_port: _builtins.int = ...,
         features: _abc.Iterable[_builtins.str] | None = ...,
+        attachments: _abc.Iterable[_attachments_pb2.ServedAttachment] | None = ...,
         protocol: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["inventory", b"inventory"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["address", b"address", "executions", b"executions", "features", b"features", "identity", b"identity", "inventory", b"inventory", "node", b"node", "opened", b"opened", "peer_port", b"peer_port", "protocol", b"protocol", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["address", b"address", "attachments", b"attachments", "executions", b"executions", "features", b"features", "identity", b"identity", "inventory", b"inventory", "node", b"node", "opened", b"opened", "peer_port", b"peer_port", "protocol", b"protocol", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -423,6 +423,9 @@ class AttachmentOrder(_message.Message):
     TICKET_FIELD_NUMBER: _builtins.int
     RESUME_WITHIN_FIELD_NUMBER: _builtins.int
     WHO_FIELD_NUMBER: _builtins.int
+    TOKEN_FIELD_NUMBER: _builtins.int
+    SINCE_FIELD_NUMBER: _builtins.int
+    ABOUT_FIELD_NUMBER: _builtins.int
     attachment: _builtins.str
     """Names the attachment."""
     execution: _builtins.str
@@ -433,6 +436,10 @@ class AttachmentOrder(_message.Message):
     """What the agent shows the relay."""
     who: _builtins.str
     """The account that attaches."""
+    token: _builtins.str
+    """The id of the token with which it did; empty: under `muster up`."""
+    about: _builtins.str
+    """The first word of a command, the address of a connection, or the name of a kept shell."""
     @_builtins.property
     def what(self) -> Global___AttachmentRequest:
         """What to attach to."""
@@ -440,6 +447,10 @@ class AttachmentOrder(_message.Message):
     @_builtins.property
     def resume_within(self) -> _duration_pb2.Duration:
         """The time for which a side may be away."""
+
+    @_builtins.property
+    def since(self) -> _timestamp_pb2.Timestamp:
+        """When it was opened, by the coordinator's clock."""
 
     def __init__(
         self,
@@ -451,14 +462,65 @@ class AttachmentOrder(_message.Message):
         ticket: _builtins.str = ...,
         resume_within: _duration_pb2.Duration | None = ...,
         who: _builtins.str = ...,
+        token: _builtins.str = ...,
+        since: _timestamp_pb2.Timestamp | None = ...,
+        about: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["resume_within", b"resume_within", "what", b"what"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["resume_within", b"resume_within", "since", b"since", "what", b"what"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attachment", b"attachment", "execution", b"execution", "relay", b"relay", "resume_within", b"resume_within", "ticket", b"ticket", "what", b"what", "who", b"who"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["about", b"about", "attachment", b"attachment", "execution", b"execution", "relay", b"relay", "resume_within", b"resume_within", "since", b"since", "ticket", b"ticket", "token", b"token", "what", b"what", "who", b"who"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___AttachmentOrder: _TypeAlias = AttachmentOrder  # noqa: Y015
+
+@_typing.final
+class ServedAttachment(_message.Message):
+    """An attachment that an agent serves. A coordinator that was restarted learns from these which are open."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ATTACHMENT_FIELD_NUMBER: _builtins.int
+    EXECUTION_FIELD_NUMBER: _builtins.int
+    KIND_FIELD_NUMBER: _builtins.int
+    WHO_FIELD_NUMBER: _builtins.int
+    TOKEN_FIELD_NUMBER: _builtins.int
+    SINCE_FIELD_NUMBER: _builtins.int
+    ABOUT_FIELD_NUMBER: _builtins.int
+    attachment: _builtins.str
+    """Names the attachment."""
+    execution: _builtins.str
+    """The execution."""
+    kind: _builtins.str
+    """One of: command, connection, files."""
+    who: _builtins.str
+    """The account that attached."""
+    token: _builtins.str
+    """The id of the token with which it did; empty: under `muster up`."""
+    about: _builtins.str
+    """The first word of a command, the address of a connection, or the name of a kept shell."""
+    @_builtins.property
+    def since(self) -> _timestamp_pb2.Timestamp:
+        """When it was opened, by the coordinator's clock."""
+
+    def __init__(
+        self,
+        *,
+        attachment: _builtins.str = ...,
+        execution: _builtins.str = ...,
+        kind: _builtins.str = ...,
+        who: _builtins.str = ...,
+        token: _builtins.str = ...,
+        since: _timestamp_pb2.Timestamp | None = ...,
+        about: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["since", b"since"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["about", b"about", "attachment", b"attachment", "execution", b"execution", "kind", b"kind", "since", b"since", "token", b"token", "who", b"who"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ServedAttachment: _TypeAlias = ServedAttachment  # noqa: Y015
 
 @_typing.final
 class AttachmentReport(_message.Message):

@@ -16,6 +16,7 @@ from muster.domain.attachments.request import (
     ConnectionRequest,
     FilesRequest,
     OpenedAttachment,
+    ServedAttachment,
     TerminalSize,
 )
 from muster.domain.ids import ExecutionId, JobId, NodeId
@@ -121,6 +122,9 @@ def attachment_order_to_wire(order: AttachmentOrder) -> pb.AttachmentOrder:
         ticket=order.ticket,
         resume_within=checks.duration(order.resume_within),
         who=order.who,
+        token=order.token,
+        since=checks.timestamp(order.since),
+        about=order.about,
     )
 
 
@@ -135,6 +139,36 @@ def attachment_order_from_wire(message: pb.AttachmentOrder) -> AttachmentOrder:
         ticket=_ticket(message.ticket, f"{where}.ticket"),
         resume_within=checks.span(message.resume_within, f"{where}.resume_within"),
         who=checks.text(message.who, f"{where}.who"),
+        token=checks.text(message.token, f"{where}.token"),
+        since=checks.moment(message.since, f"{where}.since"),
+        about=checks.text(message.about, f"{where}.about"),
+    )
+
+
+def served_attachment_to_wire(served: ServedAttachment) -> pb.ServedAttachment:
+    """An attachment that an agent serves."""
+    return pb.ServedAttachment(
+        attachment=served.attachment,
+        execution=served.execution,
+        kind=served.kind,
+        who=served.who,
+        token=served.token,
+        since=checks.timestamp(served.since),
+        about=served.about,
+    )
+
+
+def served_attachment_from_wire(message: pb.ServedAttachment) -> ServedAttachment:
+    """An attachment that an agent serves; raises WireError."""
+    where = "ServedAttachment"
+    return ServedAttachment(
+        attachment=checks.identifier(message.attachment, f"{where}.attachment"),
+        execution=ExecutionId(checks.identifier(message.execution, f"{where}.execution")),
+        kind=checks.word(AttachmentKind, message.kind, f"{where}.kind"),
+        who=checks.text(message.who, f"{where}.who"),
+        token=checks.text(message.token, f"{where}.token"),
+        since=checks.moment(message.since, f"{where}.since"),
+        about=checks.text(message.about, f"{where}.about"),
     )
 
 
