@@ -30,6 +30,7 @@ OURS = [
     f"muster.rpc.v1.{name}"
     for name in (
         "AgentService",
+        "AttachmentService",
         "BundleService",
         "FleetService",
         "JobService",
