@@ -132,7 +132,8 @@ class SshHost:
         finally:
             if process.returncode is None:
                 process.kill()
-            await process.wait()
+            async with asyncio.timeout(WITHIN):
+                await process.communicate()  # until whoever has its outputs has ended, too
 
     async def run(self, *words: str, given: bytes = b"", program: str = "ssh") -> Finished:
         """A program of OpenSSH to its end."""

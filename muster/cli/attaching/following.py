@@ -50,7 +50,7 @@ async def _joined(stream: AttachmentStream, *, terminal: bool, has_input: bool) 
         def signalled(number: int) -> None:
             tasks.create_task(stream.send(AttachmentSignal(number=number)), name="signal")
 
-        with resizing(resized) if terminal else _signals(signalled, left.set):
+        with _resized_or_left(resized, left.set) if terminal else _signals(signalled, left.set):
             printing = tasks.create_task(_printed(stream), name="output")
             leaving = tasks.create_task(_until(left), name="leave")
             await asyncio.wait((printing, leaving), return_when=asyncio.FIRST_COMPLETED)
@@ -125,6 +125,20 @@ def _signals(tell: Callable[[int], None], leave: Callable[[], None]) -> Iterator
     finally:
         for number in _PASSED_ON:
             loop.remove_signal_handler(number)
+
+
+@contextmanager
+def _resized_or_left(resized: Callable[[], None], leave: Callable[[], None]) -> Iterator[None]:
+    """Tell of another size of the terminal; hang up where that is gone, or this program is told to end."""
+    loop = asyncio.get_running_loop()
+    with resizing(resized):
+        for number in (signal.SIGHUP, signal.SIGTERM):
+            loop.add_signal_handler(number, leave)
+        try:
+            yield
+        finally:
+            for number in (signal.SIGHUP, signal.SIGTERM):
+                loop.remove_signal_handler(number)
 
 
 class BreakNotice:
