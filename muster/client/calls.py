@@ -8,7 +8,7 @@ import grpc
 import grpc.aio
 
 from muster.client.connection import Connection
-from muster.domain.errors import ClientNotOpenError, UnavailableError
+from muster.domain.errors import ClientNotOpenError, ExhaustedError, UnavailableError
 from muster.rpc.status import error_from
 
 RETRY_PAUSES = (0.1, 0.4)
@@ -107,7 +107,11 @@ class Calls:
             stream.cancel()
 
     def _error(self, error: grpc.aio.AioRpcError) -> Exception:
-        return error_from(error.code(), error.details() or "", address=self.connection.address)
+        known = error_from(error.code(), error.details() or "", address=self.connection.address)
+        if isinstance(known, ExhaustedError):
+            said = dict(error.trailing_metadata() or ()).get("retry-after")
+            known.retry_after = float(said) if isinstance(said, str) and said.isdecimal() else None
+        return known
 
 
 class Patience:

@@ -55,6 +55,9 @@ class UnavailableError(MusterError):
 class ExhaustedError(MusterError):
     """A limit is reached, or the disk is full; nothing was accepted, and it may be later."""
 
+    retry_after: float | None = None
+    """Seconds after which it may go well, where the coordinator has said so."""
+
 
 class PermissionDeniedError(MusterError):
     """The peer is known but not allowed to do that."""

@@ -4,12 +4,13 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from muster.client.attachments.attachment import Attachment
 from muster.client.attachments.finished import error_of_end
 from muster.client.client import Client
 from muster.domain.attachments.frame import AttachmentEnded, AttachmentErrorOutput, AttachmentOutput
 from muster.domain.attachments.ranked_lines import RankedLines
 from muster.domain.attachments.request import AttachmentRequest
-from muster.domain.errors import MusterError
+from muster.domain.errors import ExhaustedError, MusterError
 
 NOT_REACHED_CODE = 255
 """Exit code that counts for a rank in which the command did not run to its end."""
@@ -60,7 +61,7 @@ async def _run(client: Client, job: str, rank: int, request: AttachmentRequest, 
     kept = _Kept() if show is None else _Shown(rank, show)
     trouble = ""
     try:
-        async with await client.attachments.open(job, request, rank=rank) as stream:
+        async with await _opened(client, job, rank, request) as stream:
             while not isinstance(frame := await stream.receive(), AttachmentEnded):
                 match frame:
                     case AttachmentOutput(data=data):
@@ -80,6 +81,17 @@ async def _run(client: Client, job: str, rank: int, request: AttachmentRequest, 
         error_output=kept.text(err=True),
         cut=kept.cut,
     )
+
+
+async def _opened(client: Client, job: str, rank: int, request: AttachmentRequest) -> Attachment:
+    """The attachment, opened as fast as the coordinator lets this account open them."""
+    while True:
+        try:
+            return await client.attachments.open(job, request, rank=rank)
+        except ExhaustedError as error:
+            if error.retry_after is None:
+                raise
+            await asyncio.sleep(error.retry_after)
 
 
 class _Kept:

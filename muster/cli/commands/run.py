@@ -12,7 +12,7 @@ from muster.cli.file_hint import MISSING_FILE_CODES, forgotten_files
 from muster.cli.options import DryRun, Output, QueueAnyway, labels_of
 from muster.cli.output.documents import Format
 from muster.cli.output.screen import print_dim
-from muster.cli.run_document import RunFlags, run_document
+from muster.cli.run_document import RunFlags, job_name, run_document
 from muster.cli.streams import has_unread_input
 from muster.domain.errors import InvalidJobError
 from muster.domain.jobs.disconnect import OnDisconnect
@@ -168,6 +168,12 @@ async def run(
         OnDisconnect | None,
         typer.Option(help="What executions do on a node that is cut off: `keep` running, or `stop` (default: keep)."),
     ] = None,
+    has_input: Annotated[
+        bool, typer.Option("--stdin", "-i", help="Pass on what comes on stdin; the job ends with the command.")
+    ] = False,
+    terminal: Annotated[
+        bool, typer.Option("--tty", "-t", help="Give the command your terminal; the job ends with the command.")
+    ] = False,
     detach: Annotated[
         bool, typer.Option("--detach", "-d", help="Submit the job and print its id, without staying with it.")
     ] = False,
@@ -190,15 +196,18 @@ async def run(
       muster run -N 3 -- hostname
       muster run --file train.py --gpus 8 --time-limit 12h -- python3 train.py --lr 0.1
     """
-    if has_unread_input():
+    attached = has_input or terminal
+    if attached and (workers != 1 or detach or not output.for_people):
+        raise InvalidJobError("-i and -t are for one worker that you stay with; leave out -N, --detach and --output")
+    if has_unread_input() and not attached:
         raise InvalidJobError(
             "data waits on stdin, which does not reach a job: send it as a file of a job file (`files`), or write "
             "`< /dev/null` behind the command if it is not for the job"
         )
     flags = RunFlags(
-        command=command or (),
+        command=() if attached else command or (),
         workers=workers,
-        name=name,
+        name=name or (job_name(command, image) if attached and command else None),
         image=image,
         workdir=workdir,
         user=user,
@@ -236,14 +245,20 @@ async def run(
         backoff=backoff,
     )
     document, overrides = run_document(flags, os.environ), overrides_of(settings or ())
+    if attached:
+        document = {**document, "interactive": True}
     spec = job_from(document, "muster run", base=Path(), overrides=overrides)
     wish = Wish(follow=not detach, stops=True, dry_run=dry_run, queue_anyway=queue_anyway, output=output)
     try:
+        if attached and not dry_run:
+            from muster.cli.commands.inside.own_job import run_in_own_job
+
+            return await run_in_own_job(session_of(context), spec, command or (), wish, terminal=terminal)
         code = await make(session_of(context), spec, wish)
     except InvalidJobError as error:
         located = refused_in_values(str(error), "muster run", document, base=Path(), overrides=overrides)
         raise located or error from None
-    if has_unread_input():
+    if has_unread_input() and not attached:
         print_dim("warning: what has come on stdin since the start did not reach the job")
     if code in MISSING_FILE_CODES:
         for word in forgotten_files(spec, [Path()]):

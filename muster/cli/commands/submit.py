@@ -119,7 +119,7 @@ async def make(session: CliContext, spec: JobSpec, wish: Wish) -> int:
     if wish.dry_run:
         return await _check(session, spec, wish)
     async with session.client() as client:
-        job = await _submitted(client, spec, wish)
+        job = await submitted(client, spec, wish)
         if not wish.follow:
             say_lines(text_of(job, wish.output) if not wish.output.for_people else f"{job.id}\n", flush=True)
             say(f"{spec.name} is accepted; `muster logs -f {job.id}` follows it", err=True)
@@ -135,7 +135,7 @@ def _warn(spec: JobSpec) -> None:
         say(f"warning: {spec.name}: {spell(each.path[2:])} {each.message}", err=True)
 
 
-async def _submitted(client: "Client", spec: JobSpec, wish: Wish) -> "JobView":
+async def submitted(client: "Client", spec: JobSpec, wish: Wish) -> "JobView":
     """The job, accepted; what it takes to read that, and to stay with it, is loaded while the coordinator stores it."""
     async with asyncio.TaskGroup() as tasks:
         asked = tasks.create_task(client.jobs.submit(spec, queue_anyway=wish.queue_anyway), name=f"submit {spec.name}")
