@@ -70,6 +70,17 @@ class Deployment(CommandLine):
         self._programs.append(self.coordinator)
         _await(self.coordinator, ready)
 
+    def start_relay(self) -> Program:
+        """A relay, which is where the one before was; returns when it serves."""
+        ready = self.directory / "relay.ready"
+        ready.unlink(missing_ok=True)
+        options = ["--state", str(self.directory / "coordinator"), "--ready-file", str(ready)]
+        command = [sys.executable, "-m", "coordinator.relay", *options]
+        relay = self.fleet.coordinator.start(command, log=self.directory / "relay.log")
+        self._programs.append(relay)
+        _await(relay, ready)
+        return relay
+
     def start_agents(self, *nodes: Node) -> None:
         """Agents with the usual settings; returns when the coordinator counts on them."""
         for node in nodes:

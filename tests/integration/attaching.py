@@ -182,10 +182,10 @@ class Echo:
 
 
 @asynccontextmanager
-async def echo(fleet: AttachingFleet, job: str, given: bytes, halfway: asyncio.Event) -> AsyncIterator[Echo]:
+async def echo(client: Client, job: str, given: bytes, halfway: asyncio.Event) -> AsyncIterator[Echo]:
     """Attach `cat`, and feed it; `halfway` is set once half of it came back."""
     request = CommandRequest(words=("cat",), has_input=True)
-    async with await fleet.client.attachments.open(job, request) as attachment:
+    async with await client.attachments.open(job, request) as attachment:
         loop = asyncio.get_running_loop()
         received = loop.create_task(_received(attachment, len(given) // 2, halfway), name="output of cat")
         feeding = loop.create_task(_fed(attachment, given), name="input of cat")

@@ -55,7 +55,7 @@ async def test_a_hundred_megabytes_go_both_ways_and_come_whole(tmp_path: Path) -
     async with attaching_fleet(tmp_path) as fleet:
         job = await fleet.running()
 
-        async with echo(fleet, job.id, MUCH + MUCH, asyncio.Event()) as cat:
+        async with echo(fleet.client, job.id, MUCH + MUCH, asyncio.Event()) as cat:
             output, end = await cat.ended()
 
         assert digest(output) == digest(MUCH + MUCH)
@@ -68,7 +68,7 @@ async def test_whatever_is_killed_while_bytes_flow_both_ways_all_of_them_come(tm
         job = await fleet.running()
         halfway = asyncio.Event()
 
-        async with echo(fleet, job.id, MUCH, halfway) as cat:
+        async with echo(fleet.client, job.id, MUCH, halfway) as cat:
             await halfway.wait()
             if killed in {"relay", "both"}:
                 await fleet.kill("relay")

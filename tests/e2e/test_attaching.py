@@ -1,0 +1,102 @@
+"""Somebody attaches to containers on a fleet that speaks TLS, while its programs and its network break."""
+
+import asyncio
+import os
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+
+from muster.domain.attachments.frame import AttachmentEnded
+from tests.e2e.deployment import Deployment
+from tests.e2e.engine import Daemon
+from tests.e2e.programs import Program
+from tests.e2e.waiting import until
+from tests.integration.attaching import digest, echo
+
+MUCH = os.urandom(30_000_000)
+
+Break = Callable[[Deployment, Program], None]
+"""What breaks while bytes flow, and is whole again when it returns; gets the relay."""
+
+
+def _job(size: int) -> dict[str, object]:
+    return {
+        "name": "dev",
+        "image": "muster/busybox:latest",
+        "pull": "never",
+        "workers": size,
+        "command": ["sleep", "1000"],
+        "placement": "spread",
+        "env": {"WHO": "everybody"},
+    }
+
+
+def _attachable(muster: Deployment, size: int) -> tuple[str, Program]:
+    """A job of containers that run, and the relay."""
+    relay = muster.start_relay()
+    muster.start_agents(*muster.fleet.nodes[:size])
+    job = muster.submit(_job(size))
+    muster.await_states(job, ["running"] * size)
+    return job, relay
+
+
+@pytest.mark.fleet
+def test_a_command_runs_in_every_container_and_in_one(muster: Deployment) -> None:
+    job, _ = _attachable(muster, 3)
+
+    everywhere = muster.run("exec", job, "--all", "--", "sh", "-c", "echo $WHO at $MUSTER_RANK")
+    alone = muster.run("exec", job, "--rank", "2", "--", "sh", "-c", "echo oh >&2; exit 5")
+    missing = muster.run("exec", job, "--", "nosuch")
+
+    assert (everywhere.code, sorted(everywhere.out.splitlines())) == (
+        0,
+        ["[0] everybody at 0", "[1] everybody at 1", "[2] everybody at 2"],
+    )
+    assert (alone.code, alone.out, alone.err) == (5, "", "oh\n")
+    assert (missing.code, missing.err) == (127, "nosuch: not found in the execution\n")
+
+
+def _kill_both(muster: Deployment, relay: Program) -> None:
+    relay.kill()
+    muster.coordinator.kill()
+    muster.start_coordinator()
+    muster.start_relay()
+
+
+def _kill_dockerd(muster: Deployment, _: Program) -> None:
+    engine = muster.fleet.nodes[0].engine
+    engine.daemons[Daemon.DOCKERD].kill()
+    engine.restart(Daemon.DOCKERD)
+    engine.await_ready()
+
+
+def _cut_the_link(muster: Deployment, _: Program) -> None:
+    node = muster.fleet.nodes[0]
+    node.partition()
+    until(lambda: muster.ask("nodes")[0]["state"] != "ready", within=60, what="the node to be missed")
+    node.heal()
+
+
+@pytest.mark.fleet
+@pytest.mark.parametrize(
+    "breaks",
+    [
+        pytest.param(_kill_both, id="relay and coordinator are killed"),
+        pytest.param(_kill_dockerd, id="dockerd is killed"),
+        pytest.param(_cut_the_link, id="the link of the node is cut"),
+    ],
+)
+def test_whatever_breaks_while_bytes_flow_both_ways_all_of_them_come(muster: Deployment, breaks: Break) -> None:
+    job, relay = _attachable(muster, 1)
+
+    async def echoed() -> tuple[bytes, AttachmentEnded]:
+        halfway = asyncio.Event()
+        async with muster.client as client, echo(client, job, MUCH, halfway) as cat:
+            await halfway.wait()
+            await asyncio.to_thread(partial(breaks, muster, relay))
+            return await cat.ended()
+
+    output, end = asyncio.run(echoed())
+
+    assert (digest(output), end) == (digest(MUCH), AttachmentEnded(code=0))
