@@ -6,17 +6,34 @@
     print(me.rank, "of", me.world_size, "- the master listens at", me.master)
 
 The answers come from the roster file `distributed.json`, which is complete before user code starts.
+
+A job that is stopped, or gives way to another one, has time to save what it did:
+
+    for step in range(steps):
+        train(step)
+        if worker.noticed():
+            save(step)
+            worker.checkpointed()
+            break
 """
 
 import json
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, NamedTuple
 
 CONFIG_DIR = "/muster/config"
 """Where a container finds the roster files when MUSTER_CONFIG_DIR is not set."""
+
+
+STATUS_DIR = "/muster/status"
+"""Where a container tells its agent how far it is when MUSTER_STATUS_DIR is not set."""
+NOTICE_LOOK = 1.0
+"""Seconds between two looks of whoever waits for the notice."""
 
 
 class NotInAJobError(RuntimeError):
@@ -90,6 +107,69 @@ class Worker:
     def peers(self) -> tuple[Member, ...]:
         """All executions but this one."""
         return tuple(member for member in self.members if member.rank != self.rank)
+
+
+@dataclass(frozen=True)
+class Notice:
+    """What an execution that is being stopped is told."""
+
+    reason: str
+    """`stopped`, `preempted`, `suspended`, `drained`, `idle`, `time_limit`, `failed`, `finished` or `disconnected`."""
+    kill_at: datetime
+    """The time at which what is left of it is killed."""
+
+    @property
+    def seconds_left(self) -> float:
+        """How long that is from now on; never below zero."""
+        return max(0.0, (self.kill_at - datetime.now(timezone.utc)).total_seconds())  # noqa: UP017 - images have old Pythons
+
+    @property
+    def comes_back(self) -> bool:
+        """Whether the job starts again later without having failed, so that a checkpoint is of use."""
+        return self.reason in {"preempted", "suspended", "drained"}
+
+
+def noticed() -> Notice | None:
+    """The notice that this execution is being stopped; None: it is not. Cheap enough to be asked at each step."""
+    try:
+        descriptor = os.open(os.path.join(os.environ.get("MUSTER_CONFIG_DIR", CONFIG_DIR), "notice.json"), os.O_RDONLY)  # noqa: PTH118 - a path object costs as much as all else
+    except OSError:
+        return None
+    with os.fdopen(descriptor, "rb") as file:
+        content = file.read()
+    try:
+        facts = json.loads(content)
+        return Notice(reason=facts["reason"], kill_at=datetime.fromisoformat(facts["kill_at"]))
+    except (KeyError, TypeError, ValueError) as error:
+        raise NotInAJobError(f"notice.json is not as Muster writes it: {error!r}") from error
+
+
+async def wait_for_notice() -> Notice:
+    """The notice that this execution is being stopped, once there is one."""
+    import asyncio  # noqa: PLC0415 - whoever awaits it has loaded it; all others do without
+
+    while (notice := noticed()) is None:  # noqa: ASYNC110 - another program writes it, and tells nobody
+        await asyncio.sleep(NOTICE_LOOK)
+    return notice
+
+
+def checkpointed() -> None:
+    """Tell Muster that a checkpoint is whole: what was done before it is not lost if the job is stopped now.
+
+    One execution says so once all parts are written. Raises NotInAJobError outside of a job.
+    """
+    directory = Path(os.environ.get("MUSTER_STATUS_DIR", STATUS_DIR))
+    temporary = directory / f".checkpoints.{os.getpid()}"
+    try:
+        temporary.write_text(f"{datetime.now(timezone.utc).isoformat()}\n")  # noqa: UP017 - as above
+        temporary.replace(directory / "checkpoints")
+    except FileNotFoundError as error:
+        with suppress(OSError):
+            temporary.unlink()
+        raise NotInAJobError(
+            f"there is no directory {directory}: this code does not run inside a Muster job, "
+            "or MUSTER_STATUS_DIR is wrong",
+        ) from error
 
 
 def load(path: str | os.PathLike[str] | None = None) -> Worker:

@@ -7,14 +7,15 @@ from muster.domain.fault import Fault, Path
 from muster.domain.jobs.frameworks.framework import Framework
 from muster.domain.jobs.interactive import Interactive
 from muster.domain.jobs.job import InlineFile, JobSpec, Mount, PortRequest, Resources, Role, Security, Timeouts, Ulimit
+from muster.domain.jobs.preemption import OnPreempt
 from muster.domain.jobs.restart import ExitCodes, ExitRules, RestartPolicy
 from muster.domain.jobs.rules.filling_in import filled_in
 from muster.domain.jobs.rules.job_rules import MAX_FILES_BYTES, ONLY_WITH_IMAGE, faults, needs_image
 from muster.domain.quoting import quote
 from muster.jobfile.document import Loc
 from muster.jobfile.errors import FieldError
-from muster.jobfile.models import FileKeys, JobKeys, ResourcesKeys, RoleDefaults, RoleKeys
-from muster.jobfile.section import ExitCodesKeys, RestartsKeys, SecurityKeys, TimeoutsKeys
+from muster.jobfile.models import FileKeys, JobKeys, RoleDefaults, RoleKeys
+from muster.jobfile.section import ExitCodesKeys, OnPreemptKeys, ResourcesKeys, RestartsKeys, SecurityKeys, TimeoutsKeys
 
 _MERGED = ("env", "ulimits")
 """Maps whose keys a role adds to those of the job; any other key of a role replaces the job's."""
@@ -57,6 +58,7 @@ class Builder:
             interactive=None if job.interactive is None else Interactive(setup=job.interactive.setup),
             stdin=job.stdin,
             tty=job.tty,
+            on_preempt=_on_preempt(job.on_preempt),
         )
         spec = filled_in(said)
         if job.roles is not None and "workers" in job.model_fields_set:
@@ -177,7 +179,14 @@ def _over(job: JobKeys, role: RoleKeys) -> RoleDefaults:
 
 
 def _timeouts(keys: TimeoutsKeys) -> Timeouts:
-    return Timeouts(check_in=keys.check_in, grace=keys.grace, run=keys.run, lost_after=keys.lost_after, idle=keys.idle)
+    return Timeouts(
+        check_in=keys.check_in,
+        grace=keys.grace,
+        run=keys.run,
+        lost_after=keys.lost_after,
+        preempt=keys.preempt,
+        idle=keys.idle,
+    )
 
 
 def _restarts(keys: RestartsKeys | None) -> RestartPolicy:
@@ -188,6 +197,10 @@ def _restarts(keys: RestartsKeys | None) -> RestartPolicy:
         infrastructure=keys.infrastructure,
         backoff=keys.backoff,
     )
+
+
+def _on_preempt(keys: OnPreemptKeys) -> OnPreempt:
+    return OnPreempt(signal=keys.signal, restart=keys.restart)
 
 
 def _exit_codes(keys: ExitCodesKeys | None) -> ExitRules:
@@ -201,6 +214,8 @@ def _resources(keys: ResourcesKeys) -> Resources:
         cpu_millis=keys.cpus,
         memory=keys.memory,
         shm=keys.shm,
+        cpu_limit=keys.cpu_limit,
+        memory_limit=keys.memory_limit,
     )
 
 

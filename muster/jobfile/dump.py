@@ -17,6 +17,7 @@ from muster.domain.jobs.job import (
     Timeouts,
     Ulimit,
 )
+from muster.domain.jobs.preemption import DEFAULT_ON_PREEMPT, OnPreempt
 from muster.domain.jobs.restart import ExitRules, RestartPolicy
 from muster.domain.jobs.secret_use import SecretUse
 from muster.domain.quantity import format_cpus, format_duration, format_memory
@@ -42,7 +43,7 @@ def dump(spec: JobSpec) -> dict[str, Any]:
         "placement": str(spec.packing),
         **_present(max_per_node=spec.max_per_node, node_labels=dict(spec.node_labels)),
         "timeouts": _timeouts(spec.timeouts),
-        **_present(restarts=_restarts(spec.restarts)),
+        **_present(restarts=_restarts(spec.restarts), on_preempt=_on_preempt(spec.on_preempt)),
         "on_disconnect": str(spec.on_disconnect),
     }
 
@@ -79,6 +80,8 @@ def _resources(resources: Resources) -> dict[str, Any]:
         cpus=format_cpus(resources.cpu_millis),
         memory=None if resources.memory is None else format_memory(resources.memory),
         shm=None if resources.shm is None else format_memory(resources.shm),
+        cpu_limit=None if resources.cpu_limit is None else format_cpus(resources.cpu_limit),
+        memory_limit=_memory_limit(resources.memory_limit),
     )
 
 
@@ -128,6 +131,7 @@ def _timeouts(timeouts: Timeouts) -> dict[str, Any]:
         grace=format_duration(timeouts.grace),
         run=None if timeouts.run is None else format_duration(timeouts.run),
         lost_after=format_duration(timeouts.lost_after),
+        preempt=None if timeouts.preempt is None else format_duration(timeouts.preempt),
         idle=_idle(timeouts.idle),
     )
 
@@ -136,6 +140,18 @@ def _idle(limit: timedelta | None) -> str | None:
     if limit is None:
         return None
     return NO_LIMIT if limit == NEVER_IDLE else format_duration(limit)
+
+
+def _memory_limit(limit: int | None) -> str | None:
+    if limit is None:
+        return None
+    return format_memory(limit) if limit else NO_LIMIT
+
+
+def _on_preempt(on_preempt: OnPreempt) -> dict[str, Any] | None:
+    if on_preempt == DEFAULT_ON_PREEMPT:
+        return None
+    return {"signal": str(on_preempt.signal), "restart": on_preempt.restart}
 
 
 def _interactive(interactive: Interactive | None) -> bool | dict[str, Any] | None:

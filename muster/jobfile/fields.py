@@ -18,10 +18,11 @@ from muster.domain.jobs.frameworks.framework import MOST_PROCESSES, PER_GPU, Fra
 from muster.domain.jobs.interactive import NEVER_IDLE, SHORTEST_IDLE
 from muster.domain.jobs.job import CAPABILITIES, NODE_LABEL, Network, Packing, PullPolicy
 from muster.domain.jobs.lifecycle import SuccessRule, success_named
+from muster.domain.jobs.preemption import LONGEST_PREEMPT_GRACE, PreemptSignal
 from muster.domain.jobs.restart import SHORTEST_BACKOFF, ExitCodes, parse_exit_codes
 from muster.domain.jobs.rules import job_values
 from muster.domain.jobs.rules.job_values import Wrong
-from muster.domain.quantity import MAX_CPUS, MAX_DURATION, MAX_MEMORY
+from muster.domain.quantity import MAX_CPUS, MAX_DURATION, MAX_MEMORY, MILLIS_PER_CPU
 from muster.domain.quoting import nearest, quote
 from muster.jobfile.document import Scalar, atom, kind, scalar
 from muster.jobfile.errors import FieldError
@@ -114,6 +115,23 @@ def _cpus(value: object) -> int:
     return parse_cpus(_quantity(value))
 
 
+def _cpu_limit(value: object) -> int | None:
+    """Thousandths of a CPU; None where the key is not there, or says that there is no limit."""
+    if value is None or (isinstance(value, Scalar) and value.text == NO_LIMIT):
+        return None
+    millis = _cpus(value)
+    return ruled(millis, job_values.cpu_limit(millis))
+
+
+def _memory_limit(value: object) -> int | None:
+    """A size; None where the key is not there, and 0 where it says that there is no limit."""
+    if value is None:
+        return None
+    if isinstance(value, Scalar) and value.text == NO_LIMIT:
+        return 0
+    return _memory(job_values.MIN_MEMORY, value)
+
+
 def _duration(value: object) -> timedelta:
     return parse_duration(_quantity(value))
 
@@ -183,11 +201,15 @@ _SOME = r"(?=.*[1-9])"
 """A quantity that is more than nothing."""
 
 
-def _size(least: int) -> WithJsonSchema:
-    number = {"type": "integer", "minimum": least, "maximum": MAX_MEMORY}
+def _size_forms(least: int) -> list[dict[str, object]]:
+    number: dict[str, object] = {"type": "integer", "minimum": least, "maximum": MAX_MEMORY}
     digits = len(str(least))
     units = rf"^{_SOME}([0-9.]+ ?([kMGTP]|[KMGTP]i)|[0-9]{{{digits},}}(\.[0-9]*)?)$"
-    return _schema(anyOf=[number, {"type": "string", "pattern": units}])
+    return [number, {"type": "string", "pattern": units}]
+
+
+def _size(least: int) -> WithJsonSchema:
+    return _schema(anyOf=_size_forms(least))
 
 
 Verbatim = Annotated[
@@ -203,15 +225,33 @@ PlainText = Annotated[str, BeforeValidator(lambda value: given(value).text), _sc
 Flag = Annotated[bool, BeforeValidator(_flag)]
 Memory = Annotated[int, BeforeValidator(partial(_memory, job_values.MIN_MEMORY)), _size(job_values.MIN_MEMORY)]
 SharedMemory = Annotated[int, BeforeValidator(partial(_memory, job_values.MIN_SHM)), _size(job_values.MIN_SHM)]
+_CPU_TEXT = r"(?![0-9]{7,}(\.|$))[0-9.]+m?$"
 Cpus = Annotated[
     int,
     BeforeValidator(_cpus),
     _schema(
         anyOf=[
             {"type": "number", "exclusiveMinimum": 0, "maximum": MAX_CPUS},
-            {"type": "string", "pattern": rf"^{_SOME}(?![0-9]{{7,}}(\.|$))[0-9.]+m?$"},
+            {"type": "string", "pattern": rf"^{_SOME}{_CPU_TEXT}"},
         ]
     ),
+]
+_NO_LIMIT = {"const": NO_LIMIT}
+CpuLimit = Annotated[
+    int | None,
+    BeforeValidator(_cpu_limit),
+    _schema(
+        anyOf=[
+            _NO_LIMIT,
+            {"type": "number", "minimum": job_values.MIN_CPU_LIMIT / MILLIS_PER_CPU, "maximum": MAX_CPUS},
+            {"type": "string", "pattern": rf"^{_SOME}(?![0-9](\.[0-9]*)?m$)(?!0*\.00[0-9]*$){_CPU_TEXT}"},
+        ]
+    ),
+]
+MemoryLimit = Annotated[
+    int | None,
+    BeforeValidator(_memory_limit),
+    _schema(anyOf=[_NO_LIMIT, *_size_forms(job_values.MIN_MEMORY)]),
 ]
 _YEARS = r"(?!(36[6-9]|3[7-9][0-9]|[4-9][0-9]{2}|[0-9]{4,})d)"
 """A duration whose days are not more than a year."""
@@ -237,6 +277,15 @@ LostAfter = Annotated[
     timedelta,
     BeforeValidator(partial(_span_by, job_values.lost_after)),
     _schema(anyOf=[_LOST_AFTER_SECONDS, _span_text(_LOST_AFTER_LIMITS)]),
+]
+_PREEMPT_SECONDS = {"type": "number", "exclusiveMinimum": 0, "maximum": LONGEST_PREEMPT_GRACE.total_seconds()}
+Preempt = Annotated[
+    timedelta,
+    BeforeValidator(partial(_span_by, job_values.preempt)),
+    _schema(anyOf=[_PREEMPT_SECONDS, _span_text(r"(?!.*d)(?!([2-9]|[1-9][0-9]+)(\.[0-9]*)?h)(?![0-9]{5,}(\.|s|$))")]),
+]
+PreemptSignalName = Annotated[
+    PreemptSignal, BeforeValidator(partial(_one_of, PreemptSignal)), _schema(enum=list(map(str, PreemptSignal)))
 ]
 _BACKOFF_SECONDS = {
     "type": "number",

@@ -35,6 +35,8 @@ from muster.jobfile.section import (
     ExitCodesKeys,
     FrameworkKeys,
     InteractiveKeys,
+    OnPreemptKeys,
+    ResourcesKeys,
     RestartsKeys,
     Section,
     SecurityKeys,
@@ -62,26 +64,9 @@ class _OrShort:
         return {"anyOf": [self.schema, handler(core)]}
 
 
-Gpus = Annotated[int, *fields.within(0, job_values.MAX_GPUS)]
 Count = Annotated[int, *fields.within(1, job_values.MAX_EXECUTIONS)]
 PortNumber = Annotated[int, *fields.within(1, job_values.MAX_PORT)]
 Priority = Annotated[int, *fields.within(-job_values.MAX_PRIORITY, job_values.MAX_PRIORITY)]
-
-
-class ResourcesKeys(Section):
-    """What each execution reserves on its node."""
-
-    gpus: Gpus = key("whole number 0…64", "Whole GPUs (or MIG devices).", 0)
-    gpu_model: fields.Filled | None = key(
-        "text",
-        "Part of the model name that every GPU must have, whatever the case: `H100`.",
-    )
-    cpus: fields.Cpus = key("`2`, `0.5`, `500m`", "CPUs.", "1")
-    memory: fields.Memory | None = key(
-        "size",
-        "Main memory: reserved on the node and, in a container, a hard limit. Without it nothing is reserved.",
-    )
-    shm: fields.SharedMemory | None = key("size", "Size of `/dev/shm` in the container (default: the runtime's).")
 
 
 class PortKeys(Section):
@@ -380,6 +365,7 @@ class JobKeys(RoleDefaults):
     )
     timeouts: TimeoutsKeys = key("map", "Limits in time, see below.", {})
     restarts: RestartsKeys | None = key("map", "What follows a failure, see below (default: nothing).")
+    on_preempt: OnPreemptKeys = key("map", "What happens when it is preempted, see below and docs/preemption.md.", {})
     on_disconnect: fields.OnDisconnectName = key(
         "`keep`, `stop`",
         "What a node does that does not hear of the coordinator any more: `keep`: user code goes on, unless the other "

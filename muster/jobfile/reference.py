@@ -16,7 +16,6 @@ from muster.jobfile.models import (
     JobKeys,
     MountKeys,
     PortKeys,
-    ResourcesKeys,
     RoleDefaults,
     RoleKeys,
     UlimitKeys,
@@ -26,6 +25,8 @@ from muster.jobfile.section import (
     ExitCodesKeys,
     FrameworkKeys,
     InteractiveKeys,
+    OnPreemptKeys,
+    ResourcesKeys,
     RestartsKeys,
     SecurityKeys,
     TimeoutsKeys,
@@ -49,6 +50,7 @@ _SECTIONS: Sequence[tuple[str, type[BaseModel], type[BaseModel] | None]] = (
     ("`interactive`", InteractiveKeys, None),
     ("`timeouts`", TimeoutsKeys, None),
     ("`restarts`", RestartsKeys, None),
+    ("`on_preempt`", OnPreemptKeys, None),
     ("`exit_codes`", ExitCodesKeys, None),
 )
 """Heading, keys, and the keys that another section already lists."""

@@ -10,6 +10,7 @@ from pydantic_core import CoreSchema
 from muster.domain.jobs.frameworks.framework import MOST_RESTARTS_IN_PLACE, FrameworkName
 from muster.domain.jobs.job import DEFAULT_PIDS, MOST_PIDS
 from muster.domain.jobs.restart import MOST_RESTARTS
+from muster.domain.jobs.rules import job_values
 from muster.jobfile import fields
 from muster.jobfile.document import Scalar, kind
 from muster.jobfile.errors import FieldError
@@ -131,6 +132,33 @@ class ExitCodesKeys(Section):
     )
 
 
+Gpus = Annotated[int, *fields.within(0, job_values.MAX_GPUS)]
+
+
+class ResourcesKeys(Section):
+    """What each execution reserves on its node."""
+
+    gpus: Gpus = key("whole number 0…64", "Whole GPUs (or MIG devices).", 0)
+    gpu_model: fields.Filled | None = key(
+        "text",
+        "Part of the model name that every GPU must have, whatever the case: `H100`.",
+    )
+    cpus: fields.Cpus = key("`2`, `0.5`, `500m`", "CPUs.", "1")
+    memory: fields.Memory | None = key(
+        "size",
+        "Main memory that is reserved on the node. Without it nothing is.",
+    )
+    shm: fields.SharedMemory | None = key("size", "Size of `/dev/shm` in the container (default: the runtime's).")
+    cpu_limit: fields.CpuLimit = key(
+        "as `cpus`, or `none`",
+        "CPUs that it gets at most (default: `none`: beside what is reserved, as many as nobody else uses).",
+    )
+    memory_limit: fields.MemoryLimit = key(
+        "size, or `none`",
+        "Main memory that it may use at most; what goes beyond is killed (default: the value of `memory`).",
+    )
+
+
 class TimeoutsKeys(Section):
     """The limits in time of one attempt."""
 
@@ -140,10 +168,28 @@ class TimeoutsKeys(Section):
     lost_after: fields.LostAfter = key(
         "duration 60s…7d", "How long a node may be silent before what it runs is lost; see docs/fencing.md.", "90s"
     )
+    preempt: fields.Preempt | None = key(
+        "duration up to 1h",
+        "Between notice and SIGKILL where the job comes back after the stop: preempted, suspended, its node drained "
+        "(default: the larger of `grace` and 30s); never more than 5m, whatever it says. See docs/preemption.md.",
+    )
     idle: fields.Idle = key(
         "duration from 10s, `none`",
         "How long the job may go unused before it is stopped (default: 2h if it is interactive, else `none`); see "
         "docs/development-environments.md.",
+    )
+
+
+class OnPreemptKeys(Section):
+    """What happens when the job is preempted, suspended, or moved off a node that is drained."""
+
+    signal: fields.PreemptSignalName = key(
+        "`TERM`, `HUP`, `INT`, `QUIT`, `USR1`, `USR2`", "What every rank gets when the grace begins.", "TERM"
+    )
+    restart: fields.Flag = key(
+        "`true`, `false`",
+        "Whether it waits for its next start after it was preempted; otherwise it ends as stopped.",
+        default=True,
     )
 
 

@@ -49,6 +49,7 @@ def report_to_wire(report: Report) -> pb.ExecutionReport:
         log_complete=report.log_complete,
         no_permit_for=checks.duration(report.no_permit_for),
         used_at=checks.timestamp(report.used_at),
+        saved_at=checks.timestamp(report.saved_at),
     )
 
 
@@ -76,6 +77,7 @@ def report_from_wire(message: pb.ExecutionReport) -> Report:
         if message.HasField("no_permit_for")
         else None,
         used_at=checks.optional_moment(message, "used_at"),
+        saved_at=checks.optional_moment(message, "saved_at"),
     )
 
 

@@ -24,6 +24,7 @@ from muster.domain.jobs.job import (
     Ulimit,
 )
 from muster.domain.jobs.lifecycle import success_named
+from muster.domain.jobs.preemption import DEFAULT_ON_PREEMPT, OnPreempt, PreemptSignal
 from muster.domain.jobs.restart import ExitCodes, ExitRules, RestartPolicy, parse_exit_codes
 from muster.rpc.v1 import model_pb2 as pb
 from muster.wire import checks
@@ -48,6 +49,7 @@ def job_spec_to_wire(spec: JobSpec) -> pb.JobSpec:
             grace=checks.duration(spec.timeouts.grace),
             run=checks.duration(spec.timeouts.run),
             lost_after=checks.duration(spec.timeouts.lost_after),
+            preempt=checks.duration(spec.timeouts.preempt),
             idle=checks.duration(spec.timeouts.idle),
         ),
         restarts=pb.RestartPolicy(
@@ -64,6 +66,7 @@ def job_spec_to_wire(spec: JobSpec) -> pb.JobSpec:
         interactive=interactive_to_wire(spec.interactive),
         stdin=spec.stdin,
         tty=spec.tty,
+        on_preempt=_on_preempt_to_wire(spec.on_preempt),
     )
 
 
@@ -92,6 +95,7 @@ def job_spec_from_wire(message: pb.JobSpec) -> JobSpec:
         interactive=interactive_from_wire(message.interactive) if message.HasField("interactive") else None,
         stdin=message.stdin,
         tty=message.tty,
+        on_preempt=_on_preempt(message.on_preempt) if message.HasField("on_preempt") else DEFAULT_ON_PREEMPT,
     )
 
 
@@ -193,6 +197,8 @@ def resources_to_wire(resources: Resources) -> pb.Resources:
         cpu_millis=resources.cpu_millis,
         memory=resources.memory,
         shm=resources.shm,
+        cpu_limit=resources.cpu_limit,
+        memory_limit=resources.memory_limit,
     )
 
 
@@ -204,6 +210,8 @@ def resources_from_wire(message: pb.Resources) -> Resources:
         cpu_millis=message.cpu_millis,
         memory=message.memory if message.HasField("memory") else None,
         shm=message.shm if message.HasField("shm") else None,
+        cpu_limit=message.cpu_limit if message.HasField("cpu_limit") else None,
+        memory_limit=message.memory_limit if message.HasField("memory_limit") else None,
     )
 
 
@@ -222,6 +230,7 @@ def _timeouts(message: pb.Timeouts) -> Timeouts:
         lost_after=checks.span(message.lost_after, "Timeouts.lost_after")
         if message.HasField("lost_after")
         else DEFAULT_LOST_AFTER,
+        preempt=checks.span(message.preempt, "Timeouts.preempt") if message.HasField("preempt") else None,
         idle=checks.span(message.idle, "Timeouts.idle") if message.HasField("idle") else None,
     )
 
@@ -233,6 +242,16 @@ def _restarts(message: pb.RestartPolicy) -> RestartPolicy:
         infrastructure=message.infrastructure,
         backoff=checks.span(message.backoff, "RestartPolicy.backoff"),
     )
+
+
+def _on_preempt_to_wire(on_preempt: OnPreempt) -> pb.OnPreempt | None:
+    if on_preempt == DEFAULT_ON_PREEMPT:
+        return None
+    return pb.OnPreempt(signal=on_preempt.signal, restart=on_preempt.restart)
+
+
+def _on_preempt(message: pb.OnPreempt) -> OnPreempt:
+    return OnPreempt(signal=checks.word(PreemptSignal, message.signal, "OnPreempt.signal"), restart=message.restart)
 
 
 def _exit_rules(message: pb.ExitRules) -> ExitRules:

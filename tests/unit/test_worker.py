@@ -2,12 +2,13 @@
 
 import subprocess
 import sys
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from muster import worker
+from muster.domain.gangs.notice import NOTICE, StopNotice, StopReason
 from muster.domain.gangs.roster import Member, PortLease, Roster, config_files
 from muster.domain.ids import GpuUuid, JobId, NodeId, execution_id
 from muster.domain.jobs.job import Network
@@ -122,3 +123,63 @@ def test_the_module_needs_only_the_standard_library() -> None:
     )
 
     assert printed.stdout.strip() == "['muster']"
+
+
+@pytest.fixture
+def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The directories of an execution; the roster files are in the first of them."""
+    for name, variable in (("config", "MUSTER_CONFIG_DIR"), ("status", "MUSTER_STATUS_DIR")):
+        (tmp_path / name).mkdir()
+        monkeypatch.setenv(variable, str(tmp_path / name))
+    return tmp_path
+
+
+def give(told: Path, reason: StopReason, kill_at: datetime = AT) -> None:
+    (told / "config" / NOTICE).write_bytes(StopNotice(reason=reason, kill_at=kill_at).written())
+
+
+@pytest.mark.usefixtures("told")
+def test_a_worker_that_is_not_stopped_has_no_notice() -> None:
+    assert worker.noticed() is None
+
+
+@pytest.mark.parametrize("reason", StopReason)
+def test_a_worker_reads_why_it_is_stopped_and_when_it_is_killed(told: Path, reason: StopReason) -> None:
+    give(told, reason)
+    notice = worker.noticed()
+    assert notice is not None
+    assert (notice.reason, notice.kill_at, notice.comes_back) == (reason, AT, reason.comes_back)
+
+
+def test_a_worker_knows_how_long_it_has(told: Path) -> None:
+    give(told, StopReason.PREEMPTED, datetime.now(UTC) + timedelta(hours=1))
+    notice = worker.noticed()
+    assert notice is not None
+    assert 3500 < notice.seconds_left <= 3600
+    give(told, StopReason.PREEMPTED, AT)
+    late = worker.noticed()
+    assert late is not None
+    assert late.seconds_left == 0
+
+
+async def test_a_worker_can_wait_for_its_notice(told: Path) -> None:
+    give(told, StopReason.IDLE)
+    assert (await worker.wait_for_notice()).reason == "idle"
+
+
+def test_a_notice_that_is_none_is_told(told: Path) -> None:
+    (told / "config" / NOTICE).write_text("{}")
+    with pytest.raises(worker.NotInAJobError, match=r"notice\.json is not as Muster writes it"):
+        worker.noticed()
+
+
+def test_a_worker_tells_of_its_checkpoints_again_and_again(told: Path) -> None:
+    for _ in range(2):
+        worker.checkpointed()
+    assert [path.name for path in (told / "status").iterdir()] == ["checkpoints"]
+
+
+def test_code_outside_of_a_job_cannot_tell_of_checkpoints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MUSTER_STATUS_DIR", str(tmp_path / "nowhere"))
+    with pytest.raises(worker.NotInAJobError, match="does not run inside a Muster job"):
+        worker.checkpointed()

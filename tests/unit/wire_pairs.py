@@ -18,7 +18,7 @@ from muster.rpc.v1 import (
     projects_pb2,
     trust_pb2,
 )
-from tests.unit import attachment_values, event_values, secret_values, trust_values
+from tests.unit import attachment_values, event_values, node_values, secret_values, trust_values
 from tests.unit import wire_values as values
 
 
@@ -63,15 +63,15 @@ PAIRS = (
     Pair("exit", values.exits, model_pb2.Exit),
     Pair("explanation", values.explanations, jobs_pb2.WhyResponse),
     Pair("failure", values.failures, model_pb2.Failure),
-    Pair("gpu", values.gpus, model_pb2.Gpu),
-    Pair("inventory", values.inventories, model_pb2.Inventory),
+    Pair("gpu", node_values.gpus, model_pb2.Gpu),
+    Pair("inventory", node_values.inventories, model_pb2.Inventory),
     Pair("job", values.job_views, jobs_pb2.Job),
     Pair("job_event", event_values.job_events, jobs_pb2.JobEvent),
     Pair("node_event", event_values.node_events, nodes_pb2.NodeEvent),
     Pair("fleet_event", event_values.fleet_events, fleet_pb2.FleetEvent),
     Pair("job_spec", values.job_specs, model_pb2.JobSpec),
     Pair("log_line", values.log_lines, jobs_pb2.LogLine),
-    Pair("node", values.node_views, nodes_pb2.Node),
+    Pair("node", node_values.node_views, nodes_pb2.Node),
     Pair("plan", values.plans(), agents_pb2.Plan),
     Pair("port_lease", values.port_leases, model_pb2.PortLease),
     Pair("report", values.reports(), agents_pb2.ExecutionReport),

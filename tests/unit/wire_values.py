@@ -5,13 +5,14 @@ from typing import TypeVar
 
 from hypothesis import strategies as st
 
-from muster.domain.fleet import node
 from muster.domain.gangs import fence, plan, roster
+from muster.domain.gangs.notice import StopOrder, StopReason
 from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId
 from muster.domain.jobs import disconnect, explanation, failure, job, lifecycle, restart, view
 from muster.domain.jobs.frameworks.dialect import Dialect
 from muster.domain.jobs.frameworks.framework import Framework, FrameworkName, LaunchPlace, Rendezvous
 from muster.domain.jobs.interactive import Interactive
+from muster.domain.jobs.preemption import OnPreempt, PreemptSignal
 from muster.domain.jobs.restart import ExitCodes, ExitRules, RestartPolicy, parse_exit_codes
 from muster.domain.jobs.secret_use import KEY_FORM, SecretUse
 from muster.wire.checks import LATEST_MOMENT, LONGEST_SPAN
@@ -69,6 +70,8 @@ resources = st.builds(
     cpu_millis=counts,
     memory=optional(sizes),
     shm=optional(sizes),
+    cpu_limit=optional(counts),
+    memory_limit=optional(sizes),
 )
 limits = st.integers(-1, 2**63 - 1)
 capabilities = st.lists(st.sampled_from(sorted(job.CAPABILITIES)), max_size=3, unique=True).map(tuple)
@@ -143,10 +146,12 @@ job_specs = st.builds(
         check_in=spans,
         grace=spans,
         run=optional(spans),
+        preempt=optional(spans),
         lost_after=st.timedeltas(disconnect.SHORTEST_LOST_AFTER, disconnect.LONGEST_LOST_AFTER),
         idle=optional(spans),
     ),
     restarts=restarts,
+    on_preempt=st.builds(OnPreempt, signal=st.sampled_from(PreemptSignal), restart=st.booleans()),
     on_disconnect=st.sampled_from(disconnect.OnDisconnect),
     project=labels,
     labels=labels_map,
@@ -234,10 +239,14 @@ def assignments(draw: st.DrawFn) -> plan.Assignment:
         network=draw(st.sampled_from(job.Network)),
         gpus=draw(tuples_of(gpu_uuids)),
         grace=draw(spans),
+        preempt_signal=draw(st.sampled_from(PreemptSignal)),
         fence=draw(fences),
         interactive=draw(optional(interactives)),
         idle=draw(optional(spans)),
     )
+
+
+stop_orders = st.builds(StopOrder, reason=st.sampled_from(StopReason), grace=spans)
 
 
 @st.composite
@@ -245,7 +254,8 @@ def desired_lines(draw: st.DrawFn) -> plan.Desired:
     goal = draw(st.sampled_from(plan.Goal))
     assignment = draw(assignments() if goal is plan.Goal.PREPARE else optional(assignments()))
     execution = draw(execution_ids) if assignment is None else assignment.execution
-    return plan.Desired(execution=execution, goal=goal, assignment=assignment, cause=draw(texts))
+    stop = draw(optional(stop_orders)) if goal is plan.Goal.STOP else None
+    return plan.Desired(execution=execution, goal=goal, assignment=assignment, stop=stop, cause=draw(texts))
 
 
 @st.composite
@@ -276,61 +286,9 @@ def reports(draw: st.DrawFn) -> plan.Report:
         log_complete=draw(st.booleans()),
         no_permit_for=draw(optional(spans)),
         used_at=draw(optional(moments)),
+        saved_at=draw(optional(moments)),
     )
 
-
-gpus = st.builds(
-    node.Gpu,
-    uuid=gpu_uuids,
-    index=counts,
-    model=texts,
-    memory=sizes,
-    compute_capability=optional(filled),
-    pci_bus_id=optional(filled),
-    numa_node=optional(st.integers(-1, 1000)),
-    nvlink_peers=tuples_of(gpu_uuids),
-    mig_enabled=optional(st.booleans()),
-    problems=tuples_of(texts),
-    processes=tuples_of(st.builds(node.GpuProcess, pid=counts, memory=optional(sizes))),
-)
-runtime_offers = st.builds(
-    node.RuntimeOffer,
-    kind=st.sampled_from(job.RuntimeKind),
-    version=texts,
-    gpus=st.booleans(),
-    problem=optional(filled),
-)
-inventories = st.builds(
-    node.Inventory,
-    cpus=st.integers(1, 2**31 - 1),
-    memory=sizes,
-    disk_total=sizes,
-    disk_free=sizes,
-    kernel=texts,
-    os=texts,
-    architecture=texts,
-    addresses=tuples_of(addresses),
-    gpus=tuples_of(gpus, by="uuid"),
-    gpu_driver=optional(filled),
-    cuda=optional(filled),
-    gpu_problem=optional(filled),
-    runtimes=tuples_of(runtime_offers, by="kind"),
-    labels=labels_map,
-)
-node_views = st.builds(
-    node.NodeView,
-    name=node_ids,
-    state=st.sampled_from(node.NodeState),
-    address=addresses,
-    inventory=inventories,
-    executions=tuples_of(execution_ids),
-    gpus_taken=tuples_of(gpu_uuids),
-    cpu_millis_taken=counts,
-    memory_taken=sizes,
-    agent_version=texts,
-    last_seen_at=optional(moments),
-    joined_at=optional(moments),
-)
 
 states = st.sampled_from(lifecycle.State)
 execution_views = st.builds(
@@ -351,6 +309,7 @@ execution_views = st.builds(
 )
 attempt_views = st.builds(
     view.AttemptView,
+    saved_at=optional(moments),
     number=st.integers(1, 2**31 - 1),
     placed_at=optional(moments),
     checked_in_at=optional(moments),

@@ -7,6 +7,7 @@ from enum import IntEnum, StrEnum
 
 from muster.domain.fleet.secret import Handover
 from muster.domain.gangs.fence import Fence
+from muster.domain.gangs.notice import StopOrder
 from muster.domain.gangs.roster import PortLease, Roster
 from muster.domain.ids import AttemptId, ExecutionId, GpuUuid, JobId
 from muster.domain.jobs.failure import Exit, Failure
@@ -14,6 +15,7 @@ from muster.domain.jobs.frameworks.dialect import Dialect
 from muster.domain.jobs.frameworks.framework import Framework, processes_of
 from muster.domain.jobs.interactive import Interactive
 from muster.domain.jobs.job import DEFAULT_PROJECT, Network, Role
+from muster.domain.jobs.preemption import PreemptSignal
 
 
 class Goal(IntEnum):
@@ -55,6 +57,8 @@ class Assignment:
     """How long the attempt may go unused, so that its agents tell of use; None: nobody needs to know of it."""
     gpus: tuple[GpuUuid, ...] = ()
     grace: timedelta = timedelta(seconds=10)
+    preempt_signal: PreemptSignal = PreemptSignal.TERM
+    """What user code gets first where its job comes back after the stop."""
     fence: Fence = field(default_factory=Fence)
 
     @property
@@ -81,6 +85,8 @@ class Desired:
     goal: Goal
     assignment: Assignment | None = None
     """There whenever the agent may not have it yet: with goal PREPARE, and in whole plans."""
+    stop: StopOrder | None = None
+    """Why it is to be stopped and how long it has, with goal STOP; None: its assignment's grace counts."""
     cause: str = ""
     """Why this line is sent, for the agent's journal: the call, message or deadline that the coordinator acted on."""
 
@@ -148,6 +154,8 @@ class Report:
     """How long before this report its agent has surely told no peer of the attempt to go on; None: not known."""
     used_at: datetime | None = None
     """When it was last used, by the node's clock; None: not since its agent started, or nobody needs to know of it."""
+    saved_at: datetime | None = None
+    """When user code last told that a checkpoint is whole, by the node's clock; None: it has not."""
 
 
 LAUNCH_PROGRAMS = "bin"

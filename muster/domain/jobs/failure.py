@@ -29,6 +29,7 @@ class FailureKind(StrEnum):
     AGENT_RESTARTED = "agent_restarted"
     NODE_LOST = "node_lost"
     DRAINED = "drained"
+    PREEMPTED = "preempted"
 
     @property
     def user(self) -> bool:

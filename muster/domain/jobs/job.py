@@ -10,6 +10,7 @@ from muster.domain.jobs.frameworks.dialect import Dialect
 from muster.domain.jobs.frameworks.framework import Framework
 from muster.domain.jobs.interactive import NEVER_IDLE, Interactive
 from muster.domain.jobs.lifecycle import SuccessRule
+from muster.domain.jobs.preemption import DEFAULT_ON_PREEMPT, OnPreempt
 from muster.domain.jobs.restart import NO_EXIT_RULES, ExitRules, RestartPolicy
 from muster.domain.jobs.secret_use import SecretUse
 
@@ -75,9 +76,18 @@ class Resources:
     cpu_millis: int = 1000
     """Thousandths of a CPU."""
     memory: int | None = None
-    """Bytes; reserved on the node and, in a container, a hard limit. None reserves nothing and sets no limit."""
+    """Bytes that are reserved on the node; None reserves nothing."""
     shm: int | None = None
     """Bytes of /dev/shm in a container; None is the runtime's default."""
+    cpu_limit: int | None = None
+    """Thousandths of a CPU that it gets at most; None: as many as nobody else uses."""
+    memory_limit: int | None = None
+    """Bytes that it may use at most; 0: as many as there are; None: what is reserved, if that is said."""
+
+    @property
+    def most_memory(self) -> int | None:
+        """Bytes that it may use at most; None: there is no limit."""
+        return self.memory if self.memory_limit is None else self.memory_limit or None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,6 +201,8 @@ class Timeouts:
     """Longest time that user code may run; None: no limit."""
     lost_after: timedelta = DEFAULT_LOST_AFTER
     """How long a node may be silent before what it runs of this job is lost."""
+    preempt: timedelta | None = None
+    """Between notice and SIGKILL where the job comes back after a stop; None: at least half a minute, or `grace`."""
     idle: timedelta | None = None
     """How long the attempt may go unused before it is stopped; zero: for ever.
 
@@ -220,6 +232,7 @@ class JobSpec:
     """Only nodes that carry all of these labels."""
     timeouts: Timeouts = Timeouts()
     restarts: RestartPolicy = field(default_factory=RestartPolicy)
+    on_preempt: OnPreempt = DEFAULT_ON_PREEMPT
     on_disconnect: OnDisconnect = OnDisconnect.KEEP
     project: str = ""
     """The project whose members may see it and give it orders.

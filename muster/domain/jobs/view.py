@@ -52,6 +52,8 @@ class AttemptView:
     checked_in_at: datetime | None = None
     released_at: datetime | None = None
     started_at: datetime | None = None
+    saved_at: datetime | None = None
+    """When user code last told that a checkpoint is whole; None: it never has."""
     ended_at: datetime | None = None
     failure: Failure | None = None
     executions: tuple[ExecutionView, ...] = ()

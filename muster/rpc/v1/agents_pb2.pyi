@@ -453,16 +453,24 @@ class DesiredExecution(_message.Message):
     EXECUTION_FIELD_NUMBER: _builtins.int
     GOAL_FIELD_NUMBER: _builtins.int
     ASSIGNMENT_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    GRACE_FIELD_NUMBER: _builtins.int
     CAUSE_FIELD_NUMBER: _builtins.int
     execution: _builtins.str
     """Its id."""
     goal: Global___Goal.ValueType
     """How far it shall go."""
+    reason: _builtins.str
+    """With GOAL_STOP: why it is stopped, a StopReason of muster/domain/gangs/notice.py; empty: nobody says why."""
     cause: _builtins.str
     """The call, message or deadline that the coordinator acted on, for the agent's journal; empty: not known."""
     @_builtins.property
     def assignment(self) -> Global___Assignment:
         """There whenever the agent may not have it yet: with GOAL_PREPARE, and in whole plans."""
+
+    @_builtins.property
+    def grace(self) -> _duration_pb2.Duration:
+        """With a reason: between notice and SIGKILL."""
 
     def __init__(
         self,
@@ -470,11 +478,13 @@ class DesiredExecution(_message.Message):
         execution: _builtins.str = ...,
         goal: Global___Goal.ValueType = ...,
         assignment: Global___Assignment | None = ...,
+        reason: _builtins.str = ...,
+        grace: _duration_pb2.Duration | None = ...,
         cause: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["assignment", b"assignment"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["assignment", b"assignment", "grace", b"grace"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["assignment", b"assignment", "cause", b"cause", "execution", b"execution", "goal", b"goal"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["assignment", b"assignment", "cause", b"cause", "execution", b"execution", "goal", b"goal", "grace", b"grace", "reason", b"reason"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -508,6 +518,7 @@ class Assignment(_message.Message):
     DIALECTS_FIELD_NUMBER: _builtins.int
     INTERACTIVE_FIELD_NUMBER: _builtins.int
     IDLE_FIELD_NUMBER: _builtins.int
+    PREEMPT_SIGNAL_FIELD_NUMBER: _builtins.int
     execution: _builtins.str
     """Its id."""
     job: _builtins.str
@@ -538,6 +549,8 @@ class Assignment(_message.Message):
     """The project of the job."""
     gang_commands: _builtins.bool
     """Whether user code may run commands in the other executions of its attempt."""
+    preempt_signal: _builtins.str
+    """What user code gets first where its job comes back after the stop: `TERM`, `USR1` and so on."""
     @_builtins.property
     def gpus(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """UUIDs of its GPUs."""
@@ -591,10 +604,11 @@ class Assignment(_message.Message):
         dialects: _abc.Iterable[_builtins.str] | None = ...,
         interactive: _model_pb2.Interactive | None = ...,
         idle: _duration_pb2.Duration | None = ...,
+        preempt_signal: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["fence", b"fence", "framework", b"framework", "grace", b"grace", "idle", b"idle", "interactive", b"interactive"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "dialects", b"dialects", "execution", b"execution", "fence", b"fence", "framework", b"framework", "gang_commands", b"gang_commands", "gpus", b"gpus", "grace", b"grace", "idle", b"idle", "interactive", b"interactive", "job", b"job", "job_name", b"job_name", "local_rank", b"local_rank", "local_world_size", b"local_world_size", "network", b"network", "node_count", b"node_count", "node_rank", b"node_rank", "project", b"project", "rank", b"rank", "role_key", b"role_key", "sequence", b"sequence", "world_size", b"world_size"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "dialects", b"dialects", "execution", b"execution", "fence", b"fence", "framework", b"framework", "gang_commands", b"gang_commands", "gpus", b"gpus", "grace", b"grace", "idle", b"idle", "interactive", b"interactive", "job", b"job", "job_name", b"job_name", "local_rank", b"local_rank", "local_world_size", b"local_world_size", "network", b"network", "node_count", b"node_count", "node_rank", b"node_rank", "preempt_signal", b"preempt_signal", "project", b"project", "rank", b"rank", "role_key", b"role_key", "sequence", b"sequence", "world_size", b"world_size"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -745,6 +759,7 @@ class ExecutionReport(_message.Message):
     FAILURE_FIELD_NUMBER: _builtins.int
     LOG_COMPLETE_FIELD_NUMBER: _builtins.int
     NO_PERMIT_FOR_FIELD_NUMBER: _builtins.int
+    SAVED_AT_FIELD_NUMBER: _builtins.int
     USED_AT_FIELD_NUMBER: _builtins.int
     execution: _builtins.str
     """Which one."""
@@ -783,6 +798,10 @@ class ExecutionReport(_message.Message):
         """
 
     @_builtins.property
+    def saved_at(self) -> _timestamp_pb2.Timestamp:
+        """When user code last told that a checkpoint is whole, by the node's clock; absent: it has not."""
+
+    @_builtins.property
     def used_at(self) -> _timestamp_pb2.Timestamp:
         """When it was last used, by the node's clock: a byte of an attachment, a GPU at work, or a CPU where it has no GPU.
         Absent: not since its agent started, or nobody needs to know of it.
@@ -802,11 +821,12 @@ class ExecutionReport(_message.Message):
         failure: _model_pb2.Failure | None = ...,
         log_complete: _builtins.bool = ...,
         no_permit_for: _duration_pb2.Duration | None = ...,
+        saved_at: _timestamp_pb2.Timestamp | None = ...,
         used_at: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["at", b"at", "exit", b"exit", "failure", b"failure", "no_permit_for", b"no_permit_for", "started_at", b"started_at", "used_at", b"used_at"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["at", b"at", "exit", b"exit", "failure", b"failure", "no_permit_for", b"no_permit_for", "saved_at", b"saved_at", "started_at", b"started_at", "used_at", b"used_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["address", b"address", "at", b"at", "detail", b"detail", "execution", b"execution", "exit", b"exit", "failure", b"failure", "log_complete", b"log_complete", "no_permit_for", b"no_permit_for", "ports", b"ports", "stage", b"stage", "started_at", b"started_at", "used_at", b"used_at"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["address", b"address", "at", b"at", "detail", b"detail", "execution", b"execution", "exit", b"exit", "failure", b"failure", "log_complete", b"log_complete", "no_permit_for", b"no_permit_for", "ports", b"ports", "saved_at", b"saved_at", "stage", b"stage", "started_at", b"started_at", "used_at", b"used_at"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

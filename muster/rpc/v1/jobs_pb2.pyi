@@ -785,6 +785,7 @@ class Attempt(_message.Message):
     FAILURE_FIELD_NUMBER: _builtins.int
     EXECUTIONS_FIELD_NUMBER: _builtins.int
     EXECUTIONS_DROPPED_FIELD_NUMBER: _builtins.int
+    SAVED_AT_FIELD_NUMBER: _builtins.int
     number: _builtins.int
     """1, 2, …"""
     executions_dropped: _builtins.bool
@@ -817,6 +818,10 @@ class Attempt(_message.Message):
     def executions(self) -> _containers.RepeatedCompositeFieldContainer[Global___Execution]:
         """By rank; none in lists, and none where they are in the database only and were not asked for."""
 
+    @_builtins.property
+    def saved_at(self) -> _timestamp_pb2.Timestamp:
+        """When user code last told that a checkpoint is whole; absent: it never has."""
+
     def __init__(
         self,
         *,
@@ -829,10 +834,11 @@ class Attempt(_message.Message):
         failure: _model_pb2.Failure | None = ...,
         executions: _abc.Iterable[Global___Execution] | None = ...,
         executions_dropped: _builtins.bool = ...,
+        saved_at: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["checked_in_at", b"checked_in_at", "ended_at", b"ended_at", "failure", b"failure", "placed_at", b"placed_at", "released_at", b"released_at", "started_at", b"started_at"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["checked_in_at", b"checked_in_at", "ended_at", b"ended_at", "failure", b"failure", "placed_at", b"placed_at", "released_at", b"released_at", "saved_at", b"saved_at", "started_at", b"started_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["checked_in_at", b"checked_in_at", "ended_at", b"ended_at", "executions", b"executions", "executions_dropped", b"executions_dropped", "failure", b"failure", "number", b"number", "placed_at", b"placed_at", "released_at", b"released_at", "started_at", b"started_at"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["checked_in_at", b"checked_in_at", "ended_at", b"ended_at", "executions", b"executions", "executions_dropped", b"executions_dropped", "failure", b"failure", "number", b"number", "placed_at", b"placed_at", "released_at", b"released_at", "saved_at", b"saved_at", "started_at", b"started_at"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

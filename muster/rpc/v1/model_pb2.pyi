@@ -32,6 +32,8 @@ class Resources(_message.Message):
     CPU_MILLIS_FIELD_NUMBER: _builtins.int
     MEMORY_FIELD_NUMBER: _builtins.int
     SHM_FIELD_NUMBER: _builtins.int
+    CPU_LIMIT_FIELD_NUMBER: _builtins.int
+    MEMORY_LIMIT_FIELD_NUMBER: _builtins.int
     gpus: _builtins.int
     """Number of whole GPUs (or MIG devices); 0 for none."""
     gpu_model: _builtins.str
@@ -42,6 +44,10 @@ class Resources(_message.Message):
     """Main memory; absent: nothing is reserved and no limit is set."""
     shm: _builtins.int
     """Size of /dev/shm in a container; absent: the runtime's default."""
+    cpu_limit: _builtins.int
+    """Thousandths of a CPU that it gets at most; absent: as many as nobody else uses."""
+    memory_limit: _builtins.int
+    """Main memory that it may use at most; 0: as much as there is; absent: what is reserved."""
     def __init__(
         self,
         *,
@@ -50,17 +56,27 @@ class Resources(_message.Message):
         cpu_millis: _builtins.int = ...,
         memory: _builtins.int | None = ...,
         shm: _builtins.int | None = ...,
+        cpu_limit: _builtins.int | None = ...,
+        memory_limit: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_memory", b"_memory", "_shm", b"_shm", "memory", b"memory", "shm", b"shm"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_cpu_limit", b"_cpu_limit", "_memory", b"_memory", "_memory_limit", b"_memory_limit", "_shm", b"_shm", "cpu_limit", b"cpu_limit", "memory", b"memory", "memory_limit", b"memory_limit", "shm", b"shm"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_memory", b"_memory", "_shm", b"_shm", "cpu_millis", b"cpu_millis", "gpu_model", b"gpu_model", "gpus", b"gpus", "memory", b"memory", "shm", b"shm"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_cpu_limit", b"_cpu_limit", "_memory", b"_memory", "_memory_limit", b"_memory_limit", "_shm", b"_shm", "cpu_limit", b"cpu_limit", "cpu_millis", b"cpu_millis", "gpu_model", b"gpu_model", "gpus", b"gpus", "memory", b"memory", "memory_limit", b"memory_limit", "shm", b"shm"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__cpu_limit: _TypeAlias = _typing.Literal["cpu_limit"]  # noqa: Y015
+    _WhichOneofArgType__cpu_limit: _TypeAlias = _typing.Literal["_cpu_limit", b"_cpu_limit"]  # noqa: Y015
     _WhichOneofReturnType__memory: _TypeAlias = _typing.Literal["memory"]  # noqa: Y015
     _WhichOneofArgType__memory: _TypeAlias = _typing.Literal["_memory", b"_memory"]  # noqa: Y015
+    _WhichOneofReturnType__memory_limit: _TypeAlias = _typing.Literal["memory_limit"]  # noqa: Y015
+    _WhichOneofArgType__memory_limit: _TypeAlias = _typing.Literal["_memory_limit", b"_memory_limit"]  # noqa: Y015
     _WhichOneofReturnType__shm: _TypeAlias = _typing.Literal["shm"]  # noqa: Y015
     _WhichOneofArgType__shm: _TypeAlias = _typing.Literal["_shm", b"_shm"]  # noqa: Y015
     @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__cpu_limit) -> _WhichOneofReturnType__cpu_limit | None: ...
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__memory) -> _WhichOneofReturnType__memory | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__memory_limit) -> _WhichOneofReturnType__memory_limit | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__shm) -> _WhichOneofReturnType__shm | None: ...
 
@@ -472,6 +488,7 @@ class Timeouts(_message.Message):
     GRACE_FIELD_NUMBER: _builtins.int
     RUN_FIELD_NUMBER: _builtins.int
     LOST_AFTER_FIELD_NUMBER: _builtins.int
+    PREEMPT_FIELD_NUMBER: _builtins.int
     IDLE_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def check_in(self) -> _duration_pb2.Duration:
@@ -490,6 +507,10 @@ class Timeouts(_message.Message):
         """How long a node may be silent before what it runs is lost; absent: the default."""
 
     @_builtins.property
+    def preempt(self) -> _duration_pb2.Duration:
+        """Between notice and SIGKILL where the job comes back after the stop; absent: the larger of grace and 30 s."""
+
+    @_builtins.property
     def idle(self) -> _duration_pb2.Duration:
         """How long it may go unused before it is stopped; zero: for ever; absent: 2 h where it is interactive, else for ever."""
 
@@ -500,11 +521,12 @@ class Timeouts(_message.Message):
         grace: _duration_pb2.Duration | None = ...,
         run: _duration_pb2.Duration | None = ...,
         lost_after: _duration_pb2.Duration | None = ...,
+        preempt: _duration_pb2.Duration | None = ...,
         idle: _duration_pb2.Duration | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["check_in", b"check_in", "grace", b"grace", "idle", b"idle", "lost_after", b"lost_after", "run", b"run"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["check_in", b"check_in", "grace", b"grace", "idle", b"idle", "lost_after", b"lost_after", "preempt", b"preempt", "run", b"run"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["check_in", b"check_in", "grace", b"grace", "idle", b"idle", "lost_after", b"lost_after", "run", b"run"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["check_in", b"check_in", "grace", b"grace", "idle", b"idle", "lost_after", b"lost_after", "preempt", b"preempt", "run", b"run"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -607,6 +629,7 @@ class JobSpec(_message.Message):
     INTERACTIVE_FIELD_NUMBER: _builtins.int
     STDIN_FIELD_NUMBER: _builtins.int
     TTY_FIELD_NUMBER: _builtins.int
+    ON_PREEMPT_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Lower-case letters, digits and hyphens; need not be unique."""
     network: _builtins.str
@@ -661,6 +684,10 @@ class JobSpec(_message.Message):
     def interactive(self) -> Global___Interactive:
         """What it has as a job in which people work; absent: it is none."""
 
+    @_builtins.property
+    def on_preempt(self) -> Global___OnPreempt:
+        """What happens when it is preempted; absent: it gets SIGTERM, and waits for its next start."""
+
     def __init__(
         self,
         *,
@@ -683,10 +710,11 @@ class JobSpec(_message.Message):
         interactive: Global___Interactive | None = ...,
         stdin: _builtins.bool = ...,
         tty: _builtins.bool = ...,
+        on_preempt: Global___OnPreempt | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_gang_commands", b"_gang_commands", "_max_per_node", b"_max_per_node", "framework", b"framework", "gang_commands", b"gang_commands", "interactive", b"interactive", "max_per_node", b"max_per_node", "restarts", b"restarts", "timeouts", b"timeouts"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_gang_commands", b"_gang_commands", "_max_per_node", b"_max_per_node", "framework", b"framework", "gang_commands", b"gang_commands", "interactive", b"interactive", "max_per_node", b"max_per_node", "on_preempt", b"on_preempt", "restarts", b"restarts", "timeouts", b"timeouts"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_gang_commands", b"_gang_commands", "_max_per_node", b"_max_per_node", "dialects", b"dialects", "framework", b"framework", "gang_commands", b"gang_commands", "interactive", b"interactive", "labels", b"labels", "max_per_node", b"max_per_node", "name", b"name", "network", b"network", "node_labels", b"node_labels", "on_disconnect", b"on_disconnect", "packing", b"packing", "priority", b"priority", "project", b"project", "restarts", b"restarts", "roles", b"roles", "stdin", b"stdin", "success", b"success", "timeouts", b"timeouts", "tty", b"tty"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_gang_commands", b"_gang_commands", "_max_per_node", b"_max_per_node", "dialects", b"dialects", "framework", b"framework", "gang_commands", b"gang_commands", "interactive", b"interactive", "labels", b"labels", "max_per_node", b"max_per_node", "name", b"name", "network", b"network", "node_labels", b"node_labels", "on_disconnect", b"on_disconnect", "on_preempt", b"on_preempt", "packing", b"packing", "priority", b"priority", "project", b"project", "restarts", b"restarts", "roles", b"roles", "stdin", b"stdin", "success", b"success", "timeouts", b"timeouts", "tty", b"tty"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__gang_commands: _TypeAlias = _typing.Literal["gang_commands"]  # noqa: Y015
     _WhichOneofArgType__gang_commands: _TypeAlias = _typing.Literal["_gang_commands", b"_gang_commands"]  # noqa: Y015
@@ -698,6 +726,32 @@ class JobSpec(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__max_per_node) -> _WhichOneofReturnType__max_per_node | None: ...
 
 Global___JobSpec: _TypeAlias = JobSpec  # noqa: Y015
+
+@_typing.final
+class OnPreempt(_message.Message):
+    """What happens when a job is preempted, suspended, or moved off a node that is drained."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SIGNAL_FIELD_NUMBER: _builtins.int
+    RESTART_FIELD_NUMBER: _builtins.int
+    signal: _builtins.str
+    """`HUP`, `INT`, `QUIT`, `TERM`, `USR1` or `USR2`: what every rank gets when the grace begins."""
+    restart: _builtins.bool
+    """Whether it waits for its next start after it was preempted; otherwise it ends as stopped."""
+    def __init__(
+        self,
+        *,
+        signal: _builtins.str = ...,
+        restart: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["restart", b"restart", "signal", b"signal"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___OnPreempt: _TypeAlias = OnPreempt  # noqa: Y015
 
 @_typing.final
 class Interactive(_message.Message):

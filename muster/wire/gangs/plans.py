@@ -7,10 +7,12 @@ from typing import TypeVar
 from google.protobuf.message import DecodeError
 
 from muster.domain.gangs.fence import Fence, Witness
+from muster.domain.gangs.notice import StopOrder, StopReason
 from muster.domain.gangs.plan import Assignment, Desired, Goal, Plan, Unreadable
 from muster.domain.ids import AttemptId, ExecutionId, GpuUuid, JobId, NodeId
 from muster.domain.jobs.disconnect import OnDisconnect
 from muster.domain.jobs.job import Network, Role
+from muster.domain.jobs.preemption import PreemptSignal
 from muster.rpc.v1 import agents_pb2 as pb
 from muster.rpc.v1 import model_pb2
 from muster.wire import checks
@@ -256,6 +258,8 @@ def _desired_to_wire(desired: Desired, role_key: str) -> pb.DesiredExecution:
         execution=desired.execution,
         goal=_GOAL_TO_WIRE[desired.goal],
         assignment=None if desired.assignment is None else _assignment_to_wire(desired.assignment, role_key),
+        reason="" if desired.stop is None else desired.stop.reason,
+        grace=None if desired.stop is None else checks.duration(desired.stop.grace),
         cause=desired.cause,
     )
 
@@ -272,7 +276,16 @@ def _desired_from_wire(line: pb.DesiredExecution, roles: Mapping[str, Role | Wir
         execution=ExecutionId(checks.identifier(line.execution, "DesiredExecution.execution")),
         goal=goal,
         assignment=_assignment_from_wire(line.assignment, roles) if line.HasField("assignment") else None,
+        stop=_stop_from_wire(line) if line.reason else None,
         cause=line.cause[: checks.MAX_TEXT],
+    )
+
+
+def _stop_from_wire(line: pb.DesiredExecution) -> StopOrder:
+    checks.require(line, "grace")
+    return StopOrder(
+        reason=checks.word(StopReason, line.reason, "DesiredExecution.reason"),
+        grace=checks.span(line.grace, "DesiredExecution.grace"),
     )
 
 
@@ -297,6 +310,7 @@ def _assignment_to_wire(assignment: Assignment, role_key: str) -> pb.Assignment:
         network=assignment.network,
         gpus=assignment.gpus,
         grace=checks.duration(assignment.grace),
+        preempt_signal=assignment.preempt_signal,
         fence=_fence_to_wire(assignment.fence),
         interactive=interactive_to_wire(assignment.interactive),
         idle=checks.duration(assignment.idle),
@@ -333,6 +347,7 @@ def _assignment_from_wire(sent: pb.Assignment, roles: Mapping[str, Role | WireEr
         network=checks.word(Network, sent.network, "Assignment.network"),
         gpus=tuple(GpuUuid(uuid) for uuid in sent.gpus),
         grace=checks.span(sent.grace, "Assignment.grace"),
+        preempt_signal=checks.word(PreemptSignal, sent.preempt_signal, "Assignment.preempt_signal"),
         fence=_fence_from_wire(sent.fence) if sent.HasField("fence") else Fence(),
         interactive=interactive_from_wire(sent.interactive) if sent.HasField("interactive") else None,
         idle=checks.span(sent.idle, "Assignment.idle") if sent.HasField("idle") else None,

@@ -15,17 +15,17 @@ from muster.jobfile.models import (
     JobKeys,
     MountKeys,
     PortKeys,
-    ResourcesKeys,
     RoleKeys,
     UlimitKeys,
 )
-from muster.jobfile.section import InteractiveKeys, TimeoutsKeys
+from muster.jobfile.section import InteractiveKeys, OnPreemptKeys, ResourcesKeys, TimeoutsKeys
 
 MODELS: list[type[BaseModel]] = [
     FileKeys,
     InteractiveKeys,
     JobKeys,
     MountKeys,
+    OnPreemptKeys,
     PortKeys,
     ResourcesKeys,
     RoleKeys,

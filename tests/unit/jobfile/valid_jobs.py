@@ -32,6 +32,7 @@ from muster.domain.jobs.job import (
     Ulimit,
 )
 from muster.domain.jobs.lifecycle import SuccessRule
+from muster.domain.jobs.preemption import LONGEST_PREEMPT_GRACE, OnPreempt, PreemptSignal
 from muster.domain.jobs.restart import (
     MOST_RESTARTS,
     SHORTEST_BACKOFF,
@@ -41,7 +42,15 @@ from muster.domain.jobs.restart import (
     parse_exit_codes,
 )
 from muster.domain.jobs.rules.filling_in import filled_in
-from muster.domain.jobs.rules.job_values import ENV_NAME, LABEL, PORT_NAME, RESERVED_ENV, RESERVED_PREFIX, ULIMITS
+from muster.domain.jobs.rules.job_values import (
+    ENV_NAME,
+    LABEL,
+    MIN_CPU_LIMIT,
+    PORT_NAME,
+    RESERVED_ENV,
+    RESERVED_PREFIX,
+    ULIMITS,
+)
 from muster.domain.jobs.secret_use import KEY_FORM, ONLY_KEY, SECRETS_DIRECTORY, SecretUse
 from muster.domain.visible_text import hidden_in
 
@@ -62,13 +71,24 @@ restarts = st.just(RestartPolicy()) | st.builds(
     backoff=st.timedeltas(SHORTEST_BACKOFF, timedelta(days=365)),
 )
 exit_rules = st.builds(ExitRules, restart=st.none() | exit_codes, fail=st.just(ExitCodes()) | exit_codes)
-resources = st.builds(
-    Resources,
-    gpus=st.integers(0, 64),
-    gpu_model=st.none() | st.sampled_from(["H100", "RTX 4090", "5090", "no"]),
-    cpu_millis=st.integers(1, 10**6),
-    memory=st.none() | st.integers(6 * 2**20, 2**50),
-)
+
+
+@st.composite
+def capped(draw: st.DrawFn) -> Resources:
+    """What is reserved, and caps that are not below it."""
+    cpus, memory = draw(st.integers(1, 10**6)), draw(st.none() | st.integers(6 * 2**20, 2**50))
+    return Resources(
+        gpus=draw(st.integers(0, 64)),
+        gpu_model=draw(st.none() | st.sampled_from(["H100", "RTX 4090", "5090", "no"])),
+        cpu_millis=cpus,
+        memory=memory,
+        cpu_limit=draw(st.none() | st.integers(max(cpus, MIN_CPU_LIMIT), 10**7)),
+        memory_limit=draw(st.none() | st.just(0) | st.integers(memory or 6 * 2**20, 2**51)),
+    )
+
+
+resources = capped()
+on_preempts = st.builds(OnPreempt, signal=st.sampled_from(PreemptSignal), restart=st.booleans())
 ports = st.lists(
     st.builds(PortRequest, name=st.from_regex(PORT_NAME, fullmatch=True)),
     max_size=3,
@@ -199,9 +219,11 @@ def jobs(roles: st.SearchStrategy[Role], networks: list[Network]) -> st.SearchSt
             grace=spans,
             run=st.none() | spans,
             lost_after=st.timedeltas(SHORTEST_LOST_AFTER, LONGEST_LOST_AFTER),
+            preempt=st.none() | st.timedeltas(timedelta(microseconds=1), LONGEST_PREEMPT_GRACE),
             idle=st.none() | st.just(NEVER_IDLE) | st.timedeltas(SHORTEST_IDLE, timedelta(days=365)),
         ),
         restarts=restarts,
+        on_preempt=on_preempts,
         on_disconnect=st.sampled_from(OnDisconnect),
         framework=st.none() | frameworks,
         dialects=st.lists(st.sampled_from(Dialect), max_size=2, unique=True).map(tuple),

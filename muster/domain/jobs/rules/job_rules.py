@@ -20,6 +20,7 @@ from muster.domain.jobs.rules.job_values import Wrong
 from muster.domain.jobs.rules.placeholder_rules import placeholder_faults
 from muster.domain.jobs.secret_use import SECRETS_DIRECTORY, SecretUse
 from muster.domain.jobs.size import too_much_to_share
+from muster.domain.quantity import format_cpus, format_memory
 from muster.domain.quoting import nearest, quote
 
 MAX_FILES_BYTES = 2**20
@@ -177,6 +178,24 @@ def _resources(resources: Resources) -> Iterator[Fault]:
         yield from _told(("resources", "memory"), values.memory(resources.memory))
     if resources.shm is not None:
         yield from _told(("resources", "shm"), values.memory(resources.shm, values.MIN_SHM))
+    yield from _caps(resources)
+
+
+def _caps(resources: Resources) -> Iterator[Fault]:
+    """The most that an execution gets; what is reserved for it, it may use."""
+    if resources.cpu_limit is not None:
+        path, wrong = ("resources", "cpu_limit"), values.cpu_limit(resources.cpu_limit)
+        yield from _told(path, wrong)
+        if not wrong and resources.cpu_limit < resources.cpu_millis:
+            reserved = format_cpus(resources.cpu_millis)
+            message = f"is {format_cpus(resources.cpu_limit)}, less than the CPUs that are reserved (cpus: {reserved})"
+            yield Fault(path=path, message=message)
+    if resources.memory_limit:
+        path, wrong = ("resources", "memory_limit"), values.memory(resources.memory_limit)
+        yield from _told(path, wrong)
+        if not wrong and resources.memory_limit < (resources.memory or 0):
+            reserved, limit = format_memory(resources.memory or 0), format_memory(resources.memory_limit)
+            yield Fault(path=path, message=f"is {limit}, less than what is reserved (memory: {reserved})")
 
 
 def _places(role: Role) -> Iterator[Fault]:
@@ -299,6 +318,8 @@ def _timeouts(timeouts: Timeouts) -> Iterator[Fault]:
     if timeouts.run is not None:
         yield from _told(("timeouts", "run"), values.duration(timeouts.run))
     yield from _told(("timeouts", "lost_after"), values.lost_after(timeouts.lost_after))
+    if timeouts.preempt is not None:
+        yield from _told(("timeouts", "preempt"), values.preempt(timeouts.preempt))
     if timeouts.idle is not None:
         yield from _told(("timeouts", "idle"), values.idle(timeouts.idle))
 

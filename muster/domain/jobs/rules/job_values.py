@@ -11,6 +11,7 @@ from pathlib import PurePosixPath
 from muster.domain.jobs.disconnect import LONGEST_LOST_AFTER, SHORTEST_LOST_AFTER
 from muster.domain.jobs.interactive import NEVER_IDLE, SHORTEST_IDLE
 from muster.domain.jobs.job import CAPABILITIES, NODE_LABEL
+from muster.domain.jobs.preemption import LONGEST_PREEMPT_GRACE
 from muster.domain.jobs.restart import MAX_EXIT_CODE, SHORTEST_BACKOFF, ExitCodes
 from muster.domain.jobs.secret_use import KEY_FORM, MAX_USES, ONLY_KEY, SECRETS_DIRECTORY
 from muster.domain.quantity import (
@@ -51,6 +52,8 @@ UNLIMITED = -1
 MIN_MEMORY = 6 * 2**20
 """Docker refuses a limit below 6 MiB."""
 MIN_SHM = 2**20
+MIN_CPU_LIMIT = 10
+"""Thousandths of a CPU; Linux and Docker refuse a limit below."""
 MAX_WORD = 128 * 1024 - 1
 """Bytes of one word of a command, or of a variable with its name: Linux takes no longer ones (MAX_ARG_STRLEN)."""
 
@@ -308,6 +311,13 @@ def memory(size: int, least: int = MIN_MEMORY) -> Wrong | None:
     return Wrong(f"is {size} bytes; the least is {format_memory(least)}") if size < least else None
 
 
+def cpu_limit(millis: int) -> Wrong | None:
+    """Thousandths of a CPU that an execution gets at most."""
+    if wrong := cpus(millis):
+        return wrong
+    return Wrong(f"is {millis}m; the least limit is {MIN_CPU_LIMIT}m") if millis < MIN_CPU_LIMIT else None
+
+
 def duration(span: timedelta) -> Wrong | None:
     """A length of time."""
     if span <= timedelta():
@@ -330,6 +340,11 @@ def setup(text: str) -> Wrong | None:
     if wrong := word(text):
         return wrong
     return Wrong("is blank; give a command for the shell, or leave it out") if text and not text.strip() else None
+
+
+def preempt(span: timedelta) -> Wrong | None:
+    """How long user code has after it was told that its job is preempted."""
+    return duration(span) or _within(span, timedelta(), LONGEST_PREEMPT_GRACE)
 
 
 def backoff(span: timedelta) -> Wrong | None:
