@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from muster.domain.gangs.fence import PeerWord, Witness
+from muster.domain.gangs.notice import StopNotice
 from muster.domain.gangs.plan import Assignment, Report
 from muster.domain.gangs.roster import Roster
 from muster.domain.ids import AttemptId, ExecutionId
+from muster.domain.jobs.preemption import PreemptSignal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +40,11 @@ class Halt:
 
     execution: ExecutionId
     grace: timedelta
-    """Time between SIGTERM and SIGKILL; of a fenced one by the clock of fencing."""
+    """Time between the signal and SIGKILL; of a fenced one by the clock of fencing."""
+    signal: PreemptSignal | None = PreemptSignal.TERM
+    """What user code gets first; None: it has got it."""
+    notice: StopNotice | None = None
+    """What user code reads meanwhile; None: none of it runs."""
     fenced: str = ""
     """Why the agent stops it by itself, which its directory is to tell before it is stopped; empty: it was told to."""
 

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from agent.core.terms import Terms
 from muster.domain.gangs.fence import PeerWord
+from muster.domain.gangs.notice import StopNotice
 from muster.domain.gangs.plan import Plan
 from muster.domain.gangs.roster import PortLease
 from muster.domain.ids import AttemptId, ExecutionId, GpuUuid, NodeId
@@ -78,6 +79,24 @@ class Used:
 
     execution: ExecutionId
     at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Saved:
+    """User code has told that a checkpoint is whole."""
+
+    execution: ExecutionId
+    at: datetime
+    """When, by the node's clock."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoppingFound:
+    """An execution of before a restart of the agent was being stopped at that time."""
+
+    execution: ExecutionId
+    notice: StopNotice
+    """What user code was told."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,7 +207,19 @@ class FenceTimePassed:
 
 
 Observed = (
-    Progressed | Prepared | Armed | Started | ActionFailed | Used | Exited | Halted | Fenced | LogCompleted | Removed
+    Progressed
+    | Prepared
+    | Armed
+    | Started
+    | ActionFailed
+    | Used
+    | Saved
+    | StoppingFound
+    | Exited
+    | Halted
+    | Fenced
+    | LogCompleted
+    | Removed
 )
 """Events about an execution that the agent knows."""
 

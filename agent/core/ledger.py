@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from agent.core.actions import LedgerAction, Tell
+from agent.core.actions import Halt, LedgerAction, Tell
 from agent.core.local import ALIVE, OVER, LocalExecution, LocalState, Move, after, next_action, report
 from agent.core.past import Past
 from agent.core.terms import Guarded, Terms
@@ -117,11 +117,12 @@ class Ledger:
     def go_on(self, execution: ExecutionId, now: datetime) -> list[LedgerAction]:
         """Order what brings an execution closer to what is wanted, if there is anything to order."""
         local = self._locals[execution]
-        following = next_action(local)
+        following = next_action(local, now)
         if following is None:
             return []
         move, action = following
-        moved = replace(local, phase=after(local, move), since=now)
+        notice = action.notice if isinstance(action, Halt) else None
+        moved = replace(local, phase=after(local, move), since=now, notice=notice or local.notice)
         self._locals[execution] = moved
         told = report(moved) if moved.phase is LocalState.PREPARING else None
         return [action] if told is None else [Tell(report=told), action]

@@ -8,10 +8,12 @@ from enum import StrEnum
 from agent.core.actions import Arm, Halt, LedgerAction, Prepare, Remove, Start
 from agent.core.terms import Terms
 from muster.domain.errors import IllegalTransitionError
+from muster.domain.gangs.notice import StopNotice, StopOrder, StopReason
 from muster.domain.gangs.plan import Assignment, Goal, Report, Stage
 from muster.domain.gangs.roster import PortLease, Roster
 from muster.domain.ids import ExecutionId
 from muster.domain.jobs.failure import Exit, Failure
+from muster.domain.jobs.preemption import PreemptSignal
 
 DEFAULT_GRACE = timedelta(seconds=10)
 """The grace of executions whose assignment is not known, or not any more."""
@@ -108,6 +110,8 @@ class WantedExecution:
     """Whether the coordinator lists it; what it does not list is stopped and removed."""
     assignment: Assignment | None = None
     roster: Roster | None = None
+    stop: StopOrder | None = None
+    """How it is to be stopped, once it is; None: with the grace of its terms."""
     cause: str = ""
     """What the coordinator acted on when it last told something of it, for the journal."""
 
@@ -162,6 +166,10 @@ class LocalExecution:
     """Terms on which it runs without the coordinator: of its assignment, or as a former agent noted them."""
     cut: FenceCut | None = None
     """Set once the agent stops it by itself."""
+    notice: StopNotice | None = None
+    """What user code was told when it was stopped; its time to end does not begin anew."""
+    saved_at: datetime | None = None
+    """When user code last told that a checkpoint is whole, by the node's clock; None: it has not."""
     used_at: datetime | None = None
     """When it was last used, by the node's clock; None: not since the agent started, or nobody needs to know."""
     end: LocalEnd = LocalEnd()
@@ -197,28 +205,61 @@ def after(local: LocalExecution, move: Move) -> LocalState:
         raise IllegalTransitionError(f"execution {local.execution}", local.phase, move) from None
 
 
-def next_action(local: LocalExecution) -> tuple[Move, LedgerAction] | None:
+def next_action(local: LocalExecution, now: datetime) -> tuple[Move, LedgerAction] | None:
     """What brings it closer to what is wanted; None while an action is under way or it is where it shall be."""
     if local.wanted.over or local.cut is not None:
-        return _towards_end(local)
+        return _towards_end(local, now)
     if local.wanted.assignment is None:
         return None
     return _towards_run(local, local.wanted, local.wanted.assignment)
 
 
-def _towards_end(local: LocalExecution) -> tuple[Move, LedgerAction] | None:
+def _towards_end(local: LocalExecution, now: datetime) -> tuple[Move, LedgerAction] | None:
     if (local.phase, Move.HALT) in MOVES:
-        message = "" if local.cut is None else local.cut.message
-        return (Move.HALT, Halt(execution=local.execution, grace=_grace(local), fenced=message))
+        return (Move.HALT, halt(local, now))
     if not local.wanted.listed and (local.phase, Move.REMOVE) in MOVES:
         return (Move.REMOVE, Remove(execution=local.execution))
     return None
 
 
+def halt(local: LocalExecution, now: datetime) -> Halt:
+    """How an execution is stopped: by its agent's own decision, as it was told before, or as it is told now.
+
+    What has its notice already keeps the time at which it is killed, or is killed earlier, and was sent its signal.
+    """
+    kill_at, signal = now + _grace(local), _signal(local)
+    if local.notice is not None:
+        kill_at = min(kill_at, local.notice.kill_at)
+    runs = local.phase in ALIVE
+    return Halt(
+        execution=local.execution,
+        grace=max(timedelta(), kill_at - now),
+        fenced="" if local.cut is None else local.cut.message,
+        signal=signal,
+        notice=StopNotice(reason=_reason(local), kill_at=kill_at) if runs else None,
+    )
+
+
 def _grace(local: LocalExecution) -> timedelta:
     if local.cut is not None and local.cut.grace is not None:
         return local.cut.grace
+    if local.wanted.stop is not None:
+        return local.wanted.stop.grace
     return local.terms.grace if local.terms is not None else DEFAULT_GRACE
+
+
+def _reason(local: LocalExecution) -> StopReason:
+    if local.cut is not None:
+        return StopReason.DISCONNECTED
+    return StopReason.STOPPED if local.wanted.stop is None else local.wanted.stop.reason
+
+
+def _signal(local: LocalExecution) -> PreemptSignal | None:
+    """What user code gets now; None: it got it when it had its notice, and another one could end it while it saves."""
+    assignment, reason = local.wanted.assignment, _reason(local)
+    if local.notice is not None and local.cut is None:
+        return None
+    return assignment.preempt_signal if assignment is not None and reason.comes_back else PreemptSignal.TERM
 
 
 def _towards_run(
@@ -250,4 +291,5 @@ def report(local: LocalExecution) -> Report | None:
         failure=local.end.failure,
         log_complete=local.log_complete,
         used_at=local.used_at,
+        saved_at=local.saved_at,
     )

@@ -1,10 +1,10 @@
 """What is observed of executions: how each got on, failed, ended, or was found by an agent that starts."""
 
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import assert_never
 
-from agent.core.actions import Halt, LedgerAction
+from agent.core.actions import LedgerAction
 from agent.core.events import (
     ActionFailed,
     Armed,
@@ -17,11 +17,25 @@ from agent.core.events import (
     Progressed,
     Recovered,
     Removed,
+    Saved,
     Started,
+    StoppingFound,
     Used,
 )
 from agent.core.ledger import Ledger
-from agent.core.local import ALIVE, OVER, CheckIn, FenceCut, LocalEnd, LocalExecution, LocalState, Move, WantedExecution
+from agent.core.local import (
+    ALIVE,
+    OVER,
+    CheckIn,
+    FenceCut,
+    LocalEnd,
+    LocalExecution,
+    LocalState,
+    Move,
+    WantedExecution,
+    halt,
+)
+from muster.domain.gangs.notice import StopOrder
 from muster.domain.gangs.plan import Goal
 from muster.domain.jobs.failure import Exit, Failure, FailureKind
 
@@ -62,6 +76,10 @@ def observe(ledger: Ledger, event: Observed, now: datetime) -> list[LedgerAction
             return ledger.move(local, Move.STARTED, now, started_at=now)
         case ActionFailed():
             return _fail(ledger, local, event, now)
+        case Saved():
+            return _save(ledger, local, event)
+        case StoppingFound():
+            return _go_on_stopping(ledger, local, event, now)
         case Used():
             return ledger.keep(replace(local, used_at=event.at)) if local.phase is LocalState.RUNNING else []
         case Exited():
@@ -77,6 +95,25 @@ def observe(ledger: Ledger, event: Observed, now: datetime) -> list[LedgerAction
             return []
         case _:
             assert_never(event)
+
+
+def _save(ledger: Ledger, local: LocalExecution, event: Saved) -> list[LedgerAction]:
+    """What is told of checkpoints never goes back, also while it is being stopped."""
+    known = local.saved_at or local.started_at
+    if local.phase not in ALIVE or (known is not None and event.at <= known):
+        return []
+    return ledger.keep(replace(local, saved_at=event.at))
+
+
+def _go_on_stopping(ledger: Ledger, local: LocalExecution, event: StoppingFound, now: datetime) -> list[LedgerAction]:
+    """Stop what an agent before was stopping, at the time that user code was told."""
+    if local.phase is not LocalState.RUNNING or local.end.before:
+        return []
+    notice = event.notice
+    order = StopOrder(reason=notice.reason, grace=max(timedelta(), notice.kill_at - now))
+    wanted = replace(local.wanted, goal=Goal.STOP, stop=order)
+    ledger.put(replace(local, wanted=wanted, notice=notice))
+    return ledger.go_on(local.execution, now)
 
 
 def _describe(ledger: Ledger, local: LocalExecution, event: Progressed) -> list[LedgerAction]:
@@ -124,7 +161,10 @@ def _fence(ledger: Ledger, local: LocalExecution, event: Fenced, now: datetime) 
         return []
     ledger.put(replace(local, cut=FenceCut(message=event.message, grace=event.grace)))
     if local.phase is LocalState.TERMINATING:
-        return [Halt(execution=local.execution, grace=event.grace, fenced=event.message)]
+        cut = replace(local, cut=FenceCut(message=event.message, grace=event.grace))
+        order = halt(cut, now)
+        ledger.put(replace(cut, notice=order.notice or cut.notice))
+        return [order]
     return ledger.go_on(local.execution, now)
 
 

@@ -61,7 +61,13 @@ def _want(ledger: Ledger, desired: Desired, now: datetime) -> ExecutionId:
     if assignment is not None:
         roster = ledger.roster(assignment.attempt_id) or roster
     cause = desired.cause or wanted.cause
-    wanted = WantedExecution(goal=max(wanted.goal, desired.goal), assignment=assignment, roster=roster, cause=cause)
+    wanted = WantedExecution(
+        goal=max(wanted.goal, desired.goal),
+        assignment=assignment,
+        roster=roster,
+        stop=desired.stop or wanted.stop,
+        cause=cause,
+    )
     terms = local.terms if desired.assignment is None else terms_of(desired.assignment)
     ledger.put(replace(local, wanted=wanted, terms=terms))
     return desired.execution

@@ -110,7 +110,7 @@ class ExecutionDirectories:
         shutil.rmtree(self._spares_path, ignore_errors=True)
 
     def _make_directories(self, directory: ExecutionDirectory) -> None:
-        for path in (directory.config, directory.work, directory.outputs):
+        for path in (directory.config, directory.work, directory.outputs, directory.status):
             path.mkdir(parents=True, exist_ok=True)
         write_unseen(directory.config / WORKER_MODULE, self._worker, READABLE)
 
@@ -137,7 +137,7 @@ def _remove(directory: ExecutionDirectory) -> None:
     """Remove the directory. As a rule nothing but a few files is left in it, and a tree need not be walked."""
     try:
         os.rmdir(directory.work)  # noqa: PTH106 (path objects cost more than the calls)
-        for path in map(str, (directory.config, directory.path)):
+        for path in map(str, (directory.config, directory.status, directory.path)):
             for name in os.listdir(path):  # noqa: PTH208 - path objects cost more than the calls
                 os.unlink(f"{path}/{name}")  # noqa: PTH108 - as above
             os.rmdir(path)  # noqa: PTH106 - as above

@@ -10,8 +10,8 @@ from muster.domain.ids import ExecutionId
 class ExecutionDirectory:
     """The directories of one execution on the node, under the agent's state directory.
 
-    `config/` (roster files, read-only for the execution), `outputs/` and `work/` (the working directory of a
-    process) and the log. The loop makes and removes it; runtimes only use it.
+    `config/` (roster files, read-only for the execution), `outputs/`, `status/` and `work/` (the working directory of
+    a process) and the log. The loop makes and removes it; runtimes only use it.
     """
 
     def __init__(self, root: Path, execution: ExecutionId) -> None:
@@ -31,6 +31,11 @@ class ExecutionDirectory:
     def outputs(self) -> Path:
         """What user code wants to have kept."""
         return self.path / "outputs"
+
+    @cached_property
+    def status(self) -> Path:
+        """What user code tells its agent."""
+        return self.path / "status"
 
     @cached_property
     def work(self) -> Path:
@@ -74,6 +79,10 @@ RUN = "run"
 
 DOOR = "door"
 """The socket in the directory of an execution's door."""
+
+
+CHECKPOINTS = "checkpoints"
+"""File in the status directory that user code writes anew whenever a checkpoint is whole; only its time counts."""
 
 
 BELL = "bell"

@@ -80,7 +80,8 @@ def open_to(directory: ExecutionDirectory, user: JobUser) -> None:
     """
     let_through(directory)
     directory.config.chmod(0o755)
-    give(directory.outputs, user)
+    for path in (directory.outputs, directory.status):
+        give(path, user)
 
 
 def let_through(directory: ExecutionDirectory) -> None:

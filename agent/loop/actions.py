@@ -12,10 +12,11 @@ from agent.core.actions import AnswerPeer, Arm, AskPeers, Halt, LeavePeers, Prep
 from agent.core.beginnings import BEGINNINGS, fields_of
 from agent.core.door.names import INSIDE
 from agent.core.events import Armed, Event, Halted, Prepared, Progressed, Removed, Started
-from agent.core.launching.launch import CONTAINER_CONFIG, CONTAINER_OUTPUTS, CONTAINER_RUN, launch
+from agent.core.launching.launch import CONTAINER_CONFIG, CONTAINER_OUTPUTS, CONTAINER_RUN, CONTAINER_STATUS, launch
 from agent.core.launching.site import LaunchSite
 from agent.core.step import AgentState
 from agent.executions.layout import DOOR, ExecutionDirectory
+from agent.executions.notices import give_notice
 from agent.executions.record import record_of
 from agent.logs.spool import LogSpool
 from agent.loop.doors import ExecutionDoors, with_companion
@@ -24,6 +25,7 @@ from agent.loop.failures import failed
 from agent.loop.live_execution import LiveExecution
 from agent.loop.retry import insist
 from agent.loop.workbench import OngoingWork, Workbench, ended
+from muster.domain.gangs.notice import StopNotice
 from muster.domain.gangs.plan import LAUNCH_PROGRAMS, Assignment
 from muster.domain.ids import ExecutionId
 from muster.domain.jobs.failure import ExecutionError, FailureKind
@@ -135,12 +137,14 @@ class Actions:
                 door=f"{CONTAINER_RUN}/{DOOR}" if doored else "",
                 config=CONTAINER_CONFIG,
                 outputs=CONTAINER_OUTPUTS,
+                status=CONTAINER_STATUS,
                 workdir=role.workdir or "",
                 interface=self._bench.interface,
             )
         return LaunchSite(
             config=str(directory.config),
             outputs=str(directory.outputs),
+            status=str(directory.status),
             inputs=str(directory.inputs),
             workdir=str(directory.work / (role.workdir or "")),
             programs=str(directory.programs.absolute()) if doored else "",
@@ -173,13 +177,24 @@ class Actions:
         await ended(interrupted)
         live = self._bench.live.get(action.execution)
         if live is not None and live.sandbox is not None:
-            stop = partial(live.sandbox.stop, await self._grace(action))
+            if action.notice is not None and live.started:
+                await self._give_notice(live, action.notice)
+            stop = partial(live.sandbox.stop, await self._grace(action), action.signal)
             # What ran may run on as long as nobody can stop it; what never ran holds nothing that others need.
             await (insist(action.execution, stop) if live.started else stop())
         if not (live and live.started):
             self._bench.held.vacate(action.execution)
             await self._bench.secrets.clear(action.execution)
         return Halted(execution=action.execution)
+
+    async def _give_notice(self, live: LiveExecution, notice: StopNotice) -> None:
+        """Have user code find out why it is stopped, and until when; it is stopped all the same where it cannot."""
+        try:
+            await asyncio.to_thread(give_notice, live.directory, notice)
+        except OSError as problem:
+            log.warning(
+                "an execution gets no notice", extra={"directory": live.directory.path.name, "why": str(problem)}
+            )
 
     async def _grace(self, action: Halt) -> timedelta:
         """The time that it has to end; one that is cut off is marked so on disk first."""

@@ -10,6 +10,7 @@ from agent.core.events import Exited, Fenced, LogCompleted
 from agent.core.launching.main_program import SETUP_FAILED
 from agent.executions.layout import ExecutionDirectory
 from agent.fencing.deadlines import why_fenced
+from agent.loop.checkpoints import CheckpointWatch
 from agent.loop.failures import failed
 from agent.loop.live_execution import LiveExecution
 from agent.loop.retry import insist
@@ -28,11 +29,12 @@ TAIL_PATIENCE, FAULT_PATIENCE = 0.1, 0.2
 class Exits:
     """Waits for the ends of executions."""
 
-    def __init__(self, bench: Workbench, work: OngoingWork, uses: UseWatch) -> None:
-        """`uses`: what looks at executions while they run."""
+    def __init__(self, bench: Workbench, work: OngoingWork, uses: UseWatch, saves: CheckpointWatch) -> None:
+        """`uses` and `saves`: what looks at executions while they run."""
         self._bench = bench
         self._work = work
         self._uses = uses
+        self._saves = saves
 
     def await_exit(self, execution: ExecutionId) -> None:
         """Tell when user code has ended, and see to what comes after that."""
@@ -40,6 +42,7 @@ class Exits:
         assert live.sandbox is not None
         self._work.watch(execution, self._follow(execution, live, live.sandbox))
         self._uses.begin(execution)
+        self._saves.begin(execution)
 
     def end_log(self, execution: ExecutionId) -> None:
         """Close the log of an execution that never ran; one that never had a directory never printed."""
@@ -86,8 +89,9 @@ class Exits:
             self._bench.inbox.put(Fenced(execution=execution, grace=timedelta(0), message=message))
 
     async def _tell(self, sandbox: Sandbox, ended_as: Exited) -> None:
-        """Report the end; one that was told to stop has ended when all of it has."""
+        """Report the end, and what was saved before; one that was told to stop has ended when all of it has."""
         await ended(self._work.under_way(ended_as.execution))
+        self._saves.look(ended_as.execution)
         self._bench.held.leave(ended_as.execution, vacant=sandbox.vacant)
         self._bench.inbox.put(ended_as)
 

@@ -12,6 +12,7 @@ from agent.core.deadlines import LONGEST_SLEEP
 from agent.core.events import Began, Event, FenceTimePassed, PeerAsked
 from agent.core.step import AgentState, Now, step
 from agent.loop.actions import Actions
+from agent.loop.checkpoints import CheckpointWatch
 from agent.loop.doors import ExecutionDoors
 from agent.loop.exits import Exits
 from agent.loop.recovery import recovered
@@ -85,7 +86,8 @@ class Loop:
         try:
             async with asyncio.TaskGroup() as tasks:
                 work = OngoingWork(tasks)
-                exits = Exits(self._bench, work, UseWatch(self._bench, self._state, work))
+                saves = CheckpointWatch(self._bench, self._state, work)
+                exits = Exits(self._bench, work, UseWatch(self._bench, self._state, work), saves)
                 doors = ExecutionDoors(self._commands, work, self._bench.live)
                 actions = Actions(self._bench, self._state, work, exits, doors)
                 try:

@@ -5,8 +5,9 @@ from collections.abc import AsyncIterator, Collection
 from dataclasses import replace
 from datetime import timedelta
 
-from agent.core.events import Fenced, Recovered
+from agent.core.events import Fenced, Recovered, StoppingFound
 from agent.executions.layout import ExecutionDirectory
+from agent.executions.notices import given_notice
 from agent.executions.record import is_damaged, noted
 from agent.fencing.deadlines import why_fenced
 from agent.loop.live_execution import LiveExecution
@@ -51,6 +52,8 @@ async def _adopt(bench: Workbench, directory: ExecutionDirectory, sandbox: Sandb
     ended = sandbox.ended  # before the killer's word is looked for, which comes before the end that it brings
     record, fenced = await asyncio.to_thread(lambda: (noted(directory), why_fenced(directory.path)))
     found = Recovered(execution=sandbox.execution, started=started, ended=ended, fenced=fenced)
+    if started and not ended and (notice := await asyncio.to_thread(given_notice, directory)) is not None:
+        bench.inbox.put(StoppingFound(execution=found.execution, notice=notice))
     if record is None:
         if await asyncio.to_thread(is_damaged, directory) and started and not ended:
             bench.inbox.put(Fenced(execution=found.execution, grace=timedelta(0), message=NO_TERMS))

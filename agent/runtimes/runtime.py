@@ -13,6 +13,7 @@ from muster.domain.gangs.roster import PortLease
 from muster.domain.ids import ExecutionId
 from muster.domain.jobs.failure import Exit
 from muster.domain.jobs.job import RuntimeKind
+from muster.domain.jobs.preemption import PreemptSignal
 
 Progress = Callable[[str], None]
 """Called from the event loop with what a sandbox is doing, for people: `pulling image 41 %`."""
@@ -85,8 +86,11 @@ class Sandbox(Protocol):
         """
         ...
 
-    async def stop(self, grace: timedelta) -> None:
-        """SIGTERM to all of it, SIGKILL after `grace`; returns when nothing runs. Never started: does nothing."""
+    async def stop(self, grace: timedelta, signal: PreemptSignal | None = PreemptSignal.TERM) -> None:
+        """The signal to user code, SIGKILL to all of it after `grace`; returns when nothing runs.
+
+        None: it got its signal before, so that only the rest of its grace is waited for. Never started: does nothing.
+        """
         ...
 
     async def remove(self) -> None:

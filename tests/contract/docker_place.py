@@ -6,7 +6,7 @@ from pathlib import Path
 
 from agent.core.containers.spec import EXECUTION_LABEL
 from agent.core.launching.job_user import NOBODY, JobUser
-from agent.core.launching.launch import CONTAINER_CONFIG
+from agent.core.launching.launch import CONTAINER_CONFIG, CONTAINER_STATUS
 from agent.executions.layout import ExecutionDirectory
 from agent.runtimes.docker.runtime import Confines, DockerRuntime
 from muster.domain.ids import ExecutionId
@@ -42,6 +42,10 @@ class DockerPlace:
     def config_directory(self, directory: ExecutionDirectory) -> str:
         del directory  # it is mounted at the same place in every container
         return CONTAINER_CONFIG
+
+    def status_directory(self, directory: ExecutionDirectory) -> str:
+        del directory  # as above
+        return CONTAINER_STATUS
 
     async def left(self, execution: ExecutionId) -> Sequence[str]:
         return [str(each["Names"]) for each in containers(self.socket, f"{EXECUTION_LABEL}={execution}")]

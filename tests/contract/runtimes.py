@@ -48,6 +48,10 @@ class Place(Protocol):
         """Where user code finds the roster files."""
         ...
 
+    def status_directory(self, directory: ExecutionDirectory) -> str:
+        """Where user code tells its agent how far it is."""
+        ...
+
     async def left(self, execution: ExecutionId) -> Sequence[str]:
         """What is left of an execution besides processes: containers, volumes, networks."""
         ...
@@ -77,6 +81,9 @@ class ProcessPlace:
 
     def config_directory(self, directory: ExecutionDirectory) -> str:
         return str(directory.config)
+
+    def status_directory(self, directory: ExecutionDirectory) -> str:
+        return str(directory.status)
 
     async def left(self, execution: ExecutionId) -> Sequence[str]:
         directories = self._directory.glob(f"**/{execution}")
@@ -145,7 +152,7 @@ class Trial:
 def directory_for(directory: Path, execution: ExecutionId) -> ExecutionDirectory:
     """An execution's directory, as the agent makes it for any dialect."""
     own = ExecutionDirectory(directory / "executions", execution)
-    for path in (own.config, own.outputs, own.work, own.inputs):
+    for path in (own.config, own.outputs, own.status, own.work, own.inputs):
         path.mkdir(parents=True)
     return own
 

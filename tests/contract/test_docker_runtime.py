@@ -166,7 +166,7 @@ async def test_an_unknown_user_is_noticed_when_preparing(place: DockerPlace, tmp
 async def test_limits_hold_in_the_container(place: DockerPlace, tmp_path: Path) -> None:
     role = script(
         "ulimit -n; df -k /dev/shm | tail -1 | awk '{print $2}'",
-        resources=Resources(cpu_millis=500, memory=64 * MIB, shm=8 * MIB),
+        resources=Resources(cpu_millis=500, cpu_limit=500, memory=64 * MIB, shm=8 * MIB),
         ulimits=(Ulimit(name="nofile", soft=100, hard=200),),
     )
     async with place.runtime() as runtime, prepared(runtime, tmp_path, assigned(role)) as it:

@@ -9,18 +9,15 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from agent.runtimes.kernel.rights import may_switch
 from muster.domain.gangs.log import Stream
 from muster.domain.gangs.plan import Launch
 from muster.domain.jobs.failure import ExecutionError, Exit, FailureKind
 from muster.domain.jobs.job import InlineFile, Role
-from tests.contract.docker_place import DockerPlace
+from tests.contract.runtime_places import PLACES, place_of
 from tests.contract.runtimes import (
     GRACE,
     MARK,
     Place,
-    ProcessPlace,
-    ProcessPlaceOfOthers,
     Trial,
     assignment_for,
     directory_for,
@@ -33,21 +30,10 @@ from tests.contract.runtimes import (
 AT_ONCE = timedelta(seconds=0.3)
 """Grace for programs that do not take it anyway."""
 
-needs_other_users = pytest.mark.skipif(not may_switch(), reason="only an agent with root's rights may switch users")
-
-PLACES = [
-    pytest.param(ProcessPlace, id="process"),
-    pytest.param(ProcessPlaceOfOthers, id="process of another user", marks=needs_other_users),
-    pytest.param(DockerPlace, id="docker", marks=pytest.mark.docker),
-]
-
 
 @pytest.fixture(params=PLACES)
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
-    if request.param is DockerPlace:
-        return DockerPlace(tmp_path, request.getfixturevalue("docker_socket"))
-    made: Place = request.param(tmp_path)
-    return made
+    return place_of(request, tmp_path)
 
 
 @pytest.fixture

@@ -50,7 +50,9 @@ def _variables(role: Role, *gpus: str) -> set[str]:
         gpus=tuple(GpuUuid(gpu) for gpu in gpus),
     )
     interface = NetworkInterface(name="eth0", subnet="10.0.0.0/24")
-    found = launch(assignment, _roster(), LaunchSite(config="/config", outputs="/outputs", interface=interface))
+    found = launch(
+        assignment, _roster(), LaunchSite(config="/config", outputs="/outputs", status="/status", interface=interface)
+    )
     return {*found.env, *found.defaults}
 
 

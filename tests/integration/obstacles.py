@@ -16,6 +16,7 @@ from muster.domain.gangs.roster import PortLease
 from muster.domain.ids import ExecutionId
 from muster.domain.jobs.failure import Exit
 from muster.domain.jobs.job import RuntimeKind
+from muster.domain.jobs.preemption import PreemptSignal
 
 
 class Gate:
@@ -125,9 +126,9 @@ class SandboxWithObstacles:
         await self._gates["vacate"].pass_through()
         await self._sandbox.vacate()
 
-    async def stop(self, grace: timedelta) -> None:
+    async def stop(self, grace: timedelta, signal: PreemptSignal | None = PreemptSignal.TERM) -> None:
         await self._gates["stop"].pass_through()
-        await self._sandbox.stop(grace)
+        await self._sandbox.stop(grace, signal)
 
     async def remove(self) -> None:
         await self._gates["remove"].pass_through()

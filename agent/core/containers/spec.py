@@ -9,13 +9,20 @@ from typing import TypeAlias, cast
 
 from agent.core.launching.dialects.valohai import CONTAINER_DIRECTORIES
 from agent.core.launching.job_user import USER_NAME, JobUser, numeric
-from agent.core.launching.launch import CONTAINER_CONFIG, CONTAINER_FIRST, CONTAINER_HOME, CONTAINER_OUTPUTS
+from agent.core.launching.launch import (
+    CONTAINER_CONFIG,
+    CONTAINER_FIRST,
+    CONTAINER_HOME,
+    CONTAINER_OUTPUTS,
+    CONTAINER_STATUS,
+)
 from muster.domain.gangs.plan import LAUNCH_PROGRAMS, Assignment, Launch
 from muster.domain.gangs.roster import Json, PortLease
 from muster.domain.ids import ExecutionId
 from muster.domain.jobs.failure import ExecutionError, FailureKind
 from muster.domain.jobs.frameworks.dialect import Dialect
 from muster.domain.jobs.job import DEFAULT_PIDS, InlineFile, Mount, Network, Role
+from muster.domain.quantity import MILLIS_PER_CPU
 
 EXECUTION_LABEL = "muster.execution"
 IDENTITY_LABEL = "muster.agent"
@@ -36,6 +43,9 @@ _LOG_CONFIG: Body = {"Type": "local", "Config": {"max-size": "100m", "max-file":
 
 # Docker's own, for images that set none.
 _DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+LEAST_SHARES, MOST_SHARES, DOCKERS_SHARES_OF_A_CPU = 2, 262_144, 1024
+"""How Docker and Linux count what a container weighs where CPUs are short."""
 
 _RESERVED_TARGETS = ("/muster", "/proc", "/sys", "/dev")
 
@@ -74,6 +84,7 @@ class ContainerSite:
     """
     config: PurePath
     outputs: PurePath
+    status: PurePath
     inputs: PurePath
     user: JobUser | None = None
     """The user of user code; None: the user that the role or the image names, which may be root."""
@@ -274,7 +285,9 @@ def _host_config(
         "Init": site.init and site.first is None,
         "LogConfig": _LOG_CONFIG,
         "RestartPolicy": {"Name": "no"},
-        "NanoCpus": min(resources.cpu_millis * 1_000_000, site.cpus * 1_000_000_000),
+        "CpuShares": min(
+            max(LEAST_SHARES, resources.cpu_millis * DOCKERS_SHARES_OF_A_CPU // MILLIS_PER_CPU), MOST_SHARES
+        ),
         "Mounts": _mounts(assignment, site, hosts),
         "Ulimits": [{"Name": each.name, "Soft": each.soft, "Hard": each.hard} for each in assignment.role.ulimits],
     }
@@ -283,8 +296,10 @@ def _host_config(
         config["ExtraHosts"] = [f"{name}:{address}" for name, address in launch.host_names.items()]
     else:
         config["NetworkMode"] = f"container:{holder}"
-    if resources.memory is not None:
-        config["Memory"] = config["MemorySwap"] = resources.memory  # equal: no swap on top
+    if resources.cpu_limit is not None:
+        config["NanoCpus"] = min(resources.cpu_limit * 1_000_000, site.cpus * 1_000_000_000)
+    if resources.most_memory is not None:
+        config["Memory"] = config["MemorySwap"] = resources.most_memory  # equal: no swap on top
     if resources.shm is not None:
         config["ShmSize"] = resources.shm
     if assignment.gpus:
@@ -317,6 +332,7 @@ def _mounts(assignment: Assignment, site: ContainerSite, hosts: PurePath | None)
     mounts = [
         Mount(source=str(site.config), target=CONTAINER_CONFIG),
         Mount(source=str(site.outputs), target=CONTAINER_OUTPUTS, read_only=False),
+        Mount(source=str(site.status), target=CONTAINER_STATUS, read_only=False),
         *assignment.role.mounts,
         *(_valohai_mounts(assignment.role, site) if Dialect.VALOHAI in assignment.dialects else ()),
     ]

@@ -10,7 +10,16 @@ from muster.domain.jobs.image import serves
 from muster.domain.jobs.job import Role
 from muster.domain.jobs.secret_use import SECRETS_DIRECTORY, SecretUse
 
-_RESERVED = ("/muster/config", "/muster/outputs", "/muster/home", "/muster/secret-env", "/proc", "/sys", "/dev")
+_RESERVED = (
+    "/muster/config",
+    "/muster/outputs",
+    "/muster/status",
+    "/muster/home",
+    "/muster/secret-env",
+    "/proc",
+    "/sys",
+    "/dev",
+)
 """Where a container finds something else; what lies below them is not free either."""
 
 

@@ -21,6 +21,8 @@ CONTAINER_CONFIG = "/muster/config"
 """Where a container sees the roster files."""
 CONTAINER_OUTPUTS = "/muster/outputs"
 """Where a container leaves what is to be kept."""
+CONTAINER_STATUS = "/muster/status"
+"""Where a container tells its agent how far it is."""
 CONTAINER_RUN = f"{CONTAINER_CONFIG}/run"
 """Where a container sees the door of its execution, as soon as there is one."""
 CONTAINER_FIRST = "/muster/first"
@@ -101,6 +103,7 @@ def _identity(assignment: Assignment, roster: Roster, site: LaunchSite) -> Mappi
         "MUSTER_CONFIG_DIR": site.config,
         "MUSTER_HOSTFILE": f"{site.config}/{HOSTFILE}",
         "MUSTER_OUTPUTS_DIR": site.outputs,
+        **({"MUSTER_STATUS_DIR": site.status} if site.status else {}),
         **({"MUSTER_DOOR": site.door} if site.door else {}),
     }
 

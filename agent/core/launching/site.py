@@ -18,6 +18,8 @@ class LaunchSite:
 
     config: str
     outputs: str
+    status: str = ""
+    """Where user code tells its agent how far it is; empty where there is nothing of that."""
     inputs: str = ""
     """The directory of inputs, for dialects that have one."""
     workdir: str = ""

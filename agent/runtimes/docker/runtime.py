@@ -224,6 +224,7 @@ class DockerRuntime:
             init=about.init,
             config=directory.config,
             outputs=directory.outputs,
+            status=directory.status,
             inputs=directory.inputs,
             user=user,
             home=None if user is None or user.uid == 0 else directory.home,
@@ -260,7 +261,7 @@ class DockerRuntime:
             _check_free(path, self._min_free)
         directory.config.chmod(0o755)
         directory.home.mkdir(exist_ok=True)
-        for path in (directory.outputs, directory.home):
+        for path in (directory.outputs, directory.status, directory.home):
             give(path, user_of(role, self._confines.job_user))
         return replace(role, mounts=mounts), bring_first(directory, about.architecture)
 

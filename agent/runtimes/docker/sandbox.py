@@ -49,6 +49,7 @@ from muster.domain.gangs.plan import LAUNCH_PROGRAMS, Assignment, Launch
 from muster.domain.ids import ExecutionId
 from muster.domain.jobs.failure import ExecutionError, Exit, FailureKind
 from muster.domain.jobs.job import InlineFile
+from muster.domain.jobs.preemption import PreemptSignal
 
 ATTACH_PATIENCE = 5.0
 """Seconds for which an engine that is being restarted is waited for by those who attach."""
@@ -232,14 +233,19 @@ class DockerSandbox:
         with as_failures():
             return await self._engine.containers.cpu_seconds(self._container, ATTACH_PATIENCE)
 
-    async def stop(self, grace: timedelta) -> None:
-        """The image's stop signal (SIGTERM as a rule) to the first process, then SIGKILL to all."""
+    async def stop(self, grace: timedelta, signal: PreemptSignal | None = PreemptSignal.TERM) -> None:
+        """The signal to the first process, then SIGKILL to all. In place of SIGTERM it gets the image's stop signal."""
         if self._output is None:
             return
         self._end.expect_stop()
         with as_failures():
             try:
-                await self._engine.containers.stop(self._container, math.ceil(grace.total_seconds()))
+                if signal is PreemptSignal.TERM:
+                    await self._engine.containers.stop(self._container, math.ceil(grace.total_seconds()))
+                    return
+                if signal is not None:
+                    await self._engine.containers.signal(self._container, signal)
+                await self._engine.containers.kill_after(self._container, grace.total_seconds())
             except EngineError as error:
                 if not error.not_found:
                     raise

@@ -26,6 +26,9 @@ SHARES_OF_A_CPU = 1024
 MILLIS_OF_A_CPU = 1000
 """The same of the first version of cgroups."""
 
+CPU_PERIOD = 100_000
+"""Microseconds in which an execution gets no more than its limit of CPUs."""
+
 LINKS_OF_A_LEAF = 2
 """Links of a cgroup without others below it: each of those is one more."""
 
@@ -42,6 +45,8 @@ class CgroupLimits:
     """Bytes; None: as much as there is."""
     pids: int
     cpu_millis: int
+    cpu_limit: int | None = None
+    """Thousandths of a CPU; None: as many as nobody else uses."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,10 +160,10 @@ class Cgroups:
     def renew(self, groups: Sequence[str], limits: CgroupLimits) -> bool:
         """Make cgroups that had these limits fit for another program; whether they are, as if they were made anew.
 
-        They are not if they had a limit of memory, if the next one might need others as well, or if there are cgroups
-        below them, which the program has made. Raises OSError.
+        They are not if they had a limit of memory or CPUs, if the next one might need others as well, or if there are
+        cgroups below them, which the program has made. Raises OSError.
         """
-        if limits.memory is not None or len(groups) != len(self._found):
+        if limits.memory is not None or limits.cpu_limit is not None or len(groups) != len(self._found):
             return False
         if any(os.stat(group).st_nlink > LINKS_OF_A_LEAF for group in groups):  # noqa: PTH116 (as above)
             return False
@@ -234,6 +239,13 @@ def _settings(limits: CgroupLimits, controllers: frozenset[str], *, unified: boo
     if "memory" in controllers and limits.memory is not None:
         yield "memory.max" if unified else "memory.limit_in_bytes", str(limits.memory)
         yield ("memory.swap.max", "0") if unified else ("memory.memsw.limit_in_bytes", str(limits.memory))
+    if "cpu" in controllers and limits.cpu_limit is not None:
+        quota = limits.cpu_limit * CPU_PERIOD // MILLIS_OF_A_CPU
+        if unified:
+            yield "cpu.max", f"{quota} {CPU_PERIOD}"
+        else:
+            yield "cpu.cfs_period_us", str(CPU_PERIOD)
+            yield "cpu.cfs_quota_us", str(quota)
 
 
 def _needed(limits: CgroupLimits, controllers: frozenset[str]) -> bool:

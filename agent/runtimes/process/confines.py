@@ -37,10 +37,19 @@ def confine(
     The execution's log says which limits that were asked for do not hold. Raises ExecutionError.
     """
     resources, pids = assignment.role.resources, assignment.role.security.pids
-    asked = {"memory": resources.memory is not None, "pids": pids is not None}
+    asked = {
+        "memory": resources.most_memory is not None,
+        "cpu": resources.cpu_limit is not None,
+        "pids": pids is not None,
+    }
     missing = [name for name, given in asked.items() if given and name not in cgroups.limiting]
     if missing:
-        words = {"memory": "resources.memory only reserves", "pids": "security.pids does not hold"}
+        memory = "memory only reserves" if resources.memory_limit is None else "memory_limit does not hold"
+        words = {
+            "memory": f"resources.{memory}",
+            "cpu": "resources.cpu_limit does not hold",
+            "pids": "security.pids does not hold",
+        }
         spool.mark(f"{' and '.join(words[each] for each in missing)} here: this node has no cgroups with such limits")
     limits = limits_of(assignment.role)
     groups = supervisor.groups
@@ -61,7 +70,12 @@ def confine(
 def limits_of(role: Role) -> CgroupLimits:
     """The limits that cgroups of an execution of this role have."""
     resources, pids = role.resources, role.security.pids
-    return CgroupLimits(memory=resources.memory, pids=pids or DEFAULT_PIDS, cpu_millis=resources.cpu_millis)
+    return CgroupLimits(
+        memory=resources.most_memory,
+        pids=pids or DEFAULT_PIDS,
+        cpu_millis=resources.cpu_millis,
+        cpu_limit=resources.cpu_limit,
+    )
 
 
 def note(directory: ExecutionDirectory, groups: tuple[str, ...]) -> None:

@@ -1,7 +1,7 @@
 """How an agent ends all that an execution of plain processes has started."""
 
 import asyncio
-import signal
+import signal as signals
 import time
 from contextlib import suppress
 from datetime import timedelta
@@ -12,16 +12,18 @@ from agent.executions.whole_file import write_whole
 from agent.runtimes.kernel.subtree import STRIKE_PAUSE, Subtree
 from agent.runtimes.process.program import FollowedProgram
 from muster.domain.jobs.failure import ExecutionError
+from muster.domain.jobs.preemption import PreemptSignal
 
 PRIVATE_GRACE = 0o600
 
 
-def terminate(directory: ExecutionDirectory, subtree: Subtree, grace: timedelta) -> None:
-    """Send SIGTERM, and have the supervisor give what outlives the program the grace as well."""
+def terminate(directory: ExecutionDirectory, subtree: Subtree, grace: timedelta, signal: PreemptSignal | None) -> None:
+    """Send the signal if there is one, and have the supervisor give what outlives the program the grace as well."""
     until = time.clock_gettime(time.CLOCK_BOOTTIME) + grace.total_seconds()
     with suppress(OSError):  # a full disk only shortens the grace of what outlives the program
         write_whole(directory.path / GRACE, str(until).encode(), PRIVATE_GRACE)
-    subtree.signal(signal.SIGTERM)
+    if signal is not None:
+        subtree.signal(signals.Signals[f"SIG{signal}"])
 
 
 async def end_supervisor(program: FollowedProgram) -> None:

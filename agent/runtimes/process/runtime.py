@@ -39,6 +39,7 @@ from muster.domain.gangs.roster import PortLease
 from muster.domain.ids import ExecutionId
 from muster.domain.jobs.failure import ExecutionError, Exit, FailureKind
 from muster.domain.jobs.job import RuntimeKind
+from muster.domain.jobs.preemption import PreemptSignal
 
 PASSED_ON = ("PATH", "HOME", "LANG", "TZ")
 """What programs see of the agent's own environment."""
@@ -263,12 +264,12 @@ class ProcessSandbox:
         """What the kernel counts of its processes, and of those of their children that have ended."""
         return None if self._program is None else await asyncio.to_thread(cpu_seconds_of, self._program.subtree)
 
-    async def stop(self, grace: timedelta) -> None:
+    async def stop(self, grace: timedelta, signal: PreemptSignal | None = PreemptSignal.TERM) -> None:
         """End all that it started, whatever sessions that made."""
         await self._catch_up()
         if self._program is None or self._program.alone:
             return
-        await asyncio.to_thread(terminate, self._directory, self._program.subtree, grace)
+        await asyncio.to_thread(terminate, self._directory, self._program.subtree, grace, signal)
         with suppress(TimeoutError):
             async with asyncio.timeout(grace.total_seconds()):
                 await asyncio.shield(self._program.ended)

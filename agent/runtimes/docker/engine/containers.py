@@ -1,5 +1,6 @@
 """The containers of one engine, from their making to their removal."""
 
+import asyncio
 import contextlib
 import json
 import time
@@ -144,6 +145,23 @@ class EngineContainers:
         await self._connection.call(
             lambda: self._connection.docker.containers.container(container).stop(t=grace, timeout=limit)
         )
+
+    async def signal(self, container: str, signal: str) -> None:
+        """Send a signal to its first process; harmless when nothing runs. Raises EngineError."""
+        handle = self._connection.docker.containers.container(container)
+        try:
+            await self._connection.call(lambda: handle.kill(signal=f"SIG{signal}"))
+        except EngineError as error:
+            if not error.conflict:  # it does not run any more
+                raise
+
+    async def kill_after(self, container: str, seconds: float) -> None:
+        """Wait for its end, and kill all of it if that has not come by then; harmless when nothing runs."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self.wait(container)
+                return
+        await self.stop(container, 0)
 
     async def remove(self, container: str) -> None:
         """Kill and remove a container with its anonymous volumes; harmless when it is not there."""

@@ -38,6 +38,7 @@ SITE = ContainerSite(
     config=PurePosixPath("/executions/j-1-2/config"),
     inputs=PurePosixPath("/executions/j-1-2/inputs"),
     outputs=PurePosixPath("/executions/j-1-2/outputs"),
+    status=PurePosixPath("/executions/j-1-2/status"),
     user=NOBODY,
     home=PurePosixPath("/executions/j-1-2/home"),
 )
@@ -99,11 +100,12 @@ def test_the_whole_body_of_a_plain_execution() -> None:
             "Init": True,
             "LogConfig": {"Type": "local", "Config": {"max-size": "100m", "max-file": "3", "compress": "false"}},
             "RestartPolicy": {"Name": "no"},
-            "NanoCpus": 1_000_000_000,
+            "CpuShares": 1024,
             "Ulimits": [],
             "Mounts": [
                 {"Type": "bind", "Source": "/executions/j-1-2/config", "Target": "/muster/config", "ReadOnly": True},
                 {"Type": "bind", "Source": "/executions/j-1-2/outputs", "Target": "/muster/outputs", "ReadOnly": False},
+                {"Type": "bind", "Source": "/executions/j-1-2/status", "Target": "/muster/status", "ReadOnly": False},
                 {"Type": "bind", "Source": "/executions/j-1-2/home", "Target": "/muster/home", "ReadOnly": False},
             ],
         },
@@ -140,9 +142,9 @@ def test_the_body_of_an_execution_with_everything() -> None:
         {"Driver": "nvidia", "DeviceIDs": ["GPU-a", "GPU-b"], "Capabilities": [["gpu", "utility", "compute"]]}
     ]
     assert (limits["Memory"], limits["MemorySwap"], limits["ShmSize"]) == (1 << 30, 1 << 30, 1 << 28)
-    assert limits["NanoCpus"] == 4_500_000_000
+    assert (limits["CpuShares"], "NanoCpus" in limits) == (4608, False)
     assert limits["Ulimits"] == [{"Name": "memlock", "Soft": -1, "Hard": -1}]
-    assert limits["Mounts"][2] == {"Type": "bind", "Source": "/data", "Target": "/data", "ReadOnly": True}
+    assert limits["Mounts"][3] == {"Type": "bind", "Source": "/data", "Target": "/data", "ReadOnly": True}
 
 
 def test_no_container_is_privileged() -> None:
@@ -204,8 +206,11 @@ def test_gpus_that_were_not_given_cannot_be_asked_for() -> None:
     assert body(Role(), "GPU-a", launch=launch)["Env"] == [*OWN_ENV, "NVIDIA_VISIBLE_DEVICES=GPU-a"]
 
 
-def test_more_cpus_than_the_node_has_are_not_asked_of_docker() -> None:
-    assert body(Role(resources=Resources(cpu_millis=64_000)))["HostConfig"]["NanoCpus"] == 8_000_000_000
+def test_what_is_reserved_is_no_limit_but_for_memory_and_no_limit_is_above_what_the_node_has() -> None:
+    asked = Resources(cpu_millis=500, cpu_limit=64_000, memory=1 << 30, memory_limit=1 << 31)
+    limits, without = (body(Role(resources=each))["HostConfig"] for each in (asked, replace(asked, memory_limit=0)))
+    assert (limits["CpuShares"], limits["NanoCpus"]) == (512, 8_000_000_000)
+    assert (limits["Memory"], limits["MemorySwap"], "Memory" in without) == (1 << 31, 1 << 31, False)
 
 
 def test_an_empty_entrypoint_takes_the_images_away() -> None:
@@ -335,7 +340,7 @@ def test_with_the_dialect_valohai_the_directories_are_there_under_its_names_too(
     inside = Mount(source="/data", target="/valohai/inputs/images")
     spoken = replace(assignment(Role(image="i", mounts=(inside,))), dialects=(Dialect.VALOHAI,))
     limits: Any = user_body(spoken, SITE, IMAGE, LAUNCH, holder=None, hosts=None)["HostConfig"]
-    assert [(each["Source"], each["Target"], each["ReadOnly"]) for each in limits["Mounts"][2:6]] == [
+    assert [(each["Source"], each["Target"], each["ReadOnly"]) for each in limits["Mounts"][3:7]] == [
         ("/data", "/valohai/inputs/images", True),
         ("/executions/j-1-2/config", "/valohai/config", True),
         ("/executions/j-1-2/inputs", "/valohai/inputs", False),
