@@ -69,6 +69,8 @@ class Attempt:
     """When the last one was armed and all were let go."""
     started_at: datetime | None = None
     """When the last one ran."""
+    saved_at: datetime | None = None
+    """When user code last told that a checkpoint is whole; it never goes back."""
     ended_at: datetime | None = None
     failure: Failure | None = None
     """The first one; it ended the attempt."""

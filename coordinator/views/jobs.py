@@ -134,6 +134,7 @@ def _attempt_view(cluster: Cluster, job: Job, attempt: Attempt, *, whole: bool) 
         checked_in_at=attempt.checked_in_at,
         released_at=attempt.released_at,
         started_at=attempt.started_at,
+        saved_at=attempt.saved_at,
         ended_at=attempt.ended_at,
         failure=attempt.failure,
         executions=tuple(_execution_view(job, member) for member in members),

@@ -1,7 +1,7 @@
 """What agents report about executions, taken into the records; repeated and late reports change nothing."""
 
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from coordinator.core.attempts import attempts, unused
 from coordinator.core.records import Execution
@@ -13,6 +13,8 @@ from muster.domain.jobs.lifecycle import PROGRESS, TERMINAL, State, Trigger
 
 ENDED_STAGES = frozenset({Stage.EXITED, Stage.FAILED, Stage.STOPPED})
 """Stages in which nothing of an execution runs any more."""
+SAVED_APART = timedelta(seconds=1)
+"""Between two checkpoints that count as two."""
 
 
 def take(turn: Turn, node: NodeId, report: Report, *, log_kept: bool) -> None:
@@ -25,6 +27,8 @@ def take(turn: Turn, node: NodeId, report: Report, *, log_kept: bool) -> None:
         lost = execution.state is State.LOST
         execution = replace(execution, last_permit_at=_last_permit_at(turn, report), surely_over=lost)
         turn.put(execution)
+    if report.saved_at is not None:
+        _save(turn, execution, report.saved_at)
     if report.used_at is not None:
         unused.take_use(turn, execution, report.used_at)
     if _nowhere(execution, report):
@@ -34,6 +38,13 @@ def take(turn: Turn, node: NodeId, report: Report, *, log_kept: bool) -> None:
         _progress(turn, execution, report)
     if report.log_complete:
         _complete_log(turn, report, log_kept=log_kept)
+
+
+def _save(turn: Turn, execution: Execution, saved_at: datetime) -> None:
+    """Note that a checkpoint is whole. Many ranks may tell of the same one, and their clocks differ a little."""
+    attempt, saved_at = turn.cluster.attempts[execution.attempt_id], min(saved_at, turn.now)
+    if attempt.saved_at is None or saved_at >= attempt.saved_at + SAVED_APART:
+        turn.put(replace(attempt, saved_at=saved_at))
 
 
 def _nowhere(execution: Execution, report: Report) -> bool:

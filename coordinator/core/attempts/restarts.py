@@ -25,6 +25,9 @@ class GiveUp:
     reason: str = ""
 
 
+UNCOUNTED = frozenset({FailureKind.DRAINED, FailureKind.PREEMPTED})
+"""What others did to a job: not counted against it, and not its choice."""
+
 _NOT_AGAIN = {
     FailureKind.COMMAND_NOT_FOUND: "a command that is not there will not be there the next time",
     FailureKind.INVALID_OPTION: "the job asks for something that the node does not allow",
@@ -41,9 +44,9 @@ def verdict(
     `exit_codes` are the rules of the role that failed last.
     """
     last = failures[-1]
-    if last.kind is FailureKind.DRAINED:
-        return Restart(pause=timedelta())  # an operator's doing: not counted against the job, and not its choice
-    failures = [failure for failure in failures if failure.kind is not FailureKind.DRAINED]
+    if last.kind in UNCOUNTED:
+        return Restart(pause=timedelta())
+    failures = [failure for failure in failures if failure.kind not in UNCOUNTED]
     limit = policy.limit if last.kind.user else policy.infrastructure
     if limit == 0:
         return GiveUp()

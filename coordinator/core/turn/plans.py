@@ -7,6 +7,7 @@ from coordinator.core.causes import EventCause
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.records import Execution
 from coordinator.core.turn import fencing
+from coordinator.core.turn.stopping import stop_order
 from muster.domain.gangs.fence import Fence
 from muster.domain.gangs.plan import Assignment, Desired, Goal, Plan
 from muster.domain.ids import AttemptId, ExecutionId, NodeId
@@ -60,6 +61,7 @@ def whole(cluster: Cluster, node: NodeId, facts: GangFacts, cause: EventCause) -
                 execution=member.id,
                 goal=goal(cluster, member),
                 assignment=_assignment(cluster, member, facts),
+                stop=stop_order(cluster, member),
                 cause=cause.what,
             )
             for member in planned
@@ -83,6 +85,7 @@ def change(cluster: Cluster, node: NodeId, executions: Mapping[ExecutionId, Even
                 execution=member.id,
                 goal=goals[member.id],
                 assignment=_assignment(cluster, member, facts) if goals[member.id] is Goal.PREPARE else None,
+                stop=stop_order(cluster, member),
                 cause=executions[member.id].what,
             )
             for member in members
@@ -122,6 +125,7 @@ def _assignment(cluster: Cluster, execution: Execution, facts: GangFacts) -> Ass
         network=spec.network,
         gpus=execution.gpus,
         grace=spec.timeouts.grace,
+        preempt_signal=spec.on_preempt.signal,
         fence=facts.fence(execution),
         interactive=spec.interactive,
         idle=spec.idle_limit,

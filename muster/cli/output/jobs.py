@@ -173,6 +173,8 @@ def _attempt_details(
 ) -> Iterator[RenderableType]:
     times = " · ".join(map(str, attempt_times(job, attempt, now)))
     yield joined(shown(f"attempt {attempt.number}", "bold"), f"  {times}")
+    if attempt.saved_at is not None:
+        yield shown(f"  last checkpoint {time_text(attempt.saved_at)}")
     if attempt.failure is not None and attempt.failure != job.failure:
         yield failure_block(attempt.failure)
     if attempt.executions:
