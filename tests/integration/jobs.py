@@ -27,7 +27,7 @@ def command(*words: str, workers: int = 1, **keys: Any) -> JobSpec:
 
 def with_keys(spec: JobSpec, **keys: Any) -> JobSpec:
     """The job with other fields, of itself, of its roles or of its limits in time."""
-    timeouts = {key: keys.pop(key) for key in ("check_in", "grace", "run") if key in keys}
+    timeouts = {key: keys.pop(key) for key in ("check_in", "grace", "preempt", "run") if key in keys}
     role: dict[str, Any] = {
         key: keys.pop(key)
         for key in ("env", "files", "image", "resources", "secrets", "user", "workdir")
