@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from muster.domain.gangs.fence import PeerWord, Witness
-from muster.domain.gangs.notice import StopNotice
 from muster.domain.gangs.plan import Assignment, Report
 from muster.domain.gangs.roster import Roster
 from muster.domain.ids import AttemptId, ExecutionId
-from muster.domain.jobs.preemption import PreemptSignal
+from muster.domain.jobs.stopping.notice import StopNotice
+from muster.domain.jobs.stopping.preemption import PreemptSignal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,11 +6,11 @@ from datetime import datetime, timedelta
 
 from agent.core.terms import Terms
 from muster.domain.gangs.fence import PeerWord
-from muster.domain.gangs.notice import StopNotice
 from muster.domain.gangs.plan import Plan
 from muster.domain.gangs.roster import PortLease
 from muster.domain.ids import AttemptId, ExecutionId, GpuUuid, NodeId
 from muster.domain.jobs.failure import Exit, FailureKind
+from muster.domain.jobs.stopping.notice import StopNotice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

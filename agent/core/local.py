@@ -8,12 +8,12 @@ from enum import StrEnum
 from agent.core.actions import Arm, Halt, LedgerAction, Prepare, Remove, Start
 from agent.core.terms import Terms
 from muster.domain.errors import IllegalTransitionError
-from muster.domain.gangs.notice import StopNotice, StopOrder, StopReason
 from muster.domain.gangs.plan import Assignment, Goal, Report, Stage
 from muster.domain.gangs.roster import PortLease, Roster
 from muster.domain.ids import ExecutionId
 from muster.domain.jobs.failure import Exit, Failure
-from muster.domain.jobs.preemption import PreemptSignal
+from muster.domain.jobs.stopping.notice import StopNotice, StopOrder, StopReason
+from muster.domain.jobs.stopping.preemption import PreemptSignal
 
 DEFAULT_GRACE = timedelta(seconds=10)
 """The grace of executions whose assignment is not known, or not any more."""

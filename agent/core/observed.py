@@ -35,9 +35,9 @@ from agent.core.local import (
     WantedExecution,
     halt,
 )
-from muster.domain.gangs.notice import StopOrder
 from muster.domain.gangs.plan import Goal
 from muster.domain.jobs.failure import Exit, Failure, FailureKind
+from muster.domain.jobs.stopping.notice import StopOrder
 
 COMMAND_NOT_FOUND = 127
 """Exit code of a shell that did not find the command."""

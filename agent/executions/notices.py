@@ -3,7 +3,7 @@
 from agent.executions.files import READABLE
 from agent.executions.layout import ExecutionDirectory
 from agent.executions.whole_file import write_whole
-from muster.domain.gangs.notice import NOTICE, StopNotice, read_notice
+from muster.domain.jobs.stopping.notice import NOTICE, StopNotice, read_notice
 
 
 def give_notice(directory: ExecutionDirectory, notice: StopNotice) -> None:

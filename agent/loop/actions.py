@@ -25,12 +25,12 @@ from agent.loop.failures import failed
 from agent.loop.live_execution import LiveExecution
 from agent.loop.retry import insist
 from agent.loop.workbench import OngoingWork, Workbench, ended
-from muster.domain.gangs.notice import StopNotice
 from muster.domain.gangs.plan import LAUNCH_PROGRAMS, Assignment
 from muster.domain.ids import ExecutionId
 from muster.domain.jobs.failure import ExecutionError, FailureKind
 from muster.domain.jobs.frameworks.dialect import Dialect
 from muster.domain.jobs.job import Role, RuntimeKind
+from muster.domain.jobs.stopping.notice import StopNotice
 
 log = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ from muster.domain.gangs.roster import PortLease
 from muster.domain.ids import ExecutionId
 from muster.domain.jobs.failure import Exit
 from muster.domain.jobs.job import RuntimeKind
-from muster.domain.jobs.preemption import PreemptSignal
+from muster.domain.jobs.stopping.preemption import PreemptSignal
 
 Progress = Callable[[str], None]
 """Called from the event loop with what a sandbox is doing, for people: `pulling image 41 %`."""

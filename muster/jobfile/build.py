@@ -7,10 +7,10 @@ from muster.domain.fault import Fault, Path
 from muster.domain.jobs.frameworks.framework import Framework
 from muster.domain.jobs.interactive import Interactive
 from muster.domain.jobs.job import InlineFile, JobSpec, Mount, PortRequest, Resources, Role, Security, Timeouts, Ulimit
-from muster.domain.jobs.preemption import OnPreempt
 from muster.domain.jobs.restart import ExitCodes, ExitRules, RestartPolicy
 from muster.domain.jobs.rules.filling_in import filled_in
 from muster.domain.jobs.rules.job_rules import MAX_FILES_BYTES, ONLY_WITH_IMAGE, faults, needs_image
+from muster.domain.jobs.stopping.preemption import OnPreempt
 from muster.domain.quoting import quote
 from muster.jobfile.document import Loc
 from muster.jobfile.errors import FieldError

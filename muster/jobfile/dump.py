@@ -17,9 +17,9 @@ from muster.domain.jobs.job import (
     Timeouts,
     Ulimit,
 )
-from muster.domain.jobs.preemption import DEFAULT_ON_PREEMPT, OnPreempt
 from muster.domain.jobs.restart import ExitRules, RestartPolicy
 from muster.domain.jobs.secret_use import SecretUse
+from muster.domain.jobs.stopping.preemption import DEFAULT_ON_PREEMPT, OnPreempt
 from muster.domain.quantity import format_cpus, format_duration, format_memory
 from muster.jobfile.quantity import NO_LIMIT
 

@@ -18,10 +18,10 @@ from muster.domain.jobs.frameworks.framework import MOST_PROCESSES, PER_GPU, Fra
 from muster.domain.jobs.interactive import NEVER_IDLE, SHORTEST_IDLE
 from muster.domain.jobs.job import CAPABILITIES, NODE_LABEL, Network, Packing, PullPolicy
 from muster.domain.jobs.lifecycle import SuccessRule, success_named
-from muster.domain.jobs.preemption import LONGEST_PREEMPT_GRACE, PreemptSignal
 from muster.domain.jobs.restart import SHORTEST_BACKOFF, ExitCodes, parse_exit_codes
 from muster.domain.jobs.rules import job_values
 from muster.domain.jobs.rules.job_values import Wrong
+from muster.domain.jobs.stopping.preemption import LONGEST_PREEMPT_GRACE, PreemptSignal
 from muster.domain.quantity import MAX_CPUS, MAX_DURATION, MAX_MEMORY, MILLIS_PER_CPU
 from muster.domain.quoting import nearest, quote
 from muster.jobfile.document import Scalar, atom, kind, scalar

@@ -24,8 +24,8 @@ from muster.domain.jobs.job import (
     Ulimit,
 )
 from muster.domain.jobs.lifecycle import success_named
-from muster.domain.jobs.preemption import DEFAULT_ON_PREEMPT, OnPreempt, PreemptSignal
 from muster.domain.jobs.restart import ExitCodes, ExitRules, RestartPolicy, parse_exit_codes
+from muster.domain.jobs.stopping.preemption import DEFAULT_ON_PREEMPT, OnPreempt, PreemptSignal
 from muster.rpc.v1 import model_pb2 as pb
 from muster.wire import checks
 from muster.wire.checks import WireError

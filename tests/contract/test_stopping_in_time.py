@@ -11,7 +11,7 @@ import pytest
 from agent.executions.status import last_checkpoint
 from muster.domain.jobs.failure import Exit
 from muster.domain.jobs.job import Role
-from muster.domain.jobs.preemption import PreemptSignal
+from muster.domain.jobs.stopping.preemption import PreemptSignal
 from tests.contract.runtime_places import PLACES, place_of
 from tests.contract.runtimes import GRACE, Place, running, shell, trial
 

@@ -16,7 +16,7 @@ from muster.domain.gangs.roster import PortLease
 from muster.domain.ids import ExecutionId
 from muster.domain.jobs.failure import Exit
 from muster.domain.jobs.job import RuntimeKind
-from muster.domain.jobs.preemption import PreemptSignal
+from muster.domain.jobs.stopping.preemption import PreemptSignal
 
 
 class Gate:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from muster.domain.jobs.failure import FailureKind
 from muster.domain.jobs.lifecycle import JobPhase, State
-from muster.domain.jobs.preemption import OnPreempt, PreemptSignal
+from muster.domain.jobs.stopping.preemption import OnPreempt, PreemptSignal
 from tests.integration.fleet import python, running_fleet, states_of
 from tests.integration.jobs import command
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from muster import worker
-from muster.domain.gangs.notice import NOTICE, StopNotice, StopReason
 from muster.domain.gangs.roster import Member, PortLease, Roster, config_files
 from muster.domain.ids import GpuUuid, JobId, NodeId, execution_id
 from muster.domain.jobs.job import Network
+from muster.domain.jobs.stopping.notice import NOTICE, StopNotice, StopReason
 
 AT = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
 JOB = JobId("j7k2")

@@ -6,15 +6,15 @@ from typing import TypeVar
 from hypothesis import strategies as st
 
 from muster.domain.gangs import fence, plan, roster
-from muster.domain.gangs.notice import StopOrder, StopReason
 from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId
 from muster.domain.jobs import disconnect, explanation, failure, job, lifecycle, restart, view
 from muster.domain.jobs.frameworks.dialect import Dialect
 from muster.domain.jobs.frameworks.framework import Framework, FrameworkName, LaunchPlace, Rendezvous
 from muster.domain.jobs.interactive import Interactive
-from muster.domain.jobs.preemption import OnPreempt, PreemptSignal
 from muster.domain.jobs.restart import ExitCodes, ExitRules, RestartPolicy, parse_exit_codes
 from muster.domain.jobs.secret_use import KEY_FORM, SecretUse
+from muster.domain.jobs.stopping.notice import StopOrder, StopReason
+from muster.domain.jobs.stopping.preemption import OnPreempt, PreemptSignal
 from muster.wire.checks import LATEST_MOMENT, LONGEST_SPAN
 
 Value = TypeVar("Value")

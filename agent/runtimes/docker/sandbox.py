@@ -49,7 +49,7 @@ from muster.domain.gangs.plan import LAUNCH_PROGRAMS, Assignment, Launch
 from muster.domain.ids import ExecutionId
 from muster.domain.jobs.failure import ExecutionError, Exit, FailureKind
 from muster.domain.jobs.job import InlineFile
-from muster.domain.jobs.preemption import PreemptSignal
+from muster.domain.jobs.stopping.preemption import PreemptSignal
 
 ATTACH_PATIENCE = 5.0
 """Seconds for which an engine that is being restarted is waited for by those who attach."""

@@ -12,7 +12,7 @@ from agent.executions.whole_file import write_whole
 from agent.runtimes.kernel.subtree import STRIKE_PAUSE, Subtree
 from agent.runtimes.process.program import FollowedProgram
 from muster.domain.jobs.failure import ExecutionError
-from muster.domain.jobs.preemption import PreemptSignal
+from muster.domain.jobs.stopping.preemption import PreemptSignal
 
 PRIVATE_GRACE = 0o600
 

@@ -39,7 +39,7 @@ from muster.domain.gangs.roster import PortLease
 from muster.domain.ids import ExecutionId
 from muster.domain.jobs.failure import ExecutionError, Exit, FailureKind
 from muster.domain.jobs.job import RuntimeKind
-from muster.domain.jobs.preemption import PreemptSignal
+from muster.domain.jobs.stopping.preemption import PreemptSignal
 
 PASSED_ON = ("PATH", "HOME", "LANG", "TZ")
 """What programs see of the agent's own environment."""

@@ -2,10 +2,10 @@
 
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.records import Attempt, Execution, Job
-from muster.domain.gangs.notice import REASONS_OF_FAILURES, StopOrder, StopReason
 from muster.domain.jobs.job import JobSpec
 from muster.domain.jobs.lifecycle import State
-from muster.domain.jobs.preemption import preempt_grace
+from muster.domain.jobs.stopping.notice import REASONS_OF_FAILURES, StopOrder, StopReason
+from muster.domain.jobs.stopping.preemption import preempt_grace
 
 
 def stop_order(cluster: Cluster, execution: Execution) -> StopOrder | None:

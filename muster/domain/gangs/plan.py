@@ -7,7 +7,6 @@ from enum import IntEnum, StrEnum
 
 from muster.domain.fleet.secret import Handover
 from muster.domain.gangs.fence import Fence
-from muster.domain.gangs.notice import StopOrder
 from muster.domain.gangs.roster import PortLease, Roster
 from muster.domain.ids import AttemptId, ExecutionId, GpuUuid, JobId
 from muster.domain.jobs.failure import Exit, Failure
@@ -15,7 +14,8 @@ from muster.domain.jobs.frameworks.dialect import Dialect
 from muster.domain.jobs.frameworks.framework import Framework, processes_of
 from muster.domain.jobs.interactive import Interactive
 from muster.domain.jobs.job import DEFAULT_PROJECT, Network, Role
-from muster.domain.jobs.preemption import PreemptSignal
+from muster.domain.jobs.stopping.notice import StopOrder
+from muster.domain.jobs.stopping.preemption import PreemptSignal
 
 
 class Goal(IntEnum):

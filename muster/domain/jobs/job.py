@@ -10,9 +10,9 @@ from muster.domain.jobs.frameworks.dialect import Dialect
 from muster.domain.jobs.frameworks.framework import Framework
 from muster.domain.jobs.interactive import NEVER_IDLE, Interactive
 from muster.domain.jobs.lifecycle import SuccessRule
-from muster.domain.jobs.preemption import DEFAULT_ON_PREEMPT, OnPreempt
 from muster.domain.jobs.restart import NO_EXIT_RULES, ExitRules, RestartPolicy
 from muster.domain.jobs.secret_use import SecretUse
+from muster.domain.jobs.stopping.preemption import DEFAULT_ON_PREEMPT, OnPreempt
 
 DEFAULT_PROJECT = "default"
 """Where jobs go that name no project."""

@@ -461,7 +461,7 @@ class DesiredExecution(_message.Message):
     goal: Global___Goal.ValueType
     """How far it shall go."""
     reason: _builtins.str
-    """With GOAL_STOP: why it is stopped, a StopReason of muster/domain/gangs/notice.py; empty: nobody says why."""
+    """With GOAL_STOP: why it is stopped, a StopReason of muster/domain/jobs/stopping/notice.py; empty: nobody says why."""
     cause: _builtins.str
     """The call, message or deadline that the coordinator acted on, for the agent's journal; empty: not known."""
     @_builtins.property

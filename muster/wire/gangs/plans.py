@@ -7,12 +7,12 @@ from typing import TypeVar
 from google.protobuf.message import DecodeError
 
 from muster.domain.gangs.fence import Fence, Witness
-from muster.domain.gangs.notice import StopOrder, StopReason
 from muster.domain.gangs.plan import Assignment, Desired, Goal, Plan, Unreadable
 from muster.domain.ids import AttemptId, ExecutionId, GpuUuid, JobId, NodeId
 from muster.domain.jobs.disconnect import OnDisconnect
 from muster.domain.jobs.job import Network, Role
-from muster.domain.jobs.preemption import PreemptSignal
+from muster.domain.jobs.stopping.notice import StopOrder, StopReason
+from muster.domain.jobs.stopping.preemption import PreemptSignal
 from muster.rpc.v1 import agents_pb2 as pb
 from muster.rpc.v1 import model_pb2
 from muster.wire import checks

@@ -32,7 +32,6 @@ from muster.domain.jobs.job import (
     Ulimit,
 )
 from muster.domain.jobs.lifecycle import SuccessRule
-from muster.domain.jobs.preemption import LONGEST_PREEMPT_GRACE, OnPreempt, PreemptSignal
 from muster.domain.jobs.restart import (
     MOST_RESTARTS,
     SHORTEST_BACKOFF,
@@ -52,6 +51,7 @@ from muster.domain.jobs.rules.job_values import (
     ULIMITS,
 )
 from muster.domain.jobs.secret_use import KEY_FORM, ONLY_KEY, SECRETS_DIRECTORY, SecretUse
+from muster.domain.jobs.stopping.preemption import LONGEST_PREEMPT_GRACE, OnPreempt, PreemptSignal
 from muster.domain.visible_text import hidden_in
 
 labels = st.from_regex(f"{LABEL}", fullmatch=True).filter(lambda name: len(name) <= 40)

@@ -11,9 +11,9 @@ from pathlib import PurePosixPath
 from muster.domain.jobs.disconnect import LONGEST_LOST_AFTER, SHORTEST_LOST_AFTER
 from muster.domain.jobs.interactive import NEVER_IDLE, SHORTEST_IDLE
 from muster.domain.jobs.job import CAPABILITIES, NODE_LABEL
-from muster.domain.jobs.preemption import LONGEST_PREEMPT_GRACE
 from muster.domain.jobs.restart import MAX_EXIT_CODE, SHORTEST_BACKOFF, ExitCodes
 from muster.domain.jobs.secret_use import KEY_FORM, MAX_USES, ONLY_KEY, SECRETS_DIRECTORY
+from muster.domain.jobs.stopping.preemption import LONGEST_PREEMPT_GRACE
 from muster.domain.quantity import (
     CPUS_FORM,
     DURATION_FORM,

@@ -7,9 +7,9 @@ import pytest
 
 from agent.core.actions import Action, Halt, Tell
 from agent.core.events import Armed, Fenced, Prepared, Recovered, Saved, Started, StoppingFound
-from muster.domain.gangs.notice import StopNotice, StopOrder, StopReason, read_notice
 from muster.domain.gangs.plan import Desired, Goal
-from muster.domain.jobs.preemption import PreemptSignal
+from muster.domain.jobs.stopping.notice import StopNotice, StopOrder, StopReason, read_notice
+from muster.domain.jobs.stopping.preemption import PreemptSignal
 from tests.unit.agent.core.ledger_builders import MASTER, NOW, Agent, assignment, desired, execution, roster
 
 ME = execution()

@@ -6,14 +6,14 @@ from datetime import timedelta
 import pytest
 
 from coordinator.core.events import CordonRequested
-from muster.domain.gangs.notice import StopOrder, StopReason
 from muster.domain.gangs.plan import Stage
 from muster.domain.ids import JobId
 from muster.domain.jobs.failure import Exit, Failure, FailureKind
 from muster.domain.jobs.job import JobSpec, Timeouts
 from muster.domain.jobs.lifecycle import SuccessRule
-from muster.domain.jobs.preemption import OnPreempt, PreemptSignal, preempt_grace
 from muster.domain.jobs.restart import RestartPolicy
+from muster.domain.jobs.stopping.notice import StopOrder, StopReason
+from muster.domain.jobs.stopping.preemption import OnPreempt, PreemptSignal, preempt_grace
 from tests.builders import World, pass_time, report, spec
 
 TIMES = Timeouts(grace=timedelta(seconds=7), preempt=timedelta(minutes=2), run=timedelta(minutes=5))
