@@ -33,13 +33,13 @@ from agent.logs.push import LogPusher, StreamLostError, write
 from agent.mailbox import Inbox, Outbox
 from agent.secrets.calls import SecretCalls
 from muster import wire
-from muster.domain.attachments.request import AttachmentOrder
+from muster.domain.attachments.request import AttachmentOrder, NoticeForAttached
 from muster.rpc import protocol
 from muster.rpc.channel import AGENT_CHANNEL_OPTIONS, Credentials, open_channel
 from muster.rpc.v1 import agents_pb2 as pb
 from muster.rpc.v1 import agents_pb2_grpc, attachments_pb2
 from muster.wire import checks
-from muster.wire.attachments.requests import attachment_order_from_wire
+from muster.wire.attachments.requests import attachment_order_from_wire, notice_for_attached_from_wire
 
 log = logging.getLogger(__name__)
 
@@ -82,6 +82,10 @@ class AttachmentsOfNode(Protocol):
 
     def begin(self, order: AttachmentOrder) -> None:
         """Serve an attachment."""
+        ...
+
+    def tell(self, notice: NoticeForAttached) -> None:
+        """Tell people something who are attached."""
         ...
 
     def connected(self) -> None:
@@ -261,6 +265,8 @@ class Link:
                     self._coordinator.renew_soon(message.renew_soon.spread.ToTimedelta().total_seconds())
                 case "attachment":
                     self._attach(message.attachment)
+                case "notice":
+                    self._tell_attached(message.notice)
             self._advance(_event(message, plans, self._clock))
 
     def _attach(self, message: attachments_pb2.AttachmentOrder) -> None:
@@ -269,6 +275,12 @@ class Link:
             self._mail.attachments.begin(attachment_order_from_wire(message))
         except wire.WireError as error:
             log.warning("an attachment cannot be read", extra={"cause": str(error)})
+
+    def _tell_attached(self, message: attachments_pb2.NoticeForAttached) -> None:
+        try:
+            self._mail.attachments.tell(notice_for_attached_from_wire(message))
+        except wire.WireError as error:
+            log.warning("a notice for those who are attached cannot be read", extra={"cause": str(error)})
 
 
 def _event(message: pb.CoordinatorMessage, plans: "wire.PlanReader", clock: Clock) -> StreamEvent:

@@ -42,14 +42,22 @@ class Signals:
         """A listener to these keys, from now on."""
         listener = Listener()
         for key in keys:
-            self._listeners.setdefault(key, set()).add(listener)
+            self.follow(listener, key)
         try:
             yield listener
         finally:
             for key in keys:
-                self._listeners[key].discard(listener)
-                if not self._listeners[key]:
-                    del self._listeners[key]
+                self.unfollow(listener, key)
+
+    def follow(self, listener: Listener, key: Key) -> None:
+        """Have a listener hear of one key more, until `unfollow`."""
+        self._listeners.setdefault(key, set()).add(listener)
+
+    def unfollow(self, listener: Listener, key: Key) -> None:
+        """Have a listener hear of a key no longer that it followed."""
+        self._listeners[key].discard(listener)
+        if not self._listeners[key]:
+            del self._listeners[key]
 
     def fire(self, key: Key) -> None:
         """Something about the key changed."""

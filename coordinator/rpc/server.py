@@ -223,12 +223,17 @@ async def serving(parts: Parts, doors: Doors, authority: FleetAuthority) -> Asyn
 @asynccontextmanager
 async def _tidied(attachments: AttachmentOperations) -> AsyncIterator[None]:
     """Have attachments looked after while the context is open."""
-    tidying = asyncio.get_running_loop().create_task(attachments.tidy(), name="look after attachments")
+    loop = asyncio.get_running_loop()
+    tasks = (
+        loop.create_task(attachments.tidy(), name="look after attachments"),
+        loop.create_task(attachments.notices.tell(), name="tell the attached of unused jobs"),
+    )
     try:
         yield
     finally:
-        tidying.cancel()
-        await asyncio.gather(tidying, return_exceptions=True)
+        for each in tasks:
+            each.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
         attachments.close_all()
 
 

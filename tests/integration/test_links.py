@@ -18,7 +18,7 @@ from agent.link import Coordinator, Link, Mail, rest
 from agent.logs.push import LogPusher
 from agent.mailbox import Inbox, Outbox
 from agent.secrets.calls import SecretCalls
-from muster.domain.attachments.request import AttachmentOrder
+from muster.domain.attachments.request import AttachmentOrder, NoticeForAttached
 from muster.domain.fleet.node import NodeState
 from muster.domain.ids import ExecutionId, NodeId
 from muster.domain.jobs.lifecycle import JobPhase, State
@@ -226,6 +226,9 @@ class Nobody:
     def applied(self, stream: int) -> int:
         del stream
         return 0
+
+    def tell(self, notice: NoticeForAttached) -> None:
+        raise AssertionError(notice)
 
     def begin(self, order: AttachmentOrder) -> None:
         raise AssertionError(f"nobody attaches: {order}")

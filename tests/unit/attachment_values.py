@@ -12,6 +12,7 @@ from muster.domain.attachments.frame import (
     AttachmentErrorOutput,
     AttachmentInput,
     AttachmentInputEnd,
+    AttachmentNotice,
     AttachmentOpened,
     AttachmentOutput,
     AttachmentOutputEnd,
@@ -28,6 +29,7 @@ from muster.domain.attachments.request import (
     CommandRequest,
     ConnectionRequest,
     FilesRequest,
+    NoticeForAttached,
     OpenedAttachment,
     ServedAttachment,
     TerminalSize,
@@ -63,6 +65,7 @@ _channel_frames = st.one_of(
     st.builds(AttachmentOutput, data=_data),
     st.builds(AttachmentErrorOutput, data=_data),
     st.just(AttachmentOutputEnd()),
+    st.builds(AttachmentNotice, text=st.text("abc ", max_size=20)),
     st.builds(AttachmentSize, size=terminal_sizes),
     st.builds(
         AttachmentEnded,
@@ -119,6 +122,9 @@ attachment_orders = st.builds(
     token=_names,
     since=moments,
     about=_names,
+)
+notices_for_attached = st.builds(
+    NoticeForAttached, attachments=st.lists(_names, max_size=5).map(tuple), text=st.text("abc ", max_size=20)
 )
 served_attachments = st.builds(
     ServedAttachment,

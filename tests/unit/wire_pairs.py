@@ -55,6 +55,7 @@ PAIRS = (
     Pair("attachment_report", attachment_values.attachment_reports, attachments_pb2.AttachmentReport),
     Pair("attachment_request", attachment_values.attachment_requests, attachments_pb2.AttachmentRequest),
     Pair("channel_message", attachment_values.channel_messages, attachments_pb2.AttachmentFrame),
+    Pair("notice_for_attached", attachment_values.notices_for_attached, attachments_pb2.NoticeForAttached),
     Pair("opened_attachment", attachment_values.opened_attachments, attachments_pb2.OpenedAttachment),
     Pair("served_attachment", attachment_values.served_attachments, attachments_pb2.ServedAttachment),
     Pair("attempt", values.attempt_views, jobs_pb2.Attempt),

@@ -15,7 +15,12 @@ from agent.attach.relayed.usage import Usage
 from muster.carrying.carrier import ChannelCarrier
 from muster.carrying.channel_end import ChannelEnd, ChannelLostError
 from muster.domain.attachments.frame import AttachmentEnded, AttachmentTrouble
-from muster.domain.attachments.request import AttachmentOrder, AttachmentReport, ServedAttachment
+from muster.domain.attachments.request import (
+    AttachmentOrder,
+    AttachmentReport,
+    NoticeForAttached,
+    ServedAttachment,
+)
 from muster.domain.errors import MusterError
 from muster.domain.ids import ExecutionId
 from muster.rpc.v1 import attachments_pb2 as pb
@@ -86,6 +91,7 @@ class RelayedAttachments:
         self._unsent: list[tuple[AttachmentReport, ServedAttachment]] = []
         self._places = asyncio.Semaphore(MOST_ATTACHED)
         self._open: dict[str, tuple[ServedAttachment, asyncio.Task[None]]] = {}
+        self._attending: dict[str, Attending] = {}
 
     def begin(self, order: AttachmentOrder) -> None:
         """Serve an attachment; one that is served already goes on."""
@@ -94,6 +100,12 @@ class RelayedAttachments:
         task = asyncio.get_running_loop().create_task(self._serve(order), name=f"attachment {order.attachment}")
         self._open[order.attachment] = order.served, task
         task.add_done_callback(lambda _: self._open.pop(order.attachment, None))
+
+    def tell(self, notice: NoticeForAttached) -> None:
+        """Tell people something who are attached; attachments that are not served here are passed over."""
+        for attachment in notice.attachments:
+            if attachment in self._attending:
+                self._attending[attachment].tell(notice.text)
 
     def connected(self) -> None:
         """There is a connection to the coordinator: send what it has not heard."""
@@ -122,6 +134,7 @@ class RelayedAttachments:
         carrying = asyncio.get_running_loop().create_task(carrier.run(), name=f"carry {order.attachment}")
         attending = Attending(end, order.request, lambda: self._usage.note(order.execution, datetime.now(UTC)))
         ended = AttachmentEnded(code=NOT_ATTACHED_CODE, trouble=AttachmentTrouble.LOST, text="the agent has ended")
+        self._attending[order.attachment] = attending
         try:
             ended = await self._ended(order, attending)
             if attending.hung_up:
@@ -131,6 +144,7 @@ class RelayedAttachments:
                 await said_last(end, ended, patience)
             await carrier.leave()
         finally:
+            del self._attending[order.attachment]
             carrying.cancel()
             await asyncio.gather(carrying, return_exceptions=True)
             log.info("attachment ended", extra={**about, "code": ended.code, "cause": ended.text})

@@ -15,6 +15,7 @@ from muster.domain.attachments.frame import (
     AttachmentEnded,
     AttachmentErrorOutput,
     AttachmentInput,
+    AttachmentNotice,
     AttachmentOpened,
     AttachmentOutput,
     AttachmentTrouble,
@@ -50,8 +51,12 @@ class Attending:
         self._end = end
         self._request = request
         self.carried = Carried()
+        self._opened = False
+        """Whether the other side has heard that it is attached, and not yet how that ended."""
         self.hung_up = False
         """Whether the other side has hung up, and hears nothing more."""
+        self._notice: asyncio.Task[None] | None = None
+        """The last notice; it waits while the other side deals with too little, as everything does."""
 
     async def served(self, companion: Companion) -> AttachmentEnded:
         """Serve it until what is attached to has ended, or the other side hangs up. Raises ChannelLostError."""
@@ -67,9 +72,27 @@ class Attending:
             )
         try:
             await self._end.send(AttachmentOpened())
+            self._opened = True
             return await self._between(target)
         finally:
+            self._opened = False
             target.hang_up()
+            await self._forget_notice()
+
+    def tell(self, text: str) -> None:
+        """Tell the people on the other side something, while they are attached; nothing as long as a notice waits."""
+        if self._opened and (self._notice is None or self._notice.done()):
+            self._notice = asyncio.get_running_loop().create_task(self._say(text), name="attachment: notice")
+
+    async def _say(self, text: str) -> None:
+        with suppress(ChannelLostError):
+            await self._end.send(AttachmentNotice(text=text))
+
+    async def _forget_notice(self) -> None:
+        """Nobody says anything more but how it ended."""
+        if self._notice is not None:
+            self._notice.cancel()
+            await asyncio.gather(self._notice, return_exceptions=True)
 
     async def _between(self, target: AttachmentTarget) -> AttachmentEnded:
         """Carry both directions beside each other, each as fast as it is read."""

@@ -3,14 +3,19 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from coordinator.rpc.agents.downlink import Downlink
+from coordinator.rpc.agents.downlink import Downlink, StreamEnded
 from coordinator.service.attaching.attachments import AttachmentOperations
 from coordinator.service.attaching.lines import AgentLines
-from muster.domain.attachments.request import AttachmentOrder, ServedAttachment
+from muster.domain.attachments.request import AttachmentOrder, NoticeForAttached, ServedAttachment
+from muster.domain.errors import UnavailableError
 from muster.domain.ids import NodeId
 from muster.rpc.v1 import agents_pb2 as pb
 from muster.rpc.v1 import attachments_pb2
-from muster.wire.attachments.requests import attachment_order_to_wire, attachment_report_from_wire
+from muster.wire.attachments.requests import (
+    attachment_order_to_wire,
+    attachment_report_from_wire,
+    notice_for_attached_to_wire,
+)
 
 
 class AgentAttachments:
@@ -25,8 +30,11 @@ class AgentAttachments:
         """While the stream of a node is open, orders go down on it; `served` is what the agent serves as it begins."""
         self._attachments.taken_up(node, served)
 
-        async def send(order: AttachmentOrder) -> None:
-            await down.send(pb.CoordinatorMessage(attachment=attachment_order_to_wire(order)))
+        async def send(order: AttachmentOrder | NoticeForAttached) -> None:
+            try:
+                await down.send(_message(order))
+            except StreamEnded:
+                raise UnavailableError(f"{node} is not connected now; nothing was started") from None
 
         self._lines.connected(node, send)
         try:
@@ -37,3 +45,11 @@ class AgentAttachments:
     def reported(self, node: NodeId, message: attachments_pb2.AttachmentReport) -> None:
         """Take in how an attachment ended. Raises WireError."""
         self._attachments.reported(node, attachment_report_from_wire(message))
+
+
+def _message(order: AttachmentOrder | NoticeForAttached) -> pb.CoordinatorMessage:
+    match order:
+        case AttachmentOrder():
+            return pb.CoordinatorMessage(attachment=attachment_order_to_wire(order))
+        case NoticeForAttached():
+            return pb.CoordinatorMessage(notice=notice_for_attached_to_wire(order))

@@ -10,6 +10,7 @@ from coordinator.clock import boot_time, wall_time
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.engine.engine import Engine, Freshness
 from coordinator.service.attaching.held import HeldAttachment, about, said_of
+from coordinator.service.attaching.idle_notices import IdleNotices
 from coordinator.service.attaching.lines import AgentLines
 from coordinator.service.attaching.open_book import AttachmentBook
 from coordinator.service.attaching.place import AttachPlace, attach_place, served_place
@@ -73,6 +74,8 @@ class AttachmentOperations:
         self._book = book
         self._relay = reached.relay
         self._lines = reached.lines
+        self.notices = IdleNotices(engine, book, reached.lines)
+        """What those who are attached are told of jobs that nobody uses."""
 
     async def open(self, caller: Caller, job: str, rank: int | None, request: AttachmentRequest) -> AttachmentPass:
         """Open an attachment to a running execution; without a rank to the lowest that runs."""
@@ -89,6 +92,7 @@ class AttachmentOperations:
             if refusal := self._book.refusal_for(held, boot_time()):
                 raise refusal.error()
             self._note(self._book.add(held))
+            self.notices.attached(place.job)
             relay.opened(held.attachment)
             try:
                 await self._audit.kept()  # nobody attaches of whom no trace is left
@@ -170,6 +174,7 @@ class AttachmentOperations:
             )
             return
         self._book.add(_held_again(caller, found, served))  # the audit log has its beginning
+        self.notices.attached(found.job)
         if self._relay is not None:
             self._relay.opened(served.attachment)
 
@@ -209,7 +214,10 @@ class AttachmentOperations:
         return replace(held.opened, bytes_in=traffic.bytes_in, bytes_out=traffic.bytes_out)
 
     def _ended(self, report: AttachmentReport) -> None:
+        held = self._book.get(report.attachment)
         self._note(self._book.end(report, wall_time()))
+        if held is not None:
+            self.notices.left(held.opened.job)
         self._cut(report.attachment, report.text or "it has ended")
 
     def _note(self, entries: Iterable[AuditEntry]) -> None:

@@ -3,14 +3,14 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from muster.domain.attachments.request import AttachmentOrder
+from muster.domain.attachments.request import AttachmentOrder, NoticeForAttached
 from muster.domain.errors import UnavailableError
 from muster.domain.ids import NodeId
 
 ORDER_LIMIT = 5.0
 """Seconds in which an agent must take an order from its stream."""
 
-SendOrder = Callable[[AttachmentOrder], Awaitable[None]]
+SendOrder = Callable[[AttachmentOrder | NoticeForAttached], Awaitable[None]]
 """Writes an order to the stream of one agent."""
 
 
@@ -29,8 +29,8 @@ class AgentLines:
         if self._lines.get(node) is send:
             del self._lines[node]
 
-    async def order(self, node: NodeId, order: AttachmentOrder) -> None:
-        """Have an agent open its side; raises UnavailableError where it cannot be told."""
+    async def order(self, node: NodeId, order: AttachmentOrder | NoticeForAttached) -> None:
+        """Have an agent open its side, or tell the attached; raises UnavailableError where it cannot be told."""
         send = self._lines.get(node)
         if send is None:
             raise UnavailableError(f"{node} is not connected now; nothing was started")

@@ -21,6 +21,7 @@ from muster.domain.attachments.frame import (
     AttachmentSignal,
     AttachmentSize,
 )
+from muster.domain.visible_text import visible
 
 _PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
@@ -155,3 +156,23 @@ class BreakNotice:
         self._told = bool(cause)
         words = f"the connection is interrupted; trying for {self._minutes:g} min" if cause else "connected again"
         pass_bytes(f"\r\n[muster: {words}]\r\n".encode(), err=True)
+
+
+def tell_notice(text: str) -> None:
+    """Tell on stderr what concerns all who are attached; also where the terminal is raw."""
+    end = "\r\n" if sys.stderr.isatty() else "\n"
+    before = end if sys.stderr.isatty() else ""
+    pass_bytes(f"{before}[muster: {visible(text)}]{end}".encode(), err=True)
+
+
+class NoticeOnce:
+    """Tells the same notice of several attachments once."""
+
+    def __init__(self) -> None:
+        self._last = ""
+
+    def __call__(self, text: str) -> None:
+        """Take in a notice of one of them."""
+        if text != self._last:
+            self._last = text
+            tell_notice(text)

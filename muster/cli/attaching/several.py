@@ -1,9 +1,11 @@
 """One command in several executions at once: whole lines with the rank before them, and the highest exit code."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
+from muster.cli.attaching.following import NoticeOnce
 from muster.client.attachments.attachment import Attachment
 from muster.client.attachments.finished import error_of_end
 from muster.client.client import Client
@@ -46,22 +48,22 @@ async def run_in_ranks(
     show: Print | None,
 ) -> list[RankResult]:
     """What came of the command in each rank, by rank; so many run at once. `show` None: output is kept instead."""
-    turns = asyncio.Semaphore(at_once)
+    turns, on_notice = asyncio.Semaphore(at_once), NoticeOnce()
 
     async def in_one(rank: int) -> RankResult:
         async with turns:
-            return await _run(client, job, rank, request, show)
+            return await _run(partial(_opened, client, job, rank, request, on_notice), rank, show)
 
     async with asyncio.TaskGroup() as tasks:
         running = [tasks.create_task(in_one(rank), name=f"rank {rank}") for rank in sorted(ranks)]
     return [each.result() for each in running]
 
 
-async def _run(client: Client, job: str, rank: int, request: AttachmentRequest, show: Print | None) -> RankResult:
+async def _run(opened: Callable[[], Awaitable[Attachment]], rank: int, show: Print | None) -> RankResult:
     kept = _Kept() if show is None else _Shown(rank, show)
     trouble = ""
     try:
-        async with await _opened(client, job, rank, request) as stream:
+        async with await opened() as stream:
             while not isinstance(frame := await stream.receive(), AttachmentEnded):
                 match frame:
                     case AttachmentOutput(data=data):
@@ -83,11 +85,11 @@ async def _run(client: Client, job: str, rank: int, request: AttachmentRequest, 
     )
 
 
-async def _opened(client: Client, job: str, rank: int, request: AttachmentRequest) -> Attachment:
+async def _opened(client: Client, job: str, rank: int, request: AttachmentRequest, on_notice: NoticeOnce) -> Attachment:
     """The attachment, opened as fast as the coordinator lets this account open them."""
     while True:
         try:
-            return await client.attachments.open(job, request, rank=rank)
+            return await client.attachments.open(job, request, rank=rank, on_notice=on_notice)
         except ExhaustedError as error:
             if error.retry_after is None:
                 raise

@@ -1,6 +1,7 @@
 """An attachment of a client: frames over the relay, for as long as whoever opened it wants."""
 
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
 from types import TracebackType
 from typing import Self
@@ -11,6 +12,7 @@ from muster.client.attachments.stream import FrameToExecution
 from muster.domain.attachments.frame import (
     AttachmentEnded,
     AttachmentErrorOutput,
+    AttachmentNotice,
     AttachmentOpened,
     AttachmentOutput,
     AttachmentOutputEnd,
@@ -29,12 +31,19 @@ LOST_ATTACHMENT_CODE = 255
 class Attachment:
     """An open attachment; use it with `async with`, or close it."""
 
-    def __init__(self, shown: AttachmentPass, end: ChannelEnd, carrier: ChannelCarrier) -> None:
-        """Begin to carry."""
+    def __init__(
+        self,
+        shown: AttachmentPass,
+        end: ChannelEnd,
+        carrier: ChannelCarrier,
+        on_notice: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """Begin to carry; `on_notice` is told each notice for the people who are attached, when its turn comes."""
         self.shown = shown
         """What the coordinator said of it: its name, its job and its rank."""
         self._end = end
         self._carrier = carrier
+        self._on_notice = on_notice
         self._ended: AttachmentEnded | None = None
         self._carrying = asyncio.get_running_loop().create_task(carrier.run(), name=f"carry {shown.attachment}")
 
@@ -55,6 +64,8 @@ class Attachment:
             match frame:
                 case AttachmentEnded():
                     self._ended = frame
+                case AttachmentNotice(text=text):
+                    self._on_notice(text)
                 case AttachmentOpened() | AttachmentOutput() | AttachmentErrorOutput() | AttachmentOutputEnd():
                     return frame
                 case _:

@@ -13,6 +13,7 @@ from muster.domain.attachments.frame import (
     AttachmentErrorOutput,
     AttachmentInput,
     AttachmentInputEnd,
+    AttachmentNotice,
     AttachmentOpened,
     AttachmentOutput,
     AttachmentOutputEnd,
@@ -59,7 +60,7 @@ class AttachmentBytes:
                         return frame.data
                 case AttachmentErrorOutput():
                     self._said += frame.data[: _MOST_TOLD - len(self._said)]
-                case AttachmentOpened():
+                case AttachmentOpened() | AttachmentNotice():
                     pass
                 case AttachmentOutputEnd():
                     return b""

@@ -48,11 +48,13 @@ class AttachmentsClient:
         *,
         rank: int | None = None,
         on_break: Callable[[str], None] = lambda _: None,
+        on_notice: Callable[[str], None] = lambda _: None,
     ) -> Attachment:
         """Attach to a running execution; without `rank` to the lowest that runs.
 
         The attachment outlives breaks of the connection. `on_break` is told why there is none, and an empty text once
-        there is one again. Raises ConflictError for an execution that does not run, and PermissionDeniedError.
+        there is one again. `on_notice` is told what concerns all who are attached: that the job is about to be stopped
+        because nobody uses it. Raises ConflictError for an execution that does not run, and PermissionDeniedError.
 
         >>> async with await client.attachments.open("train", CommandRequest(words=("nvidia-smi",))) as attachment:
         ...     print(await attachment.receive())
@@ -74,7 +76,7 @@ class AttachmentsClient:
 
         end = ChannelEnd()
         within = shown.resume_within.total_seconds()
-        return Attachment(shown, end, ChannelCarrier(end, dial, within, renew=renew, on_break=on_break))
+        return Attachment(shown, end, ChannelCarrier(end, dial, within, renew=renew, on_break=on_break), on_notice)
 
     async def run(
         self,
@@ -110,8 +112,8 @@ class AttachmentsClient:
     ) -> PortForward:
         """Have a port of this machine lead to one of a running execution; `at` is HOST:PORT here, and port 0 takes any.
 
-        `host` is where the execution connects to. `on_trouble` is told why a connection came to nothing. Close what is
-        given, or use it with `async with`.
+        `host` is where the execution connects to. `on_trouble` is told why a connection came to nothing, and
+        what `on_notice` of `open` is told. Close what is given, or use it with `async with`.
 
         >>> async with await client.attachments.forward("dev", 8888) as forward:
         ...     print(f"http://{forward.address}")
@@ -119,7 +121,7 @@ class AttachmentsClient:
         request = ConnectionRequest(port=port, host=host)
 
         async def connect() -> Attachment:
-            return await self.open(job, request, rank=rank)
+            return await self.open(job, request, rank=rank, on_notice=on_trouble)
 
         forward = PortForward(connect, on_trouble)
         here, _, local = at.rpartition(":")

@@ -23,16 +23,20 @@ class SyncAttachmentsClient:
         *,
         rank: int | None = None,
         on_break: Callable[[str], None] = lambda _: None,
+        on_notice: Callable[[str], None] = lambda _: None,
     ) -> SyncAttachment:
         """Attach to a running execution; without `rank` to the lowest that runs.
 
         The attachment outlives breaks of the connection. `on_break` is told why there is none, and an empty text once
-        there is one again. Raises ConflictError for an execution that does not run, and PermissionDeniedError.
+        there is one again. `on_notice` is told what concerns all who are attached: that the job is about to be stopped
+        because nobody uses it. Raises ConflictError for an execution that does not run, and PermissionDeniedError.
 
         >>> with client.attachments.open("train", CommandRequest(words=("nvidia-smi",))) as attachment:
         ...     print(attachment.receive())
         """
-        return SyncAttachment(self._loop.run(self._own.open(job, request, rank=rank, on_break=on_break)), self._loop)
+        return SyncAttachment(
+            self._loop.run(self._own.open(job, request, rank=rank, on_break=on_break, on_notice=on_notice)), self._loop
+        )
 
     def run(
         self,
@@ -65,8 +69,8 @@ class SyncAttachmentsClient:
     ) -> SyncPortForward:
         """Have a port of this machine lead to one of a running execution; `at` is HOST:PORT here, and port 0 takes any.
 
-        `host` is where the execution connects to. `on_trouble` is told why a connection came to nothing. Close what is
-        given, or use it with `async with`.
+        `host` is where the execution connects to. `on_trouble` is told why a connection came to nothing, and
+        what `on_notice` of `open` is told. Close what is given, or use it with `async with`.
 
         >>> with client.attachments.forward("dev", 8888) as forward:
         ...     print(f"http://{forward.address}")

@@ -100,6 +100,13 @@ class AttachmentOutputEnd:
     """The end of what a connection brings; more may be sent to it."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttachmentNotice:
+    """A sentence of the coordinator for the people who are attached; what is attached to goes on."""
+
+    text: str
+
+
 class AttachmentTrouble(StrEnum):
     """Why an attachment ended, where that is not the end of what was attached to."""
 
@@ -126,7 +133,14 @@ class AttachmentEnded:
 FrameOfCaller = GangCommand | AttachmentInput | AttachmentInputEnd | AttachmentSignal | AttachmentSize
 """What only the side that wants a command may send."""
 
-FrameOfCommand = AttachmentOpened | AttachmentOutput | AttachmentErrorOutput | AttachmentOutputEnd | AttachmentEnded
+FrameOfCommand = (
+    AttachmentOpened
+    | AttachmentOutput
+    | AttachmentErrorOutput
+    | AttachmentOutputEnd
+    | AttachmentNotice
+    | AttachmentEnded
+)
 """What the side that runs it may send; a caller of an attachment may send the last one, too."""
 
 AttachmentFrame = FrameOfCaller | FrameOfCommand

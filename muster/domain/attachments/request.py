@@ -149,6 +149,15 @@ class ServedAttachment:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NoticeForAttached:
+    """What an agent is to tell the people who are attached to executions of its node."""
+
+    attachments: tuple[str, ...]
+    text: str
+    """A sentence."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AttachmentReport:
     """How an attachment ended, as its agent tells."""
 

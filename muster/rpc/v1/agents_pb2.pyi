@@ -160,6 +160,7 @@ class CoordinatorMessage(_message.Message):
     HEARTBEAT_ACK_FIELD_NUMBER: _builtins.int
     ATTACHMENT_FIELD_NUMBER: _builtins.int
     RENEW_SOON_FIELD_NUMBER: _builtins.int
+    NOTICE_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def welcome(self) -> Global___Welcome:
         """The answer to Hello."""
@@ -180,6 +181,10 @@ class CoordinatorMessage(_message.Message):
     def renew_soon(self) -> Global___RenewSoon:
         """Other authorities count than before: the node is to renew its certificate early."""
 
+    @_builtins.property
+    def notice(self) -> _attachments_pb2.NoticeForAttached:
+        """Tells people something who are attached to executions of the node."""
+
     def __init__(
         self,
         *,
@@ -188,12 +193,13 @@ class CoordinatorMessage(_message.Message):
         heartbeat_ack: Global___HeartbeatAck | None = ...,
         attachment: _attachments_pb2.AttachmentOrder | None = ...,
         renew_soon: Global___RenewSoon | None = ...,
+        notice: _attachments_pb2.NoticeForAttached | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["attachment", b"attachment", "heartbeat_ack", b"heartbeat_ack", "message", b"message", "plan", b"plan", "renew_soon", b"renew_soon", "welcome", b"welcome"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["attachment", b"attachment", "heartbeat_ack", b"heartbeat_ack", "message", b"message", "notice", b"notice", "plan", b"plan", "renew_soon", b"renew_soon", "welcome", b"welcome"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attachment", b"attachment", "heartbeat_ack", b"heartbeat_ack", "message", b"message", "plan", b"plan", "renew_soon", b"renew_soon", "welcome", b"welcome"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attachment", b"attachment", "heartbeat_ack", b"heartbeat_ack", "message", b"message", "notice", b"notice", "plan", b"plan", "renew_soon", b"renew_soon", "welcome", b"welcome"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_message: _TypeAlias = _typing.Literal["welcome", "plan", "heartbeat_ack", "attachment", "renew_soon"]  # noqa: Y015
+    _WhichOneofReturnType_message: _TypeAlias = _typing.Literal["welcome", "plan", "heartbeat_ack", "attachment", "renew_soon", "notice"]  # noqa: Y015
     _WhichOneofArgType_message: _TypeAlias = _typing.Literal["message", b"message"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_message) -> _WhichOneofReturnType_message | None: ...
 

@@ -561,6 +561,34 @@ class AttachmentReport(_message.Message):
 Global___AttachmentReport: _TypeAlias = AttachmentReport  # noqa: Y015
 
 @_typing.final
+class NoticeForAttached(_message.Message):
+    """An agent is to tell people who are attached something; what they are attached to goes on."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ATTACHMENTS_FIELD_NUMBER: _builtins.int
+    TEXT_FIELD_NUMBER: _builtins.int
+    text: _builtins.str
+    """A sentence."""
+    @_builtins.property
+    def attachments(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Names the attachments; of those that it does not serve it tells nobody."""
+
+    def __init__(
+        self,
+        *,
+        attachments: _abc.Iterable[_builtins.str] | None = ...,
+        text: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attachments", b"attachments", "text", b"text"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___NoticeForAttached: _TypeAlias = NoticeForAttached  # noqa: Y015
+
+@_typing.final
 class AttachmentFrame(_message.Message):
     """One message of such a stream."""
 
@@ -579,6 +607,7 @@ class AttachmentFrame(_message.Message):
     ENDED_FIELD_NUMBER: _builtins.int
     COMMAND_FIELD_NUMBER: _builtins.int
     OUTPUT_END_FIELD_NUMBER: _builtins.int
+    NOTICE_FIELD_NUMBER: _builtins.int
     number: _builtins.int
     """The place among those of its side: 1, 2, … 0 where streams are not taken up again, and for the first two bodies."""
     consumed: _builtins.int
@@ -595,6 +624,8 @@ class AttachmentFrame(_message.Message):
     """The number of a signal for the command and all that it started."""
     output_end: _builtins.bool
     """Always true: a connection brings no more, and more may be sent to it."""
+    notice: _builtins.str
+    """A sentence for the people who are attached; what is attached to goes on. Only from the side of the execution."""
     @_builtins.property
     def hello(self) -> Global___AttachmentHello:
         """What has come so far; the first message of each side on each stream that is taken up again."""
@@ -631,12 +662,13 @@ class AttachmentFrame(_message.Message):
         ended: Global___AttachmentEnded | None = ...,
         command: Global___GangCommand | None = ...,
         output_end: _builtins.bool = ...,
+        notice: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["body", b"body", "command", b"command", "consumed", b"consumed", "end", b"end", "ended", b"ended", "error_output", b"error_output", "hello", b"hello", "input", b"input", "opened", b"opened", "output", b"output", "output_end", b"output_end", "signal", b"signal", "size", b"size"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["body", b"body", "command", b"command", "consumed", b"consumed", "end", b"end", "ended", b"ended", "error_output", b"error_output", "hello", b"hello", "input", b"input", "notice", b"notice", "opened", b"opened", "output", b"output", "output_end", b"output_end", "signal", b"signal", "size", b"size"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["body", b"body", "command", b"command", "consumed", b"consumed", "end", b"end", "ended", b"ended", "error_output", b"error_output", "hello", b"hello", "input", b"input", "number", b"number", "opened", b"opened", "output", b"output", "output_end", b"output_end", "signal", b"signal", "size", b"size"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["body", b"body", "command", b"command", "consumed", b"consumed", "end", b"end", "ended", b"ended", "error_output", b"error_output", "hello", b"hello", "input", b"input", "notice", b"notice", "number", b"number", "opened", b"opened", "output", b"output", "output_end", b"output_end", "signal", b"signal", "size", b"size"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_body: _TypeAlias = _typing.Literal["hello", "consumed", "input", "output", "error_output", "end", "size", "signal", "opened", "ended", "command", "output_end"]  # noqa: Y015
+    _WhichOneofReturnType_body: _TypeAlias = _typing.Literal["hello", "consumed", "input", "output", "error_output", "end", "size", "signal", "opened", "ended", "command", "output_end", "notice"]  # noqa: Y015
     _WhichOneofArgType_body: _TypeAlias = _typing.Literal["body", b"body"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_body) -> _WhichOneofReturnType_body | None: ...
 

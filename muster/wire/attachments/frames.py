@@ -16,6 +16,7 @@ from muster.domain.attachments.frame import (
     AttachmentFrame,
     AttachmentInput,
     AttachmentInputEnd,
+    AttachmentNotice,
     AttachmentOpened,
     AttachmentOutput,
     AttachmentOutputEnd,
@@ -112,6 +113,8 @@ def _from_command(frame: FrameOfCommand) -> pb.AttachmentFrame:
             return pb.AttachmentFrame(error_output=data)
         case AttachmentOutputEnd():
             return pb.AttachmentFrame(output_end=True)
+        case AttachmentNotice(text=text):
+            return pb.AttachmentFrame(notice=text)
         case AttachmentEnded(code=code, trouble=trouble, text=text):
             return pb.AttachmentFrame(ended=pb.AttachmentEnded(code=code, trouble=trouble, text=text))
 
@@ -131,6 +134,7 @@ _READERS: Mapping[str, Callable[[pb.AttachmentFrame], AttachmentFrame]] = {
     "size": lambda message: AttachmentSize(size=terminal_size_from_wire(message.size)),
     "opened": lambda _: AttachmentOpened(),
     "output_end": lambda message: _true(message.output_end, "AttachmentFrame.output_end", AttachmentOutputEnd()),
+    "notice": lambda message: AttachmentNotice(text=checks.message(message.notice)),
     "ended": lambda message: AttachmentEnded(
         code=checks.between(message.ended.code, 0, MAX_EXIT_CODE, "AttachmentEnded.code"),
         trouble=checks.word(AttachmentTrouble, message.ended.trouble, "AttachmentEnded.trouble"),

@@ -15,6 +15,7 @@ from muster.domain.attachments.request import (
     CommandRequest,
     ConnectionRequest,
     FilesRequest,
+    NoticeForAttached,
     OpenedAttachment,
     ServedAttachment,
     TerminalSize,
@@ -109,6 +110,20 @@ def attachment_pass_from_wire(message: pb.OpenAttachmentResponse) -> AttachmentP
         relay=_relay(message.relay, f"{where}.relay"),
         ticket=_ticket(message.ticket, f"{where}.ticket"),
         resume_within=checks.span(message.resume_within, f"{where}.resume_within"),
+    )
+
+
+def notice_for_attached_to_wire(notice: NoticeForAttached) -> pb.NoticeForAttached:
+    """What people who are attached are told."""
+    return pb.NoticeForAttached(attachments=notice.attachments, text=notice.text)
+
+
+def notice_for_attached_from_wire(message: pb.NoticeForAttached) -> NoticeForAttached:
+    """What people who are attached are told; raises WireError."""
+    where = "NoticeForAttached.attachments"
+    return NoticeForAttached(
+        attachments=tuple(checks.identifier(each, where) for each in message.attachments),
+        text=checks.message(message.text),
     )
 
 

@@ -149,12 +149,13 @@ async def attached(
     client: "Client", job: str, rank: int | None, request: "CommandRequest", *, wait: bool, greets: bool = False
 ) -> int:
     """Run a command, or open a shell, in one execution, joined with this program; the exit code."""
-    from muster.cli.attaching.following import BreakNotice, joined
+    from muster.cli.attaching.following import BreakNotice, joined, tell_notice
 
     if wait:
         await until_running(client, job, rank)
     notice = BreakNotice(10)
-    async with await client.attachments.open(job, request, rank=rank, on_break=notice) as stream:
+    opening = client.attachments.open(job, request, rank=rank, on_break=notice, on_notice=tell_notice)
+    async with await opening as stream:
         if greets:
             await _greet(client, stream.shown.job, stream.shown.rank)
         return await joined(stream, terminal=request.terminal is not None, has_input=request.has_input)

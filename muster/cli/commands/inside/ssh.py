@@ -180,7 +180,7 @@ async def ssh_proxy(
 
 
 async def _serve(client: "Client", wanted: "SshHost") -> None:
-    from muster.cli.attaching.following import BreakNotice
+    from muster.cli.attaching.following import BreakNotice, NoticeOnce
 
     try:
         from muster.cli.local.ssh.host_key import host_key
@@ -190,10 +190,12 @@ async def _serve(client: "Client", wanted: "SshHost") -> None:
         if error.name != "asyncssh":
             raise
         raise MusterError("ssh needs the package asyncssh: `pip install 'muster-client[ssh]'`") from error
-    notice = BreakNotice(_RESUMED_FOR)
+    notice, on_notice = BreakNotice(_RESUMED_FOR), NoticeOnce()
 
     async def attach(request: "AttachmentRequest") -> "AttachmentStream":
-        return await client.attachments.open(wanted.job, request, rank=wanted.rank, on_break=notice)
+        return await client.attachments.open(
+            wanted.job, request, rank=wanted.rank, on_break=notice, on_notice=on_notice
+        )
 
     def tell(words: str) -> None:
         say(f"muster: {words}", err=True, flush=True)
