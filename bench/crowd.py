@@ -28,7 +28,7 @@ import grpc
 import grpc.aio
 
 from agent.core.stream import FIRST_PAUSE, LONGEST_PAUSE, PAUSE_GROWTH
-from bench.core import inventory
+from bench.core_fleet import inventory
 from muster import wire
 from muster.domain.ids import NodeId
 from muster.rpc import protocol

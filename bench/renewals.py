@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from agent.identity.enrolment import join
-from bench.core import inventory
+from bench.core_fleet import inventory
 from bench.fleet import coordinator
 from bench.programs import ProgramError, cpu_seconds
 from coordinator.rpc.agents.renewals import RENEWALS

@@ -7,7 +7,7 @@ the transition is durable, before it goes on.
 import asyncio
 import time
 
-from bench.core import inventory, reported
+from bench.core_fleet import inventory, reported
 from bench.figures import Bar
 from bench.setting import Setting
 from coordinator.core.cluster.cluster import Cluster

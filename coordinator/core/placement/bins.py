@@ -17,7 +17,7 @@ MOST_NODE_CLASSES = 256
 
 FreeGpus = tuple[tuple[str, int], ...]
 """Free GPUs by model."""
-_Levels = tuple[int, int]
+BinLevels = tuple[int, int]
 """Powers of two of free CPUs and of free GiB of memory."""
 
 
@@ -73,7 +73,7 @@ class NodeClass:
 
     sample: Capacity
     """One of them; it has those labels alone that are part of classes."""
-    bins: dict[FreeGpus, dict[_Levels, Bin]] = field(default_factory=dict)
+    bins: dict[FreeGpus, dict[BinLevels, Bin]] = field(default_factory=dict)
 
 
 class Capacities:
@@ -219,7 +219,7 @@ def _free_gpus(capacity: Capacity) -> FreeGpus:
     return tuple(sorted(Counter(gpu.model for gpu in capacity.gpus).items()))
 
 
-def _levels(capacity: Capacity) -> _Levels:
+def _levels(capacity: Capacity) -> BinLevels:
     return (max(0, capacity.cpu_millis // 1000).bit_length(), max(0, capacity.memory >> 30).bit_length())
 
 

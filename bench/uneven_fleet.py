@@ -1,0 +1,118 @@
+"""The core with a fleet as they grow: no two nodes have the same CPUs and memory free, and each says its rack.
+
+A fleet whose nodes are all alike hides what a search costs that looks at nodes one by one.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import cycle, islice
+from random import Random
+
+from bench.core_fleet import GPUS, NODES, QUEUED, Fleet, ends_and_next, inventory, queued_up, timed
+from bench.figures import Bar
+from bench.programs import ProgramError
+from bench.setting import Setting
+from coordinator.core.placement.bins import Capacities
+from coordinator.core.placement.candidates import Available
+from coordinator.core.placement.capacity import Capacity
+from coordinator.core.placement.placement import NoFit, fits, place
+from coordinator.core.scheduling.cycle import LOOKS, schedule
+from coordinator.core.turn.turn import Turn
+from muster.domain.fleet.node import Inventory
+from muster.domain.ids import NodeId
+from muster.domain.jobs.job import DEFAULT_PROJECT, JobSpec, Resources, Role
+
+RACK = 16
+"""Nodes in a rack."""
+WANTED = tuple((count, gpus, cpus) for count in (1, 4, 16, 3000) for gpus in (0, 1, 2, 4, 8) for cpus in (1, 12))
+"""Executions, and what each needs, of the jobs for which room is looked for."""
+
+_OF = f"{NODES:,} uneven nodes in racks"
+FIT_BAR = Bar(figure=f"one fit on {_OF}, against even ones", limit=10, unit="x")
+NOTHING_BAR = Bar(figure=f"cycle, {_OF}, {QUEUED:,} queued jobs: nothing changed", limit=0.5, unit="ms")
+SUBMIT_BAR = Bar(figure=f"cycle, {_OF}, {QUEUED:,} queued jobs: one job submitted, must wait", limit=1, unit="ms")
+END_BAR = Bar(figure=f"cycle, {_OF}, {QUEUED:,} queued jobs: a gang ends, next one placed", limit=5, unit="ms")
+PLACED_BAR = Bar(figure=f"{LOOKS} placements on {_OF}, records apart", limit=10, unit="ms")
+
+
+def measure(setting: Setting) -> None:
+    """One fit, then cycles."""
+    _fits(setting)
+    _placements(setting)
+    it, repeats = queued_up(Fleet(NODES, uneven_inventory), QUEUED), setting.repeats(30, 10)
+    found = {
+        NOTHING_BAR: timed(repeats, lambda: schedule(Turn(it.cluster, it.now))),
+        SUBMIT_BAR: timed(repeats, lambda: it.submit(3, GPUS)),
+        END_BAR: timed(5, ends_and_next(it), warm=0),
+    }
+    for bar, values in found.items():
+        setting.findings.take(f"uneven: {bar.figure}", values, "ms")
+        setting.findings.absolute(bar, f"uneven: {bar.figure}")
+
+
+def uneven_inventory(node: str, number: int) -> Inventory:
+    """A node with CPUs and memory of its own, and its rack."""
+    chance = Random(number)  # noqa: S311 - chance, not secrecy
+    return replace(
+        inventory(node),
+        cpus=chance.randint(48, 192),
+        memory=chance.randint(2**37, 2**40),
+        labels={"rack": f"r{number // RACK}", "zone": "abc"[number // RACK % 3], "host": node},
+    )
+
+
+def _fits(setting: Setting) -> None:
+    even, uneven = Capacities(_free(uneven=False)), Capacities(_free(uneven=True))
+    jobs = [_job(*wanted) for wanted in WANTED]
+    repeats = setting.repeats(30, 10)
+    for name, capacities in (("even", even), ("uneven", uneven)):
+        available = Available(capacities=capacities)
+        values = timed(repeats, lambda available=available: [fits(job, available) for job in jobs])  # type: ignore[misc]  # mypy infers no types of defaults in lambdas
+        setting.findings.take(f"one fit, {NODES} {name} nodes", [value / len(jobs) for value in values], "ms")
+    setting.findings.ratio(FIT_BAR, f"one fit, {NODES} uneven nodes", f"one fit, {NODES} even nodes")
+
+
+def _placements(setting: Setting) -> None:
+    """So many gangs as one cycle places, each into what those before have left."""
+    nodes = list(_free(uneven=True))
+    jobs = list(islice(cycle(_job(count, gpus, 4) for count in (1, 2, 4) for gpus in (1, 2, 4, 8)), LOOKS))
+    values = []
+    for _ in range(setting.repeats(10, 3)):
+        capacities = Capacities(nodes)
+        values += timed(1, lambda capacities=capacities: _place_all(jobs, capacities), warm=0)  # type: ignore[misc]  # mypy infers no types of defaults in lambdas
+    setting.findings.take(f"uneven: {PLACED_BAR.figure}", values, "ms")
+    setting.findings.absolute(PLACED_BAR, f"uneven: {PLACED_BAR.figure}")
+
+
+def _place_all(jobs: Iterable[JobSpec], capacities: Capacities) -> None:
+    for job in jobs:
+        found = place(job, Available(capacities=capacities))
+        if isinstance(found, NoFit):
+            raise ProgramError(f"a job of {job.size} executions did not fit: {found}")
+        need = job.roles[0].resources
+        for seat in found.seats:
+            before = capacities.of(seat.node)
+            gpus = tuple(gpu for gpu in before.gpus if gpu.uuid not in seat.gpus)
+            capacities.put(replace(before, gpus=gpus, cpu_millis=before.cpu_millis - need.cpu_millis))
+
+
+def _free(*, uneven: bool) -> Iterator[Capacity]:
+    """Nodes of which a quarter is empty, and the others have given some of their GPUs away."""
+    for number in range(NODES):
+        name, chance = f"node{number}", Random(number)  # noqa: S311 - chance, not secrecy
+        having = uneven_inventory(name, number) if uneven else inventory(name)
+        taken = 0 if number % 4 == 0 else chance.randint(1, GPUS)
+        used = chance.randint(0, 4000 * taken) if uneven else 1000 * taken
+        yield Capacity(
+            node=NodeId(name),
+            gpus=having.gpus[taken:],
+            cpu_millis=having.cpus * 1000 - used,
+            memory=having.memory - (chance.randint(0, 2**33 * taken) if uneven else 0),
+            runtimes=having.runtimes,
+            labels=having.labels,
+        )
+
+
+def _job(count: int, gpus: int, cpus: int) -> JobSpec:
+    role = Role(count=count, command=("train",), resources=Resources(gpus=gpus, cpu_millis=1000 * cpus, memory=2**30))
+    return JobSpec(name="train", project=DEFAULT_PROJECT, roles=(role,))
