@@ -8,7 +8,11 @@ from itertools import pairwise
 
 from coordinator.core.attempts.history import is_whole
 from coordinator.core.cluster.cluster import Cluster
+from coordinator.core.placement.bins import Capacities
+from coordinator.core.placement.candidates import Available
 from coordinator.core.placement.node_capacity import UsedCapacity, total_capacity
+from coordinator.core.placement.placement import fits
+from coordinator.core.placement.request_classes import RequestClass
 from coordinator.core.records import Attempt, Execution, Job, Record
 from coordinator.core.turn import plans
 from muster.domain.gangs.plan import Goal
@@ -26,6 +30,10 @@ def validate(cluster: Cluster) -> None:
         validate_job(cluster, job)
     _nothing_is_left_of_what_was_dropped(cluster)
     _the_queue_is_the_queued_jobs_in_order(cluster)
+    _every_queued_job_is_in_its_line_unless_it_is_paused(cluster)
+    for capacities in (cluster.load.free.fresh(), cluster.load.unreserved.fresh(), cluster.load.empty.fresh()):
+        _every_node_is_in_the_bin_of_what_it_has(capacities)
+        _nothing_fits_that_is_said_not_to(cluster, capacities)
     seated = _seated(cluster)
     for node in cluster.nodes:
         members = seated.get(node, [])
@@ -192,6 +200,43 @@ def _the_queue_is_the_queued_jobs_in_order(cluster: Cluster) -> None:
     assert kept is None or kept.job in {job.id for job in waiting}, "something is kept for a job that does not wait"
     positions = [cluster.queue.position(job.id) for job in in_order]
     assert positions == list(range(1, len(in_order) + 1)), "positions in the queue"
+
+
+def _every_queued_job_is_in_its_line_unless_it_is_paused(cluster: Cluster) -> None:
+    queue, lines = cluster.queue, cluster.queue.lines
+    heads: dict[tuple[str, RequestClass], JobId] = {}
+    waiting = [job for job in queue if cluster.newest_attempt(job.id).not_before is None]
+    for job in waiting:
+        heads.setdefault((job.spec.project, queue.request_class(job.id)), job.id)
+    for (project, request_class), name in heads.items():
+        first = lines.first(project, request_class)
+        assert first is not None, f"{name} waits and is in no line"
+        paused = cluster.newest_attempt(first[1]).not_before is not None
+        assert first[1] == name or paused, f"{first[1]} is first in the line of {name}"
+
+
+def _every_node_is_in_the_bin_of_what_it_has(capacities: Capacities) -> None:
+    found: list[NodeId] = []
+    for node_class in capacities.classes():
+        for each in (each for bins in node_class.bins.values() for each in bins.values()):
+            assert each.keys == sorted(each.keys), "nodes of a bin are not in order"
+            for _, node in each.keys:
+                capacity = capacities.of(node)
+                assert len(capacity.gpus) == each.gpus, f"{node} is in the bin of another number of GPUs"
+                assert each.cpu_millis.least <= max(0, capacity.cpu_millis) <= each.cpu_millis.most, f"CPUs of {node}"
+                assert each.memory.least <= max(0, capacity.memory) <= each.memory.most, f"memory of {node}"
+                found.append(node)
+    placeable = sorted(capacity.node for capacity in capacities if capacity.problem is None)
+    assert sorted(found) == placeable, "the bins do not hold each node once that something can be placed on"
+
+
+def _nothing_fits_that_is_said_not_to(cluster: Cluster, capacities: Capacities) -> None:
+    tried: set[RequestClass] = set()
+    for job in cluster.queue:
+        request_class = cluster.queue.request_class(job.id)
+        if request_class not in tried and request_class.fails(capacities):
+            assert not fits(job.spec, Available(capacities=capacities)), f"{job.id} fits and is not tried"
+        tried.add(request_class)
 
 
 def _seated(cluster: Cluster) -> dict[NodeId, list[Execution]]:

@@ -18,7 +18,7 @@ from muster.domain.jobs.job import JobSpec, Packing
 _BEFORE_ALL: Key = ((), NodeId(""))
 """A key before those of all nodes."""
 _LOOKED_AT = -1
-"""In place of the number of a bin: the node was looked at."""
+"""Stands for the bin of a node that was looked at."""
 
 
 def counts(spec: JobSpec, part: Part, available: Available, drafts: Mapping[NodeId, Draft]) -> dict[NodeId, int]:
@@ -75,6 +75,10 @@ class _Source:
     def advance(self) -> None:
         """Go on to the next node."""
         self.first = next(self._keys, None) if self._keys is not None else None
+
+    def use_up(self) -> None:
+        """Have no node left, as they are in other sources now."""
+        self.first = None
 
     def rank(self, left: int) -> "_Rank":
         """How well its next node takes what is left, at the best."""
@@ -163,7 +167,7 @@ class _Packing:
     def _look_into(self, source: _Source) -> list[int]:
         """Have the bins of a level instead of it, or look at the next node of a bin; the numbers of what comes."""
         if isinstance(source.of, LevelOfBins):
-            source.first = None
+            source.use_up()
             return [self._add(_Source(nodes, self._found.nodes(nodes))) for nodes in self._found.bins(source.of)]
         assert isinstance(source.of, BinOfNodes)
         assert source.first is not None
