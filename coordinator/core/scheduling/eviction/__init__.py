@@ -1,1 +1,1 @@
-"""Whom a job that finds no room may have stopped, and which of them it is; decided on values alone."""
+"""Gangs that a job without room may have stopped, and the choice among them; decided on values alone."""

@@ -1,4 +1,4 @@
-"""Who may evict whom: the rules, in the order in which they are tried.
+"""The rules that say who may evict whom, in the order in which they are tried.
 
 A unit that two jobs share is a *common unit* of them. The *side* of a victim is the child of their lowest common unit
 on the victim's side. A job has a right to what is promised to its units, and others lose what is more than that.
@@ -29,16 +29,16 @@ class EvictionBound(Enum):
 
 
 class EvictionRule(NamedTuple):
-    """Whose gangs are looked at; those of class spare always are."""
+    """A rule opens gangs of some projects to a job; those of class spare are always open."""
 
     name: str
     bound: EvictionBound | None = None
-    """Those of other projects that are over it; None: none of other projects."""
+    """The bound of other projects whose gangs it opens; None: it opens none of other projects."""
     own: bool = False
-    """Those of its own project that come after it there."""
+    """Whether it opens gangs of its own project that come after the job there."""
 
 
-RULES = (
+EVICTION_RULES = (
     EvictionRule("spare"),
     EvictionRule("quota", EvictionBound.QUOTA),
     EvictionRule("quota and own", EvictionBound.QUOTA, own=True),
@@ -54,8 +54,8 @@ def rules_for(seeker: RoomSeeker) -> Iterable[EvictionRule]:
     if seeker.job_class is JobClass.SPARE:
         return ()
     if seeker.lift is not None:
-        return RULES[-1:]
-    return RULES if seeker.counted else (RULES[0], RULES[-1])
+        return EVICTION_RULES[-1:]
+    return EVICTION_RULES if seeker.counted else (EVICTION_RULES[0], EVICTION_RULES[-1])
 
 
 def may_be_victim(seeker: RoomSeeker, gang: RunningGang, rule: EvictionRule, *, whatever_age: bool = False) -> bool:

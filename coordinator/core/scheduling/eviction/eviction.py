@@ -1,4 +1,4 @@
-"""Whom to evict for a job that finds no room: the first rule that finds victims counts."""
+"""The decision whom to evict for a job that finds no room: the first rule that finds victims counts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class NoVictims:
 def evict(
     seeker: RoomSeeker, seats: Seats, running: Sequence[RunningGang], few: int = FEW_CANDIDATES
 ) -> Eviction | NoVictims:
-    """Whom to stop for a job, of all gangs that run in its pool; `few`: as for `VictimSearch`."""
+    """The gangs to stop for a job, out of all that run in its pool; `few`: as for `VictimSearch`."""
     victims = _first(seeker, seats, running, few, whatever_age=False)
     if victims is not None:
         return victims

@@ -36,7 +36,7 @@ class RunningGang:
 
     @property
     def standing(self) -> tuple[int, int]:
-        """Its place in its own project but for the time of its submit; the larger gives way to the smaller."""
+        """The place in its own project but for the time of its submit; the larger gives way to the smaller."""
         return (self.job_class.order, -self.priority)
 
 
@@ -62,7 +62,7 @@ class RoomSeeker:
 
     @property
     def standing(self) -> tuple[int, int]:
-        """As that of a gang that runs."""
+        """The same as that of a gang that runs."""
         return (self.job_class.order, -self.priority)
 
     @property
@@ -101,7 +101,7 @@ class CountedSeats:
     """How many fit on a node as it is."""
 
     def gain(self, gangs: Sequence[RunningGang]) -> int:
-        """As `Seats` has it."""
+        """How many more executions fit on the nodes of these."""
         freed: dict[NodeId, Amounts] = {}
         for gang in gangs:
             for node, amounts in gang.freed.items():
@@ -109,7 +109,7 @@ class CountedSeats:
         return sum(self.slots(node, amounts) - self._now(node) for node, amounts in freed.items())
 
     def hold(self, gangs: Sequence[RunningGang]) -> bool:
-        """As `Seats` has it."""
+        """Whether the proof says so."""
         return self.proof(gangs)
 
     def _now(self, node: NodeId) -> int:

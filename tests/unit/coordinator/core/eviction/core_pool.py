@@ -21,7 +21,8 @@ from muster.domain.fleet.quota import (
 )
 from muster.domain.ids import AttemptId, JobId, NodeId
 from muster.domain.jobs.job_class import JobClass
-from tests.unit.coordinator.core.eviction.plain_model import PlainJob, PlainPool, PlainUnit
+from tests.unit.coordinator.core.eviction.plain_model import PlainPool
+from tests.unit.coordinator.core.eviction.plain_rooms import PlainJob, PlainUnit
 
 POOL = "default"
 
@@ -36,7 +37,7 @@ class CorePool:
 
     plain: PlainPool
     few: int
-    """As for the search of victims."""
+    """The number of gangs of which the search tries all sets."""
     units: Units = field(default_factory=Units)
     evicted: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
 
@@ -131,7 +132,7 @@ class CorePool:
         return False
 
     def decide(self, job: PlainJob, beside: Mapping[str, int]) -> Eviction | NoVictims:
-        """Whom the core evicts for a job."""
+        """The gangs that the core evicts for a job."""
         self.units.share_out(POOL)
         free, bar = self.plain.free(kept=beside), self.bar(job)
         if bar is None and self.plain.seats(job, free) is not None:

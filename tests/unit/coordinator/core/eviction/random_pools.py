@@ -3,7 +3,8 @@
 from dataclasses import replace
 from random import Random
 
-from tests.unit.coordinator.core.eviction.plain_model import PlainJob, PlainPool, PlainUnit
+from tests.unit.coordinator.core.eviction.plain_model import PlainPool
+from tests.unit.coordinator.core.eviction.plain_rooms import PlainJob, PlainUnit
 
 PROJECTS = "ABCF"
 

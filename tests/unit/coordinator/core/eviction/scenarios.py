@@ -8,7 +8,8 @@ before it, and the clock says 1000 s.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tests.unit.coordinator.core.eviction.plain_model import PlainJob, PlainPool, PlainUnit
+from tests.unit.coordinator.core.eviction.plain_model import PlainPool
+from tests.unit.coordinator.core.eviction.plain_rooms import PlainJob, PlainUnit
 
 GUARANTEED, SPARE = "guaranteed", "spare"
 
@@ -26,7 +27,7 @@ class Scenario:
     runs: frozenset[str]
     """Names of all jobs that run in the end."""
     evicted: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """For whom, and who, in the order in which it happens."""
+    """The job that gets room, and who is evicted for it, in the order in which it happens."""
 
     def pool(self) -> PlainPool:
         """The fleet as it is given."""

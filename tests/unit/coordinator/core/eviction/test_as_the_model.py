@@ -1,11 +1,12 @@
-"""In small pools at random the core evicts whom the plain model evicts, which tries all sets and knows no search."""
+"""The core evicts whom the plain model evicts, which tries all sets and knows no search, in small pools at random."""
 
 import pytest
 
 from coordinator.core.scheduling.eviction.eviction import Eviction
 from coordinator.core.scheduling.eviction.victims import FEW_CANDIDATES
 from tests.unit.coordinator.core.eviction.core_pool import CorePool
-from tests.unit.coordinator.core.eviction.plain_model import PlainJob, PlainPool
+from tests.unit.coordinator.core.eviction.plain_model import PlainPool
+from tests.unit.coordinator.core.eviction.plain_rooms import PlainJob
 from tests.unit.coordinator.core.eviction.random_pools import random_pool
 
 SEEDS = range(400)
@@ -14,7 +15,7 @@ DEARER = 8
 
 
 def told(pool: PlainPool, few: int) -> list[tuple[PlainJob, frozenset[str], frozenset[str]]]:
-    """For each job that waits, whom the model evicts and whom the core does; nobody: an empty set."""
+    """Each job that waits, whom the model evicts for it and whom the core does; nobody: an empty set."""
     core = CorePool(pool, few)
     found = []
     for job in pool.in_order():
