@@ -44,7 +44,7 @@ from agent.secrets.store import ExecutionSecrets
 from muster import __version__, wire
 from muster.domain.attachments.request import ServedAttachment
 from muster.domain.errors import MusterError, UnavailableError
-from muster.domain.fleet.features import ALL_FEATURES, ATTACH
+from muster.domain.fleet.features import ALL_FEATURES, ATTACH, MAIN_PROGRAM
 from muster.domain.fleet.node import Inventory, RuntimeOffer
 from muster.domain.ids import ExecutionId, GpuUuid, NodeId
 from muster.domain.jobs.job import RuntimeKind
@@ -211,7 +211,7 @@ class Introduction:
             executions=[wire.report_to_wire(report) for report in reports],
             opened=time.time_ns(),
             peer_port=self._peer_port.number,
-            features=sorted(ALL_FEATURES if self._config.attach else ALL_FEATURES - {ATTACH}),
+            features=sorted(ALL_FEATURES if self._config.attach else ALL_FEATURES - {ATTACH, MAIN_PROGRAM}),
             attachments=map(served_attachment_to_wire, self._served()),
             protocol=protocol.PROTOCOL_VERSION,
         )

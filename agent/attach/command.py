@@ -6,8 +6,10 @@ import os
 import stat
 import struct
 import termios
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from agent.attach.line import LineTurns, close_all, ready
 from agent.core.door.packets import LARGEST_DATA, DoorError, GangErrorOutput, GangExit, GangOutput
@@ -19,35 +21,66 @@ LOST_CODE = 255
 """Exit code of a command whose companion is gone."""
 
 
+OutputKind: TypeAlias = type[GangOutput | GangErrorOutput]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandStreams:
+    """The descriptors by which a command is reached; who has them closes them."""
+
+    input: int | None = None
+    """What is written there, the command reads."""
+    terminal: int | None = None
+    """The terminal whose size is the command's."""
+    outputs: Mapping[int, OutputKind] = field(default_factory=dict)
+    """What is read there, the command prints."""
+
+    @classmethod
+    def of_command(cls, descriptors: Sequence[int], *, has_input: bool, terminal: bool) -> "CommandStreams":
+        """Descriptors that a companion hands over: a terminal, or pipes, that of the input first."""
+        if terminal:
+            return cls(input=descriptors[0], terminal=descriptors[0], outputs={descriptors[0]: GangOutput})
+        output, error_output = descriptors[-2:]
+        outputs: Mapping[int, OutputKind] = {output: GangOutput, error_output: GangErrorOutput}
+        return cls(input=descriptors[0] if has_input else None, outputs=outputs)
+
+    @property
+    def all(self) -> list[int]:
+        """Each of them once."""
+        given = (self.input, self.terminal, *self.outputs)
+        return list(dict.fromkeys(each for each in given if each is not None))
+
+
 class AttachedCommand:
     """A command that runs, or has run; one task reads and another one may write."""
 
     def __init__(
-        self,
-        pid: int,
-        descriptors: list[int],
-        *,
-        has_input: bool,
-        terminal: bool,
-        signal: Callable[[int], None],
-        largest: int = LARGEST_DATA,
+        self, pid: int, streams: CommandStreams, *, signal: Callable[[int], None], largest: int = LARGEST_DATA
     ) -> None:
         self.pid = pid
         """The number that the companion knows it by."""
         self.signal = signal
         """Send a signal to the group of the command; harmless after its end."""
-        self._all = list(descriptors)
-        self._input = descriptors[0] if has_input or terminal else None
-        self._terminal = descriptors[0] if terminal else None
+        self._all = streams.all
+        self._input = streams.input
+        self._terminal = streams.terminal
         self._largest = largest
-        outputs = descriptors if terminal else descriptors[-2:]
-        kinds: Sequence[type[GangOutput | GangErrorOutput]] = (GangOutput, GangErrorOutput)
-        self._outputs = dict(zip(outputs, kinds, strict=False))
+        self._outputs = dict(streams.outputs)
         self._reading = LineTurns()
         self._writing = LineTurns()
         self._exit: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        if not terminal and largest > LARGEST_DATA:
-            _widen(descriptors, largest)
+        if streams.terminal is None and largest > LARGEST_DATA:
+            _widen(self._all, largest)
+
+    @property
+    def has_terminal(self) -> bool:
+        """Whether it has a terminal, whose input never ends."""
+        return self._terminal is not None
+
+    @property
+    def takes_input(self) -> bool:
+        """Whether it may be given input; not once that has ended."""
+        return self._input is not None
 
     async def read(self) -> GangOutput | GangErrorOutput | GangExit:
         """The next piece of output, or last of all how it ended. Nothing is read before it is asked for."""

@@ -13,7 +13,7 @@ from functools import partial
 from ipaddress import IPv4Address, IPv6Address
 from typing import TypeVar
 
-from agent.attach.command import LOST_CODE, AttachedCommand, checked
+from agent.attach.command import LOST_CODE, AttachedCommand, CommandStreams, checked
 from agent.attach.kept.shells import KeptShells
 from agent.attach.line import PacketLine, close_all, ready
 from agent.core.door.coding import decoded
@@ -77,14 +77,8 @@ class _StartingCommand:
         """The command that runs, which whoever waits for it gets. Raises DoorError."""
         wanted = self.order
         checked(descriptors, has_input=wanted.has_input, terminal=wanted.terminal)
-        command = AttachedCommand(
-            pid,
-            descriptors,
-            has_input=wanted.has_input,
-            terminal=wanted.terminal,
-            signal=signal,
-            largest=self.largest,
-        )
+        streams = CommandStreams.of_command(descriptors, has_input=wanted.has_input, terminal=wanted.terminal)
+        command = AttachedCommand(pid, streams, signal=signal, largest=self.largest)
         descriptors.clear()  # they are the command's now
         self.answer.set_result(command)
         return command
@@ -275,9 +269,8 @@ class Companion:
     def _kept(self, number: int, pid: int, name: str, descriptors: list[int]) -> None:
         checked(descriptors, has_input=True, terminal=True)
         signal = partial(self._signal, number)
-        command = AttachedCommand(
-            pid, descriptors, has_input=True, terminal=True, signal=signal, largest=LARGEST_CHANNEL_DATA
-        )
+        streams = CommandStreams.of_command(descriptors, has_input=True, terminal=True)
+        command = AttachedCommand(pid, streams, signal=signal, largest=LARGEST_CHANNEL_DATA)
         descriptors.clear()  # they are the command's now
         self._running[number] = command
         self.kept.returned(name, command)

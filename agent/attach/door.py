@@ -10,6 +10,7 @@ from typing import Protocol
 
 from agent.attach.caller import DoorCaller, GangRefusedError
 from agent.attach.companion import Companion
+from agent.attach.kept.main_program import MainProgram, shown_main_program
 from agent.attach.line import PacketLine, close_all, ready
 from agent.core.door.coding import decoded
 from agent.core.door.packets import DoorError, GangCommandAsked, GangExit, GangRefused, Speaker, StayAsked
@@ -48,8 +49,19 @@ class GangCommands(Protocol):
 class ExecutionDoor:
     """Serves one execution. A companion shows the ticket that it was started with."""
 
-    def __init__(self, directory: ExecutionDirectory, ticket: str, commands: GangCommands | None = None) -> None:
-        """`commands`: None where the job has no gang commands, and nobody but the companion may come."""
+    def __init__(
+        self,
+        directory: ExecutionDirectory,
+        ticket: str,
+        commands: GangCommands | None = None,
+        *,
+        expects_companion: bool = True,
+    ) -> None:
+        """`commands`: None where the job has no gang commands, and nobody but programs of ours may come.
+
+        `expects_companion`: whether a companion may come by itself, as it was started with user code or long ago.
+        """
+        self.expects_companion = expects_companion
         self._directory = directory
         self.execution = ExecutionId(directory.path.name)
         self.ticket = ticket
@@ -60,6 +72,8 @@ class ExecutionDoor:
         self._free = asyncio.Semaphore(MOST_LINES)
         self._running = 0
         self.companion = Companion()
+        self.main_program = MainProgram()
+        """The main program, where its job has people talk to it."""
 
     @property
     def has_gang_commands(self) -> bool:
@@ -129,14 +143,16 @@ class ExecutionDoor:
     async def _talk(self, line: PacketLine) -> None:
         async with asyncio.timeout(FIRST_PACKET_LIMIT):
             raw, descriptors = await line.hear_raw()
+        if raw[:1] == b"A":
+            await self._show_main_program(line, raw, descriptors)
+            return
         close_all(descriptors)
         if not raw:
             return
         first = decoded(raw, Speaker.COMPANION if raw[:1] == b"S" else Speaker.CALLER)
         match first:
             case StayAsked(ticket=ticket):
-                if not same_signature(ticket.encode(errors="replace"), self.ticket.encode()):
-                    raise DoorError("a companion shows a ticket that is not of this execution")
+                self._refuse_other(ticket, "a companion")
                 await self.companion.serve(line)
             case GangCommandAsked() if self._commands is not None:
                 await self._answer(line, first, self._commands)
@@ -145,6 +161,20 @@ class ExecutionDoor:
                     await line.say(GangRefused(text=_NO_GANG_COMMANDS))
             case _:
                 raise DoorError("the first packet asks for nothing")
+
+    async def _show_main_program(self, line: PacketLine, raw: bytes, descriptors: list[int]) -> None:
+        try:
+            shown = shown_main_program(raw)
+            self._refuse_other(shown.ticket, "the parent of a main program")
+        except DoorError:
+            close_all(descriptors)
+            raise
+        await self.main_program.serve(line, shown, descriptors)
+
+    def _refuse_other(self, ticket: str, who: str) -> None:
+        """Raise DoorError for a ticket that its agent did not give."""
+        if not same_signature(ticket.encode(errors="replace"), self.ticket.encode()):
+            raise DoorError(f"{who} shows a ticket that is not of this execution")
 
     async def _answer(self, line: PacketLine, asked: GangCommandAsked, commands: GangCommands) -> None:
         """Have a caller's command run, and tell how it ended."""

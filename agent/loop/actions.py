@@ -19,7 +19,7 @@ from agent.executions.layout import DOOR, ExecutionDirectory
 from agent.executions.notices import give_notice
 from agent.executions.record import record_of
 from agent.logs.spool import LogSpool
-from agent.loop.doors import ExecutionDoors, with_companion
+from agent.loop.doors import ExecutionDoors, with_door
 from agent.loop.exits import Exits
 from agent.loop.failures import failed
 from agent.loop.live_execution import LiveExecution
@@ -112,8 +112,7 @@ class Actions:
         spool = LogSpool(directory.log, bench.log_limit)
         live = bench.live[execution] = LiveExecution(runtime.kind, directory, spool, record=record)
         bench.logs.follow(execution, spool)
-        if assignment.gang_commands:
-            await self._doors.open(live)
+        await self._doors.open(live, assignment)
         await bench.secrets.fetch(assignment, progress)
         live.sandbox = await runtime.prepare(assignment, directory, live.spool, ports, progress)
         return Prepared(execution=execution, address=bench.address, ports=ports)
@@ -121,10 +120,11 @@ class Actions:
     async def _arm(self, action: Arm) -> Armed:
         live = self._bench.live[action.assignment.execution]
         assert live.sandbox is not None
-        if action.assignment.interactive is not None:
-            await asyncio.to_thread(bring_companion, live.directory)  # its main program may be to wait
-        site = self._site(action.assignment.role, live.directory, doored=live.door is not None)
-        launched = with_companion(launch(action.assignment, action.roster, site), live.door)
+        if action.assignment.interactive is not None or action.assignment.main_program is not None:
+            await asyncio.to_thread(bring_companion, live.directory)  # its main program waits, or gets a parent
+        doored = live.door is not None and live.door.has_gang_commands
+        site = self._site(action.assignment.role, live.directory, doored=doored)
+        launched = with_door(launch(action.assignment, action.roster, site), live.door, action.assignment.main_program)
         await live.sandbox.arm(self._bench.secrets.added(action.assignment, launched))
         return Armed(execution=action.assignment.execution)
 

@@ -5,6 +5,8 @@ from contextlib import suppress
 from typing import Protocol
 
 from agent.attach.companion import Companion
+from agent.attach.kept.main_program import MainProgram
+from agent.attach.kept.shells import KeptShells
 from agent.attach.relayed.attachments import NotAttachableError
 from agent.core.local import LocalState
 from agent.core.step import AgentState
@@ -20,6 +22,14 @@ class RunningExecutions(Protocol):
 
     async def companion(self, execution: ExecutionId) -> Companion:
         """The companion of a running execution, started where there is none. Raises NotAttachableError."""
+        ...
+
+    async def main_program(self, execution: ExecutionId) -> MainProgram:
+        """The main program of a running execution, which may not have come yet. Raises NotAttachableError."""
+        ...
+
+    def kept_shells(self, execution: ExecutionId) -> KeptShells | None:
+        """The kept shells of an execution; None: it has none, as nobody has attached to it."""
         ...
 
     async def exited(self, execution: ExecutionId) -> Exit | None:
@@ -38,6 +48,20 @@ class AttachmentsHere:
 
     async def companion(self, execution: ExecutionId) -> Companion:
         """The companion of a running execution. Raises NotAttachableError."""
+        self._refuse_all_but_running(execution)
+        return await self._running.companion(execution)
+
+    async def main_program(self, execution: ExecutionId) -> MainProgram:
+        """The main program of a running execution. Raises NotAttachableError."""
+        self._refuse_all_but_running(execution)
+        return await self._running.main_program(execution)
+
+    def kept_shells(self, execution: ExecutionId) -> KeptShells | None:
+        """The kept shells of a running execution; None: nobody has attached to it. Raises NotAttachableError."""
+        self._refuse_all_but_running(execution)
+        return self._running.kept_shells(execution)
+
+    def _refuse_all_but_running(self, execution: ExecutionId) -> None:
         if not self._open:
             raise NotAttachableError("this node takes no attachments: its agent was started with --no-attach")
         local = self._state.ledger.get(execution)
@@ -47,7 +71,6 @@ class AttachmentsHere:
             raise NotAttachableError(_ended(local.end.exit))
         if local.phase is not LocalState.RUNNING:
             raise NotAttachableError("the execution does not run now")
-        return await self._running.companion(execution)
 
     async def how_it_ended(self, execution: ExecutionId) -> str | None:
         """How user code of an execution has ended just now, for people; None: it runs."""

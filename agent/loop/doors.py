@@ -1,7 +1,8 @@
 """The doors of a node's executions, and the companions behind them.
 
-An execution whose job has gang commands has both from before its start. All others get them when somebody attaches:
-nothing of it is there before, neither in memory nor on disk. An agent that takes executions over opens them again.
+An execution whose job has gang commands has both from before its start. One whose main program people can talk to has
+the door, to which the parent of that program comes. All others get both when somebody attaches: nothing of it is there
+before, neither in memory nor on disk. An agent that takes executions over opens doors again.
 """
 
 import asyncio
@@ -12,6 +13,8 @@ from functools import partial
 
 from agent.attach.companion import Companion, CompanionAwayError
 from agent.attach.door import ExecutionDoor, GangCommands
+from agent.attach.kept.main_program import NOT_ATTENDED, MainProgram
+from agent.attach.kept.shells import KeptShells
 from agent.attach.programs import bring_companion, gang_programs
 from agent.attach.relayed.attachments import NotAttachableError
 from agent.attach.ticket import kept_ticket, made_ticket
@@ -19,9 +22,10 @@ from agent.executions.layout import ExecutionDirectory
 from agent.loop.live_execution import LiveExecution
 from agent.loop.workbench import OngoingWork
 from agent.runtimes.runtime import Sandbox
-from muster.domain.gangs.plan import Launch
+from muster.domain.gangs.plan import Assignment, AttendedStart, Launch
 from muster.domain.ids import ExecutionId
 from muster.domain.jobs.failure import ExecutionError
+from muster.domain.jobs.interactive import MainProgramStreams
 
 log = logging.getLogger(__name__)
 
@@ -40,10 +44,16 @@ class ExecutionDoors:
         self._work = work
         self._executions = executions
 
-    async def open(self, live: LiveExecution) -> None:
-        """Have a new door for gang commands, which is served until the execution is cleared away. Raises OSError."""
-        ticket = await asyncio.to_thread(partial(made_ticket, live.directory, gang_commands=True))
-        await self._serve(live, ExecutionDoor(live.directory, ticket, self._commands))
+    async def open(self, live: LiveExecution, assignment: Assignment) -> None:
+        """Have a new door where user code needs one from its start; it is served until the execution is cleared away.
+
+        Raises OSError.
+        """
+        if assignment.gang_commands:
+            ticket = await asyncio.to_thread(partial(made_ticket, live.directory, gang_commands=True))
+            await self._serve(live, ExecutionDoor(live.directory, ticket, self._commands))
+        elif assignment.main_program is not None:
+            await self._open_unexpecting(live)
 
     async def open_again(self, live: LiveExecution) -> None:
         """Have the door that an earlier agent made, if it made one; its companion comes by itself."""
@@ -71,13 +81,31 @@ class ExecutionDoors:
             except OSError as error:
                 raise NotAttachableError(f"the door of the execution cannot be opened: {error}") from error
 
+    async def main_program(self, execution: ExecutionId) -> MainProgram:
+        """The main program of a running execution, which may not have come yet. Raises NotAttachableError."""
+        live = self._executions.get(execution)
+        if live is None or not live.started:
+            raise NotAttachableError("the execution does not run on this node")
+        if live.door is None:
+            raise NotAttachableError(NOT_ATTENDED)
+        return live.door.main_program
+
+    def kept_shells(self, execution: ExecutionId) -> KeptShells | None:
+        """The kept shells of an execution; None: it has none, as nobody has attached to it."""
+        live = self._executions.get(execution)
+        return None if live is None or live.door is None else live.door.companion.kept
+
+    async def _open_unexpecting(self, live: LiveExecution) -> None:
+        """Have a new door to which no companion comes by itself. Raises OSError."""
+        ticket = await asyncio.to_thread(partial(made_ticket, live.directory, gang_commands=False))
+        await self._serve(live, ExecutionDoor(live.directory, ticket, expects_companion=False))
+
     async def _attached(self, live: LiveExecution, sandbox: Sandbox) -> Companion:
         """The companion at the door of an execution, made where there is none. Raises whatever stands against that."""
         _refuse_ended(live, sandbox)
         if live.door is None:
-            ticket = await asyncio.to_thread(partial(made_ticket, live.directory, gang_commands=False))
-            await self._serve(live, ExecutionDoor(live.directory, ticket))
-        elif not live.door.companion.came:  # it was started with user code, or by an earlier agent
+            await self._open_unexpecting(live)
+        elif live.door.expects_companion and not live.door.companion.came:
             await live.door.companion.comes(COMPANION_RETURN_LIMIT)
         assert live.door is not None, "it was just opened"
         companion = live.door.companion
@@ -106,11 +134,17 @@ class ExecutionDoors:
         return None
 
 
-def with_companion(launch: Launch, door: ExecutionDoor | None) -> Launch:
-    """What is started, with the programs for other executions and the companion that starts theirs."""
+def with_door(launch: Launch, door: ExecutionDoor | None, main_program: MainProgramStreams | None = None) -> Launch:
+    """What is started, with what comes to its door: the companion, with the programs for other executions, and the
+    parent of a main program that people talk to.
+    """
     if door is None:
         return launch
-    return replace(launch, programs={**launch.programs, **gang_programs()}, ticket=door.ticket)
+    if door.has_gang_commands:
+        launch = replace(launch, programs={**launch.programs, **gang_programs()}, ticket=door.ticket)
+    if main_program is not None:
+        launch = replace(launch, main_program=AttendedStart(streams=main_program, ticket=door.ticket))
+    return launch
 
 
 def _refuse_ended(live: LiveExecution, sandbox: Sandbox) -> None:

@@ -55,6 +55,7 @@ class LiveExecution:
         """Have those hear it who wait for its companion."""
         if self.door is not None:
             self.door.companion.end()
+            self.door.main_program.end()
 
     def close(self) -> None:
         """Let go of its log, and of a door that nobody came to serve; harmless when repeated."""

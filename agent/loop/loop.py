@@ -6,6 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 from agent.attach.companion import Companion
 from agent.attach.door import GangCommands
+from agent.attach.kept.main_program import MainProgram
+from agent.attach.kept.shells import KeptShells
 from agent.attach.relayed.attachments import NotAttachableError
 from agent.core.actions import Action, AnswerPeer, NoteDeadlines, Tell
 from agent.core.deadlines import LONGEST_SLEEP
@@ -66,6 +68,16 @@ class Loop:
         if self._doors is None:
             raise NotAttachableError("the agent is just starting, or ending")
         return await self._doors.companion(execution)
+
+    async def main_program(self, execution: ExecutionId) -> MainProgram:
+        """The main program of a running execution, which may not have come yet. Raises NotAttachableError."""
+        if self._doors is None:
+            raise NotAttachableError("the agent is just starting, or ending")
+        return await self._doors.main_program(execution)
+
+    def kept_shells(self, execution: ExecutionId) -> KeptShells | None:
+        """The kept shells of an execution; None: it has none, as nobody has attached to it."""
+        return None if self._doors is None else self._doors.kept_shells(execution)
 
     async def exited(self, execution: ExecutionId) -> Exit | None:
         """Wait until user code of an execution has ended; None: it is not known here."""

@@ -331,12 +331,12 @@ class JobKeys(RoleDefaults):
     )
     stdin: fields.Flag = key(
         "`true`, `false`",
-        "Whether the main program of rank 0 reads what people who attach to it send. Not accepted yet.",
+        "Whether the main program of rank 0 reads what people who attach to it send; see docs/interactive.md.",
         default=False,
     )
     tty: fields.Flag = key(
         "`true`, `false`",
-        "Whether the main program of rank 0 has a terminal; then it has `stdin` as well. Not accepted yet.",
+        "Whether the main program of rank 0 has a terminal; then it has `stdin` as well. See docs/interactive.md.",
         default=False,
     )
     labels: Annotated[

@@ -21,7 +21,7 @@ from agent.attach.ticket import made_ticket
 from agent.core.door.packets import CommandWanted, GangExit, GangOutput
 from agent.executions.layout import ExecutionDirectory
 from agent.logs.spool import LogSpool
-from agent.loop.doors import with_companion
+from agent.loop.doors import with_door
 from agent.runtimes.kernel.pids import process, stat
 from agent.runtimes.kernel.rights import may_switch
 from agent.secrets.directories import NoMemoryDirectoryError, SecretDirectories, memory_directory
@@ -237,7 +237,7 @@ async def test_with_gang_commands_those_who_attach_use_the_companion_that_is_the
 ) -> None:
     async with asyncio.timeout(LIMIT), trial(place, tmp_path, STAYS) as it:
         ticket = made_ticket(it.directory, gang_commands=True)
-        it.launch = with_companion(it.launch, ExecutionDoor(it.directory, ticket, NoGangCommands()))
+        it.launch = with_door(it.launch, ExecutionDoor(it.directory, ticket, NoGangCommands()))
         await it.release()
         await first_line(it)
         async with attachable(it) as found:

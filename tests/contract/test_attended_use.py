@@ -1,15 +1,15 @@
 """Bytes that go to or from who is attached are use of the execution, and nothing else of an attachment is."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
 
-from agent.attach.companion import Companion
 from agent.attach.relayed.attending import Attending
+from agent.attach.relayed.target import AttachmentTarget, opened
 from muster.carrying.channel_end import ChannelEnd, Outgoing
 from muster.domain.attachments.frame import (
     AttachmentEnded,
@@ -62,7 +62,9 @@ async def attended(directory: Path, request: AttachmentRequest) -> AsyncIterator
             sides = [(here.end.begin(), there), (there.begin(), here.end)]  # both, before anything is carried
             carrying = [tasks.create_task(carry(*side), name="carry") for side in sides]
             attending = Attending(there, request, here.count)
-            serving = tasks.create_task(serve(attending, there, await found.companion()), name="attend")
+            assert isinstance(request, CommandRequest | ConnectionRequest)
+            opening = opened(await found.companion(), request)
+            serving = tasks.create_task(serve(attending, there, opening), name="attend")
             yield here
             await serving
             for each in carrying:
@@ -74,8 +76,8 @@ async def carry(outgoing: Outgoing, receiver: ChannelEnd) -> None:
         receiver.hear(await outgoing.get())
 
 
-async def serve(attending: Attending, end: ChannelEnd, companion: Companion) -> None:
-    ended = await attending.served(companion)
+async def serve(attending: Attending, end: ChannelEnd, opening: Awaitable[AttachmentTarget]) -> None:
+    ended = await attending.served(opening)
     end.dealt()
     await end.send(ended)
     await end.settled()

@@ -17,7 +17,7 @@ from agent.core.door.names import CALLERS
 from agent.core.door.packets import CommandWanted, GangExit, GangOutput
 from agent.core.launching.launch import CONTAINER_RUN
 from agent.logs.spool import LogSpool
-from agent.loop.doors import with_companion
+from agent.loop.doors import with_door
 from agent.runtimes.kernel.rights import may_switch
 from muster.domain.gangs.log import parse_records
 from muster.domain.ids import ExecutionId
@@ -96,7 +96,7 @@ async def doored(place: Place, directory: Path, role: Role) -> AsyncIterator[tup
             container = role_runtime(place) is RuntimeKind.DOCKER
             env = {"MUSTER_DOOR": f"{CONTAINER_RUN}/door" if container else str(own.door)}
             launch = launch_for(assignment)
-            launch = with_companion(replace(launch, env={**launch.env, **env}), door)
+            launch = with_door(replace(launch, env={**launch.env, **env}), door)
             try:
                 yield Trial(sandbox, spool, own, launch), door
             finally:

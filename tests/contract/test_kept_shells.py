@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from agent.attach.kept.attachment import TakenOverError
-from agent.attach.kept.shells import MOST_KEPT_SHELLS, KeptShellView, TooManyKeptError
+from agent.attach.kept.shells import TooManyKeptError
 from agent.core.door.kept_output import KEPT_OUTPUT
 from agent.core.door.packets import CommandWanted, GangExit
+from muster.domain.attachments.frame import MOST_KEPT_SHELLS, KeptShell
 from tests.contract.companion_place import Reader, a_place
 
 MUCH = 4_000_000
@@ -80,7 +81,7 @@ async def test_whoever_comes_later_takes_over(tmp_path: Path) -> None:
         first.resize(1, 1)
         first.signal(signal.SIGKILL)
         first.close()
-        assert companion.kept.listed() == (KeptShellView(name="work", pid=second.pid, attached=True),)
+        assert companion.kept.listed() == (KeptShell(name="work", pid=second.pid, attached=True),)
         await second.write(b"exit 4\n")
         assert await Reader(second).end() == 4
         second.close()
@@ -149,7 +150,7 @@ async def test_a_shell_goes_to_the_next_agent_and_is_the_same(tmp_path: Path) ->
             shell.close()
         async with place.agent() as companion:
             again = await companion.kept.attach(wanted())
-            assert companion.kept.listed() == (KeptShellView(name="work", pid=pid, attached=True),)
+            assert companion.kept.listed() == (KeptShell(name="work", pid=pid, attached=True),)
             await again.write(b"echo $word to $$; exit 5\n")
             shown = Reader(again)
             await shown.until(b"kept to %d\r\n" % pid)

@@ -7,11 +7,13 @@ from hypothesis import strategies as st
 from muster.domain.attachments.channel import ChannelConsumed, ChannelHello, NumberedFrame
 from muster.domain.attachments.frame import (
     COMMAND_NONCE,
+    MOST_KEPT_SHELLS,
     SIGNATURE_SIZE,
     AttachmentEnded,
     AttachmentErrorOutput,
     AttachmentInput,
     AttachmentInputEnd,
+    AttachmentKeptShells,
     AttachmentNotice,
     AttachmentOpened,
     AttachmentOutput,
@@ -20,6 +22,7 @@ from muster.domain.attachments.frame import (
     AttachmentSize,
     AttachmentTrouble,
     GangCommand,
+    KeptShell,
 )
 from muster.domain.attachments.request import (
     AttachmentKind,
@@ -29,6 +32,8 @@ from muster.domain.attachments.request import (
     CommandRequest,
     ConnectionRequest,
     FilesRequest,
+    KeptShellsRequest,
+    MainProgramRequest,
     NoticeForAttached,
     OpenedAttachment,
     ServedAttachment,
@@ -66,6 +71,15 @@ _channel_frames = st.one_of(
     st.builds(AttachmentErrorOutput, data=_data),
     st.just(AttachmentOutputEnd()),
     st.builds(AttachmentNotice, text=st.text("abc ", max_size=20)),
+    st.builds(
+        AttachmentKeptShells,
+        shells=st.lists(
+            st.builds(
+                KeptShell, name=st.text("abc-", min_size=1), pid=st.integers(0, 2**32 - 1), attached=st.booleans()
+            ),
+            max_size=MOST_KEPT_SHELLS,
+        ).map(tuple),
+    ),
     st.builds(AttachmentSize, size=terminal_sizes),
     st.builds(
         AttachmentEnded,
@@ -97,6 +111,8 @@ attachment_requests = st.one_of(
     st.builds(CommandRequest, words=texts.map(lambda text: (text,)), line=st.just(value=True)),
     st.builds(ConnectionRequest, port=st.integers(1, 65_535), host=st.sampled_from(["127.0.0.1", "::1", "db.lan"])),
     st.just(FilesRequest()),
+    st.builds(MainProgramRequest, terminal=st.none() | terminal_sizes),
+    st.builds(KeptShellsRequest, end=st.sampled_from(["", "work"])),
 )
 _relays = st.sampled_from([":7462", "relay.lan:7462", "[fd00::1]:9"])
 _names = st.text("abc123", min_size=1, max_size=8)

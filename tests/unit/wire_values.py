@@ -10,7 +10,7 @@ from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId
 from muster.domain.jobs import disconnect, explanation, failure, job, lifecycle, restart, view
 from muster.domain.jobs.frameworks.dialect import Dialect
 from muster.domain.jobs.frameworks.framework import Framework, FrameworkName, LaunchPlace, Rendezvous
-from muster.domain.jobs.interactive import Interactive
+from muster.domain.jobs.interactive import Interactive, MainProgramStreams
 from muster.domain.jobs.restart import ExitCodes, ExitRules, RestartPolicy, parse_exit_codes
 from muster.domain.jobs.secret_use import KEY_FORM, SecretUse
 from muster.domain.jobs.stopping.notice import StopOrder, StopReason
@@ -242,6 +242,7 @@ def assignments(draw: st.DrawFn) -> plan.Assignment:
         preempt_signal=draw(st.sampled_from(PreemptSignal)),
         fence=draw(fences),
         interactive=draw(optional(interactives)),
+        main_program=draw(optional(st.sampled_from(MainProgramStreams))),
         idle=draw(optional(spans)),
     )
 

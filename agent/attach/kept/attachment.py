@@ -1,4 +1,4 @@
-"""A kept shell, as whoever is attached to it sees it."""
+"""A kept shell, or the main program, as whoever is attached to it sees it."""
 
 import asyncio
 from collections import deque
@@ -12,19 +12,29 @@ PIECES_AHEAD = 4
 
 
 class TakenOverError(Exception):
-    """Somebody else has attached to the same shell."""
+    """Somebody else has attached to the same shell, or the same main program."""
 
 
 class KeptAttachment:
-    """A kept shell for whoever is attached to it, with the verbs of a command."""
+    """What goes on for whoever is attached to it, with the verbs of a command."""
 
-    def __init__(self, command: AttachedCommand, replay: bytes, detached: "Callable[[KeptAttachment], None]") -> None:
+    def __init__(
+        self,
+        command: AttachedCommand,
+        replay: bytes,
+        detached: "Callable[[KeptAttachment], None]",
+        patience: float | None = None,
+    ) -> None:
+        """`patience`: seconds for which what is shown waits for who is attached; None: for as long as it takes."""
         self.pid = command.pid
         """The number that the companion knows it by."""
         self._command = command
         self._detached = detached
         self._pieces = deque((GangOutput(data=replay),) if replay else ())
         self._end: GangExit | None = None
+        self._patience = patience
+        self._behind = False
+        """Whether whoever is attached did not read for too long, and has missed something."""
         self._gone = False
         """Whether it was closed, or somebody else has taken over."""
         self._come = asyncio.Event()
@@ -48,7 +58,9 @@ class KeptAttachment:
             await self._command.write(data)
 
     def end_input(self) -> None:
-        """Do nothing: a terminal has no end of its input."""
+        """Let it find the end of its input; a terminal has none."""
+        if not self._gone and not self._command.has_terminal:
+            self._command.end_input()
 
     def signal(self, number: int) -> None:
         """Send a signal to the group of the shell."""
@@ -73,10 +85,21 @@ class KeptAttachment:
         self._taken.set()
 
     async def give(self, piece: GangOutput) -> None:
-        """Pass on what the shell shows; waits while nobody reads, and as long as it is attached."""
+        """Pass on what is shown; waits while nobody reads, and as long as it is attached.
+
+        Whoever does not read for longer than `patience` misses what is shown until it reads again.
+        """
+        if self._behind and len(self._pieces) >= PIECES_AHEAD:
+            return
         while len(self._pieces) >= PIECES_AHEAD and not self._gone:
             self._taken.clear()
-            await self._taken.wait()
+            try:
+                async with asyncio.timeout(self._patience):
+                    await self._taken.wait()
+            except TimeoutError:
+                self._behind = True
+                return
+        self._behind = False
         if not self._gone:
             self._pieces.append(piece)
             self._come.set()

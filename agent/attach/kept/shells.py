@@ -3,16 +3,14 @@
 import asyncio
 import signal
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 
 from agent.attach.command import LOST_CODE, AttachedCommand
 from agent.attach.kept.attachment import KeptAttachment
+from agent.attach.kept.program import KeptProgram
 from agent.core.door.kept_output import KeptOutput
-from agent.core.door.packets import CommandWanted, GangErrorOutput, GangExit, GangOutput
-from muster.domain.attachments.frame import LARGEST_CHANNEL_DATA
-
-MOST_KEPT_SHELLS = 8
-"""Kept shells of one execution."""
+from agent.core.door.packets import CommandWanted, GangExit
+from muster.domain.attachments.frame import LARGEST_CHANNEL_DATA, MOST_KEPT_SHELLS, KeptShell
+from muster.domain.visible_text import visible
 
 HANG_UP_PATIENCE = 2.0
 """Seconds in which a shell that is told to hang up ends by itself; then its terminal is gone."""
@@ -25,60 +23,12 @@ class TooManyKeptError(Exception):
     """The execution has as many kept shells as it may have."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeptShellView:
-    """A kept shell as it is listed."""
-
-    name: str
-    pid: int
-    attached: bool
-
-
-class _Shell:
-    """A shell that goes on, and what is kept of it."""
-
-    def __init__(self, name: str, command: AttachedCommand, output: KeptOutput) -> None:
-        self.name = name
-        self.command = command
-        self.output = output
-        self.attachment: KeptAttachment | None = None
-
-    def attached(self) -> KeptAttachment:
-        """Somebody attaches; who was attached before is no more."""
-        if self.attachment is not None:
-            self.attachment.leave()
-        self.attachment = KeptAttachment(self.command, self.output.replay(), self._detached)
-        return self.attachment
-
-    async def pump(self) -> GangExit:
-        """Read its terminal until it ends, whoever is attached."""
-        while not isinstance(piece := await self.command.read(), GangExit):
-            await self._take(piece)
-        return piece
-
-    def ended(self, end: GangExit) -> None:
-        """Let go of its terminal, and tell whoever is attached how it ended."""
-        self.command.close()
-        if self.attachment is not None:
-            self.attachment.ended(end)
-            self.attachment = None
-
-    async def _take(self, piece: GangOutput | GangErrorOutput) -> None:
-        self.output.add(piece.data)
-        if self.attachment is not None:
-            await self.attachment.give(GangOutput(data=piece.data))
-
-    def _detached(self, attachment: KeptAttachment) -> None:
-        if self.attachment is attachment:
-            self.attachment = None
-
-
 class KeptShells:
     """Makes them, gives them to whoever comes, and takes those of an agent before."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
-        self._shells: dict[str, _Shell] = {}
+        self._shells: dict[str, KeptProgram] = {}
         self._pumps: dict[str, asyncio.Task[None]] = {}
         self._making = asyncio.Lock()
 
@@ -100,8 +50,7 @@ class KeptShells:
                 command.signal(signal.SIGHUP)  # the companion has just come, and brought the one of the agent before
                 command.close()
         shell = self._shells[name]
-        shell.command.resize(wanted.rows, max(1, wanted.columns - 1))
-        shell.command.resize(wanted.rows, wanted.columns)  # not as before, so that what fills the screen draws it anew
+        shell.redraw(wanted.rows, wanted.columns)
         return shell.attached()
 
     async def end(self, name: str) -> bool:
@@ -114,10 +63,10 @@ class KeptShells:
         await _stopped(pump)
         return True
 
-    def listed(self) -> tuple[KeptShellView, ...]:
-        """All of them, by name."""
+    def listed(self) -> tuple[KeptShell, ...]:
+        """All of them, by name; user code may have given them other names than people do."""
         return tuple(
-            KeptShellView(name=name, pid=shell.command.pid, attached=shell.attachment is not None)
+            KeptShell(name=visible(name), pid=shell.command.pid, attached=shell.attachment is not None)
             for name, shell in sorted(self._shells.items())
         )
 
@@ -137,21 +86,21 @@ class KeptShells:
         for each in tuple(self._pumps.values()):
             await _stopped(each)
 
-    def _keep(self, name: str, command: AttachedCommand, output: KeptOutput) -> _Shell:
-        shell = self._shells[name] = _Shell(name, command, output)
+    def _keep(self, name: str, command: AttachedCommand, output: KeptOutput) -> KeptProgram:
+        shell = self._shells[name] = KeptProgram(name, command, output)
         pump = asyncio.get_running_loop().create_task(self._read(shell), name=f"kept shell {name}")
         self._pumps[name] = pump
         pump.add_done_callback(lambda _: self._forget(shell, GangExit(code=LOST_CODE)))  # where it had not begun
         return shell
 
-    async def _read(self, shell: _Shell) -> None:
+    async def _read(self, shell: KeptProgram) -> None:
         end = GangExit(code=LOST_CODE)
         try:
             end = await shell.pump()
         finally:
             self._forget(shell, end)
 
-    def _forget(self, shell: _Shell, end: GangExit) -> None:
+    def _forget(self, shell: KeptProgram, end: GangExit) -> None:
         """Have it no more; nobody may attach to it once it was told how it ended."""
         if self._shells.get(shell.name) is shell:
             del self._shells[shell.name], self._pumps[shell.name]

@@ -10,7 +10,10 @@ import grpc.aio
 
 from agent.attach.command import LOST_CODE
 from agent.attach.companion import Companion
+from agent.attach.kept.main_program import MainProgram
+from agent.attach.kept.shells import KeptShells
 from agent.attach.relayed.attending import NOT_ATTACHED_CODE, Attending, said_last
+from agent.attach.relayed.target import AttachmentTarget, CommandTarget, KeptShellsTarget, opened
 from agent.attach.relayed.usage import Usage
 from muster.carrying.carrier import ChannelCarrier
 from muster.carrying.channel_end import ChannelEnd, ChannelLostError
@@ -18,6 +21,8 @@ from muster.domain.attachments.frame import AttachmentEnded, AttachmentTrouble
 from muster.domain.attachments.request import (
     AttachmentOrder,
     AttachmentReport,
+    KeptShellsRequest,
+    MainProgramRequest,
     NoticeForAttached,
     ServedAttachment,
 )
@@ -51,6 +56,14 @@ class AttachmentSite(Protocol):
 
     async def companion(self, execution: ExecutionId) -> Companion:
         """The companion of a running execution, started where there is none. Raises NotAttachableError."""
+        ...
+
+    async def main_program(self, execution: ExecutionId) -> MainProgram:
+        """The main program of a running execution, which may not have come yet. Raises NotAttachableError."""
+        ...
+
+    def kept_shells(self, execution: ExecutionId) -> KeptShells | None:
+        """The kept shells of a running execution; None: nobody has attached to it. Raises NotAttachableError."""
         ...
 
     async def how_it_ended(self, execution: ExecutionId) -> str | None:
@@ -168,7 +181,7 @@ class RelayedAttachments:
         except TimeoutError:
             return _refused(f"{MOST_ATTACHED} attachments to the executions of this node are open; end some of them")
         try:
-            ended = await attending.served(await self._site.companion(order.execution))
+            ended = await attending.served(self._target(order))
         except NotAttachableError as error:
             return _refused(str(error))
         except ChannelLostError as error:
@@ -180,6 +193,16 @@ class RelayedAttachments:
             if how is not None:
                 return AttachmentEnded(code=KILLED_CODE, trouble=AttachmentTrouble.ENDED, text=how)
         return ended
+
+    async def _target(self, order: AttachmentOrder) -> AttachmentTarget:
+        """What an order leads to. Raises NotAttachableError, or whatever opening it raises."""
+        match order.request:
+            case MainProgramRequest(terminal=size):
+                return CommandTarget(await (await self._site.main_program(order.execution)).attach(size))
+            case KeptShellsRequest(end=name):
+                return KeptShellsTarget(self._site.kept_shells(order.execution), name)
+            case request:
+                return await opened(await self._site.companion(order.execution), request)
 
     def _tell(self, report: AttachmentReport, served: ServedAttachment) -> None:
         if not self._report(report):

@@ -1,14 +1,14 @@
 """One attachment, from the order of the coordinator to the report about its end."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import assert_never
 
-from agent.attach.companion import CommandRefusedError, Companion, CompanionAwayError
+from agent.attach.companion import CommandRefusedError, CompanionAwayError
+from agent.attach.kept.main_program import MainProgramAwayError
 from agent.attach.kept.shells import TooManyKeptError
-from agent.attach.relayed.target import AttachmentTarget, connected, sentence_of, served, started
+from agent.attach.relayed.target import AttachmentTarget, sentence_of
 from agent.core.door.packets import DoorError
 from muster.carrying.channel_end import ChannelEnd, ChannelLostError
 from muster.domain.attachments.frame import (
@@ -20,12 +20,7 @@ from muster.domain.attachments.frame import (
     AttachmentOutput,
     AttachmentTrouble,
 )
-from muster.domain.attachments.request import (
-    AttachmentRequest,
-    CommandRequest,
-    ConnectionRequest,
-    FilesRequest,
-)
+from muster.domain.attachments.request import AttachmentRequest, ConnectionRequest
 
 NOT_ATTACHED_CODE = 255
 """Exit code of what was not started."""
@@ -58,13 +53,13 @@ class Attending:
         self._notice: asyncio.Task[None] | None = None
         """The last notice; it waits while the other side deals with too little, as everything does."""
 
-    async def served(self, companion: Companion) -> AttachmentEnded:
+    async def served(self, opening: Awaitable[AttachmentTarget]) -> AttachmentEnded:
         """Serve it until what is attached to has ended, or the other side hangs up. Raises ChannelLostError."""
         try:
-            target = await _opened(companion, self._request)
+            target = await opening
         except CommandRefusedError as error:
             return AttachmentEnded(code=error.code, trouble=AttachmentTrouble.NOT_STARTED, text=str(error))
-        except (CompanionAwayError, TooManyKeptError, DoorError) as error:
+        except (CompanionAwayError, MainProgramAwayError, TooManyKeptError, DoorError) as error:
             return AttachmentEnded(code=NOT_ATTACHED_CODE, trouble=AttachmentTrouble.REFUSED, text=str(error))
         except OSError as error:
             return AttachmentEnded(
@@ -149,15 +144,3 @@ def _not_reached(request: AttachmentRequest, error: OSError) -> str:
     if isinstance(request, ConnectionRequest) and isinstance(error, ConnectionRefusedError):
         return f"nothing listens at port {request.port} ({sentence_of(error)})"
     return sentence_of(error)
-
-
-async def _opened(companion: Companion, request: AttachmentRequest) -> AttachmentTarget:
-    match request:
-        case CommandRequest():
-            return await started(companion, request)
-        case ConnectionRequest():
-            return await connected(companion, request)
-        case FilesRequest():
-            return await served(companion)
-        case _:
-            assert_never(request)

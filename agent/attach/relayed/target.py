@@ -1,4 +1,4 @@
-"""What an attachment leads to, a command or a connection, as frames go to it and come from it."""
+"""What an attachment leads to, such as a command or a connection, as frames go to it and come from it."""
 
 import asyncio
 import os
@@ -7,11 +7,12 @@ import socket
 from contextlib import suppress
 from dataclasses import replace
 from ipaddress import IPv4Address, IPv6Address, ip_address
-from typing import Protocol
+from typing import Protocol, assert_never
 
 from agent.attach.command import AttachedCommand
 from agent.attach.companion import Companion
 from agent.attach.kept.attachment import KeptAttachment, TakenOverError
+from agent.attach.kept.shells import KeptShells
 from agent.attach.line import ready
 from agent.core.door.packets import CommandWanted, GangErrorOutput, GangExit, GangOutput
 from muster.domain.attachments.frame import (
@@ -21,6 +22,7 @@ from muster.domain.attachments.frame import (
     AttachmentFrame,
     AttachmentInput,
     AttachmentInputEnd,
+    AttachmentKeptShells,
     AttachmentOutput,
     AttachmentOutputEnd,
     AttachmentSignal,
@@ -28,7 +30,7 @@ from muster.domain.attachments.frame import (
     AttachmentTrouble,
     FrameOfCommand,
 )
-from muster.domain.attachments.request import CommandRequest, ConnectionRequest
+from muster.domain.attachments.request import CommandRequest, ConnectionRequest, FilesRequest
 
 TAKEN_OVER_CODE = 255
 """Exit code that is told of a shell that goes on with somebody else."""
@@ -54,7 +56,7 @@ class AttachmentTarget(Protocol):
 
 
 class CommandTarget:
-    """A command that was started for the attachment, or a kept shell."""
+    """A command that was started for the attachment, a kept shell, or the main program."""
 
     def __init__(self, command: AttachedCommand | KeptAttachment) -> None:
         self._command = command
@@ -64,7 +66,7 @@ class CommandTarget:
         try:
             piece = await self._command.read()
         except TakenOverError:
-            text = "somebody else has attached to this shell"
+            text = "somebody else has attached here"
             return AttachmentEnded(code=TAKEN_OVER_CODE, trouble=AttachmentTrouble.TAKEN_OVER, text=text)
         match piece:
             case GangOutput(data=data):
@@ -89,7 +91,7 @@ class CommandTarget:
                 pass
 
     def hang_up(self) -> None:
-        """Let it hear SIGHUP, as when a terminal is closed; one that has ended hears nothing. A kept shell goes on."""
+        """Let it hear SIGHUP, as when a terminal is closed; one that has ended hears nothing. What is kept goes on."""
         if isinstance(self._command, AttachedCommand):
             self._command.signal(signal.SIGHUP)
         self._command.close()
@@ -140,6 +142,47 @@ class SocketTarget:
             except OSError:
                 self._sent_all.set()  # a connection that broke takes nothing any more
                 return b""
+
+
+class KeptShellsTarget:
+    """The kept shells of an execution: they are listed, or one is ended."""
+
+    def __init__(self, shells: KeptShells | None, end: str) -> None:
+        """`shells`: None where nobody has attached. `end`: the name of the one to end; empty: they are listed."""
+        self._shells = shells
+        self._end = end
+        self._listed = bool(end)
+
+    async def read(self) -> FrameOfCommand:
+        """What there is, and last of all whether it went well."""
+        listed = () if self._shells is None else self._shells.listed()
+        if not self._listed:
+            self._listed = True
+            return AttachmentKeptShells(shells=listed)
+        if not self._end or (self._shells is not None and await self._shells.end(self._end)):
+            return AttachmentEnded(code=0)
+        names = ", ".join(each.name for each in listed) or "none"
+        text = f"there is no kept shell {self._end} in the execution; there are: {names}"
+        return AttachmentEnded(code=1, trouble=AttachmentTrouble.REFUSED, text=text)
+
+    async def take(self, frame: AttachmentFrame) -> None:
+        """Take nothing."""
+
+    def hang_up(self) -> None:
+        """Have nothing to let go of."""
+
+
+async def opened(companion: Companion, request: CommandRequest | ConnectionRequest | FilesRequest) -> AttachmentTarget:
+    """What the companion of an execution opens; raises whatever opening it raises."""
+    match request:
+        case CommandRequest():
+            return await started(companion, request)
+        case ConnectionRequest():
+            return await connected(companion, request)
+        case FilesRequest():
+            return await served(companion)
+        case _:
+            assert_never(request)
 
 
 async def started(companion: Companion, request: CommandRequest) -> CommandTarget:

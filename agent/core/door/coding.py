@@ -4,16 +4,14 @@ from collections.abc import Callable, Mapping
 from enum import IntFlag
 from ipaddress import IPv4Address, IPv6Address
 
+from agent.core.door.fields import PacketCursor, data_bytes, number_bytes, raw_text, text_bytes, texts_bytes
 from agent.core.door.packets import (
     DOOR_VERSION,
-    LARGEST_DATA,
-    LARGEST_NUMBER,
     LARGEST_PACKET,
     LAST_SIGNAL,
     LONGEST_KEPT_NAME,
     LONGEST_REFUSAL,
     LONGEST_TICKET,
-    MOST_TEXTS,
     CallerAnswer,
     CallerPacket,
     CommandExited,
@@ -39,7 +37,13 @@ from agent.core.door.packets import (
     GangOutput,
     GangRefused,
     GangSignal,
+    MainInputEnd,
+    MainProgramExited,
+    MainProgramShown,
+    MainSignal,
     Packet,
+    ParentOrder,
+    ParentPacket,
     Speaker,
     StayAsked,
     Targets,
@@ -59,6 +63,11 @@ class _CommandFlag(IntFlag):
     SHELL = 8
 
 
+class _MainFlag(IntFlag):
+    TERMINAL = 1
+    INPUT = 2
+
+
 def encoded(packet: Packet) -> bytes:
     """The bytes of a packet; raises DoorError for one that the door does not take."""
     raw = _encoded(packet)
@@ -76,7 +85,7 @@ def decoded(raw: bytes, speaker: Speaker) -> Packet:
     read = _READERS[speaker].get(raw[:1])
     if read is None:
         raise DoorError(f"no packet of the {speaker.value} begins with byte {raw[0]}")
-    cursor = _Cursor(raw)
+    cursor = PacketCursor(raw)
     packet = read(cursor)
     cursor.end()
     return packet
@@ -89,6 +98,8 @@ def _encoded(packet: Packet) -> bytes:
         return _to_caller(packet)
     if isinstance(packet, CompanionPacket):
         return _from_companion(packet)
+    if isinstance(packet, ParentPacket | ParentOrder):
+        return _of_main_program(packet)
     return _to_companion(packet)
 
 
@@ -97,13 +108,13 @@ def _from_caller(packet: CallerPacket) -> bytes:
         case GangCommandAsked():
             flags = _CallFlag.DAEMON * packet.daemon | _CallFlag.INPUT * packet.has_input | _CallFlag.STEP * packet.step
             head = bytes((DOOR_VERSION, flags, packet.targets))
-            return b"G" + head + _text(packet.target) + _texts(packet.words) + _texts(packet.env)
+            return b"G" + head + text_bytes(packet.target) + texts_bytes(packet.words) + texts_bytes(packet.env)
         case GangInput(data=data):
-            return b"I" + _data(data)
+            return b"I" + data_bytes(data)
         case GangInputEnd():
             return b"H"
         case GangSignal(number=number):
-            return b"K" + _number(number, 1, LAST_SIGNAL)
+            return b"K" + number_bytes(number, 1, LAST_SIGNAL)
 
 
 def _to_caller(packet: CallerAnswer) -> bytes:
@@ -111,13 +122,13 @@ def _to_caller(packet: CallerAnswer) -> bytes:
         case GangBegun():
             return b"B"
         case GangOutput(data=data):
-            return b"O" + _data(data)
+            return b"O" + data_bytes(data)
         case GangErrorOutput(data=data):
-            return b"e" + _data(data)
+            return b"e" + data_bytes(data)
         case GangExit(code=code):
-            return b"X" + _number(code, 1, 255)
+            return b"X" + number_bytes(code, 1, 255)
         case GangRefused(text=text):
-            return b"R" + _text(_cut(text))
+            return b"R" + text_bytes(_cut(text))
 
 
 def _from_companion(packet: CompanionPacket) -> bytes:
@@ -125,23 +136,23 @@ def _from_companion(packet: CompanionPacket) -> bytes:
         return _of_connection(packet)
     match packet:
         case StayAsked(ticket=ticket):
-            return b"S" + bytes((DOOR_VERSION,)) + _text(ticket)
+            return b"S" + bytes((DOOR_VERSION,)) + text_bytes(ticket)
         case CommandStarted(number=number, pid=pid):
-            return b"P" + _number(number) + _number(pid)
+            return b"P" + number_bytes(number) + number_bytes(pid)
         case CommandExited(number=number, code=code):
-            return b"E" + _number(number) + _number(code, 1, 255)
+            return b"E" + number_bytes(number) + number_bytes(code, 1, 255)
         case CommandFailed(number=number, errno=errno, part=part):
-            return b"F" + _number(number) + _number(errno) + bytes((part,))
+            return b"F" + number_bytes(number) + number_bytes(errno) + bytes((part,))
         case CommandKept(number=number, pid=pid, name=name):
-            return b"T" + _number(number) + _number(pid) + _text(name)
+            return b"T" + number_bytes(number) + number_bytes(pid) + text_bytes(name)
 
 
 def _of_connection(packet: ConnectionBegun | ConnectionFailed) -> bytes:
     match packet:
         case ConnectionBegun(number=number):
-            return b"M" + _number(number)
+            return b"M" + number_bytes(number)
         case ConnectionFailed(number=number, errno=errno):
-            return b"X" + _number(number) + _number(errno)
+            return b"X" + number_bytes(number) + number_bytes(errno)
 
 
 def _to_companion(packet: CompanionOrder) -> bytes:
@@ -149,21 +160,36 @@ def _to_companion(packet: CompanionOrder) -> bytes:
         case CommandWanted():
             return b"C" + _wanted(packet)
         case CommandSignal(number=number, signal=signal):
-            return b"K" + _number(number) + _number(signal, 1, LAST_SIGNAL)
+            return b"K" + number_bytes(number) + number_bytes(signal, 1, LAST_SIGNAL)
         case FilesWanted(number=number):
-            return b"L" + _number(number)
+            return b"L" + number_bytes(number)
         case ConnectionWanted(number=number, address=address, port=port):
             version = bytes((address.version,))
-            return b"N" + _number(number) + version + _number(port, 2, 0xFFFF) + address.packed
+            return b"N" + number_bytes(number) + version + number_bytes(port, 2, 0xFFFF) + address.packed
+
+
+def _of_main_program(packet: ParentPacket | ParentOrder) -> bytes:
+    match packet:
+        case MainProgramShown(ticket=ticket, pid=pid):
+            flags = _MainFlag.TERMINAL * packet.terminal | _MainFlag.INPUT * packet.has_input
+            return b"A" + bytes((DOOR_VERSION,)) + text_bytes(ticket) + bytes((flags,)) + number_bytes(pid)
+        case MainProgramExited(code=code):
+            return b"E" + number_bytes(code, 1, 255)
+        case MainInputEnd():
+            return b"H"
+        case MainSignal(number=number):
+            return b"K" + number_bytes(number, 1, LAST_SIGNAL)
 
 
 def _wanted(wanted: CommandWanted) -> bytes:
     _check_command(wanted)
     flags = _CommandFlag.TERMINAL * wanted.terminal | _CommandFlag.INPUT * wanted.has_input
     flags |= _CommandFlag.DAEMON * wanted.daemon | _CommandFlag.SHELL * wanted.shell
-    size = _number(wanted.rows, 2, 0xFFFF) + _number(wanted.columns, 2, 0xFFFF)
-    texts = _text(wanted.workdir) + _text(wanted.kept_name) + _texts(wanted.words) + _texts(wanted.env)
-    return _number(wanted.number) + bytes((flags,)) + size + texts
+    size = number_bytes(wanted.rows, 2, 0xFFFF) + number_bytes(wanted.columns, 2, 0xFFFF)
+    texts = (
+        text_bytes(wanted.workdir) + text_bytes(wanted.kept_name) + texts_bytes(wanted.words) + texts_bytes(wanted.env)
+    )
+    return number_bytes(wanted.number) + bytes((flags,)) + size + texts
 
 
 def _check_command(wanted: CommandWanted) -> None:
@@ -174,96 +200,17 @@ def _check_command(wanted: CommandWanted) -> None:
         raise DoorError("a shell runs one line")
     if wanted.kept_name and not wanted.terminal:
         raise DoorError("a shell that is kept has no terminal")
-    if len(_raw(wanted.kept_name)) > LONGEST_KEPT_NAME:
+    if len(raw_text(wanted.kept_name)) > LONGEST_KEPT_NAME:
         raise DoorError(f"the name of a kept shell is longer than {LONGEST_KEPT_NAME} bytes")
 
 
 def _cut(text: str) -> str:
     """The part of a sentence that is sent, in whole characters."""
-    raw = _raw(text)
+    raw = raw_text(text)
     return text if len(raw) <= LONGEST_REFUSAL else raw[:LONGEST_REFUSAL].decode(errors="ignore")
 
 
-def _number(value: int, size: int = 4, largest: int = LARGEST_NUMBER) -> bytes:
-    if not 0 <= value <= largest:
-        raise DoorError(f"{value} is not between 0 and {largest}")
-    return value.to_bytes(size, "big")
-
-
-def _data(data: bytes) -> bytes:
-    if not 0 < len(data) <= LARGEST_DATA:
-        raise DoorError(f"{len(data)} bytes of data are not between 1 and {LARGEST_DATA}")
-    return data
-
-
-def _text(text: str) -> bytes:
-    raw = _raw(text)
-    if b"\0" in raw:
-        raise DoorError("a text has a zero byte")
-    return len(raw).to_bytes(4, "big") + raw
-
-
-def _raw(text: str) -> bytes:
-    try:
-        return text.encode(errors="surrogateescape")
-    except UnicodeEncodeError as error:
-        raise DoorError("a text has a character that cannot be sent") from error
-
-
-def _texts(texts: tuple[str, ...]) -> bytes:
-    return _number(len(texts), 2, MOST_TEXTS) + b"".join(map(_text, texts))
-
-
-class _Cursor:
-    """Reads a packet from its second byte on; nothing is believed beyond the bytes that are there."""
-
-    def __init__(self, raw: bytes) -> None:
-        self._raw = raw
-        self._at = 1
-
-    def take(self, size: int) -> bytes:
-        """So many bytes."""
-        taken = self._raw[self._at : self._at + size]
-        if len(taken) < size:
-            raise DoorError("the packet ends too early")
-        self._at += size
-        return taken
-
-    def number(self, size: int = 4, largest: int = LARGEST_NUMBER) -> int:
-        """A number of so many bytes."""
-        value = int.from_bytes(self.take(size), "big")
-        if value > largest:
-            raise DoorError(f"{value} is more than {largest}")
-        return value
-
-    def text(self, longest: int = LARGEST_PACKET) -> str:
-        """A text, whatever its bytes are."""
-        raw = self.take(self.number(4, longest))
-        if b"\0" in raw:
-            raise DoorError("a text has a zero byte")
-        return raw.decode(errors="surrogateescape")
-
-    def texts(self) -> tuple[str, ...]:
-        """Several texts."""
-        return tuple(self.text() for _ in range(self.number(2)))
-
-    def data(self) -> bytes:
-        """All that is left."""
-        return _data(self.take(len(self._raw) - self._at))
-
-    def version(self) -> None:
-        """What the side that connects says of itself."""
-        version = self.number(1)
-        if version != DOOR_VERSION:
-            raise DoorError(f"version {version} of the door is not known, only {DOOR_VERSION}")
-
-    def end(self) -> None:
-        """Refuse a packet of which something is left."""
-        if self._at != len(self._raw):
-            raise DoorError("the packet has more than belongs to it")
-
-
-def _gang_command(cursor: _Cursor) -> GangCommandAsked:
+def _gang_command(cursor: PacketCursor) -> GangCommandAsked:
     cursor.version()
     flags, targets = cursor.number(1, sum(_CallFlag)), cursor.number(1)
     if targets not in set(Targets):
@@ -282,7 +229,7 @@ def _gang_command(cursor: _Cursor) -> GangCommandAsked:
     )
 
 
-def _command(cursor: _Cursor) -> CommandWanted:
+def _command(cursor: PacketCursor) -> CommandWanted:
     number, flags = cursor.number(), cursor.number(1, sum(_CommandFlag))
     rows, columns = cursor.number(2), cursor.number(2)
     workdir, name = cursor.text(), cursor.text(LONGEST_KEPT_NAME)
@@ -303,21 +250,21 @@ def _command(cursor: _Cursor) -> CommandWanted:
     return wanted
 
 
-def _failed(cursor: _Cursor) -> CommandFailed:
+def _failed(cursor: PacketCursor) -> CommandFailed:
     number, errno, part = cursor.number(), cursor.number(), cursor.number(1)
     if part not in set(FaultyPart):
         raise DoorError(f"{part} names no part of a command")
     return CommandFailed(number=number, errno=errno, part=FaultyPart(part))
 
 
-def _kept(cursor: _Cursor) -> CommandKept:
+def _kept(cursor: PacketCursor) -> CommandKept:
     number, pid, name = cursor.number(), cursor.number(), cursor.text(LONGEST_KEPT_NAME)
     if not name:
         raise DoorError("a kept shell has no name")
     return CommandKept(number=number, pid=pid, name=name)
 
 
-def _connection(cursor: _Cursor) -> ConnectionWanted:
+def _connection(cursor: PacketCursor) -> ConnectionWanted:
     number, version, port = cursor.number(), cursor.number(1), cursor.number(2)
     if version not in _ADDRESSES:
         raise DoorError(f"{version} is no version of the Internet Protocol")
@@ -325,19 +272,30 @@ def _connection(cursor: _Cursor) -> ConnectionWanted:
     return ConnectionWanted(number=number, address=address(cursor.take(size)), port=port)
 
 
-def _variables(cursor: _Cursor) -> tuple[str, ...]:
+def _variables(cursor: PacketCursor) -> tuple[str, ...]:
     variables = cursor.texts()
     if any(each.find("=") < 1 for each in variables):
         raise DoorError("a variable is not written as NAME=VALUE")
     return variables
 
 
-def _stay(cursor: _Cursor) -> StayAsked:
+def _stay(cursor: PacketCursor) -> StayAsked:
     cursor.version()
     return StayAsked(ticket=cursor.text(LONGEST_TICKET))
 
 
-def _signal(cursor: _Cursor) -> int:
+def _main_program(cursor: PacketCursor) -> MainProgramShown:
+    cursor.version()
+    ticket, flags = cursor.text(LONGEST_TICKET), cursor.number(1, sum(_MainFlag))
+    return MainProgramShown(
+        ticket=ticket,
+        terminal=bool(flags & _MainFlag.TERMINAL),
+        has_input=bool(flags & _MainFlag.INPUT),
+        pid=cursor.number(),
+    )
+
+
+def _signal(cursor: PacketCursor) -> int:
     signal = cursor.number(1, LAST_SIGNAL)
     if signal == 0:
         raise DoorError("0 is no signal")
@@ -350,7 +308,7 @@ _ADDRESSES: Mapping[int, tuple[int, Callable[[bytes], IPv4Address | IPv6Address]
 }
 """How many bytes an address has and what reads them, by the version of the Internet Protocol."""
 
-_READERS: Mapping[Speaker, Mapping[bytes, Callable[[_Cursor], Packet]]] = {
+_READERS: Mapping[Speaker, Mapping[bytes, Callable[[PacketCursor], Packet]]] = {
     Speaker.CALLER: {
         b"G": _gang_command,
         b"I": lambda cursor: GangInput(data=cursor.data()),
@@ -378,5 +336,13 @@ _READERS: Mapping[Speaker, Mapping[bytes, Callable[[_Cursor], Packet]]] = {
         b"K": lambda cursor: CommandSignal(number=cursor.number(), signal=_signal(cursor)),
         b"L": lambda cursor: FilesWanted(number=cursor.number()),
         b"N": _connection,
+    },
+    Speaker.PARENT: {
+        b"A": _main_program,
+        b"E": lambda cursor: MainProgramExited(code=cursor.number(1)),
+    },
+    Speaker.AGENT_TO_PARENT: {
+        b"H": lambda _: MainInputEnd(),
+        b"K": lambda cursor: MainSignal(number=_signal(cursor)),
     },
 }

@@ -1,8 +1,8 @@
 """The packets of the door, the socket between an execution and its agent; docs/door.md has them byte by byte.
 
-Two kinds of programs come to the door. A *caller* wants a command in another execution of its gang. The *companion*
-starts commands in its own, and opens connections there. Whoever connects speaks first. One message of the socket is
-one packet.
+Three kinds of programs come to the door. A *caller* wants a command in another execution of its gang. The *companion*
+starts commands in its own, and opens connections there. The *parent* of a main program lends its terminal or its input.
+Whoever connects speaks first. One message of the socket is one packet.
 """
 
 from dataclasses import dataclass
@@ -46,6 +46,8 @@ class Speaker(Enum):
     COMPANION = "companion"
     AGENT_TO_CALLER = "agent to caller"
     AGENT_TO_COMPANION = "agent to companion"
+    PARENT = "parent of a main program"
+    AGENT_TO_PARENT = "agent to the parent of a main program"
 
 
 class Targets(IntEnum):
@@ -242,6 +244,41 @@ class ConnectionFailed:
     errno: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MainProgramShown:
+    """The first packet of the parent of a main program, with what that is reached by.
+
+    With a terminal come that and a pipe of what it shows; else the pipe that the program reads, unless that has ended.
+    """
+
+    ticket: str
+    """What its agent gave it at its start."""
+    terminal: bool
+    has_input: bool
+    """Whether a pipe is there that the program reads; not beside a terminal."""
+    pid: int
+    """The number that the parent knows it by."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MainProgramExited:
+    """How the main program ended: its exit code, or 128 and the signal."""
+
+    code: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MainInputEnd:
+    """The main program is to find the end of its input."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MainSignal:
+    """A signal for the main program and the processes of its group."""
+
+    number: int
+
+
 CallerPacket = GangCommandAsked | GangInput | GangInputEnd | GangSignal
 """What a caller may send."""
 
@@ -256,4 +293,10 @@ CompanionPacket = (
 CompanionOrder = CommandWanted | CommandSignal | FilesWanted | ConnectionWanted
 """What a companion may be sent."""
 
-Packet = CallerPacket | CallerAnswer | CompanionPacket | CompanionOrder
+ParentPacket = MainProgramShown | MainProgramExited
+"""What the parent of a main program may send."""
+
+ParentOrder = MainInputEnd | MainSignal
+"""What the parent of a main program may be sent."""
+
+Packet = CallerPacket | CallerAnswer | CompanionPacket | CompanionOrder | ParentPacket | ParentOrder

@@ -11,6 +11,7 @@ from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
+from agent.core.containers.attended import CONTAINER_INSIDE, behind_parent, without_parent
 from agent.core.containers.first import behind_first, without_first
 from agent.core.containers.secrets import beside_with_variables, is_behind_variables
 from agent.core.containers.spec import (
@@ -27,9 +28,9 @@ from agent.core.containers.spec import (
     user_body,
     workdir,
 )
-from agent.core.door.names import INSIDE, TICKET_VARIABLE
+from agent.core.door.names import TICKET_VARIABLE
 from agent.core.launching.job_user import JobUser
-from agent.core.launching.launch import CONTAINER_CONFIG, CONTAINER_RUN
+from agent.core.launching.launch import CONTAINER_RUN
 from agent.executions.files import EXECUTABLE, READABLE, write_config
 from agent.executions.layout import DOOR, STARTED, ExecutionDirectory
 from agent.executions.whole_file import write_whole
@@ -45,7 +46,7 @@ from agent.runtimes.docker.programs import ContainerPrograms, Sought
 from agent.runtimes.docker.secrets import ContainerSecrets
 from agent.runtimes.docker.side_work import begun
 from agent.secrets.directories import VARIABLES, SecretDirectories
-from muster.domain.gangs.plan import LAUNCH_PROGRAMS, Assignment, Launch
+from muster.domain.gangs.plan import Assignment, Launch
 from muster.domain.ids import ExecutionId
 from muster.domain.jobs.failure import ExecutionError, Exit, FailureKind
 from muster.domain.jobs.job import InlineFile
@@ -53,6 +54,10 @@ from muster.domain.jobs.stopping.preemption import PreemptSignal
 
 ATTACH_PATIENCE = 5.0
 """Seconds for which an engine that is being restarted is waited for by those who attach."""
+
+
+CONTAINER_DOOR = f"{CONTAINER_RUN}/{DOOR}"
+"""The door of an execution as its container sees it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,6 +161,9 @@ class DockerSandbox:
                 body = await secrets.offered(body, prepared.directory, *_user_code(prepared, launch))
             if prepared.site.first is not None:
                 body = behind_first(body, *_user_code(prepared, launch))
+            if launch.main_program is not None:
+                _refuse_unattended(prepared)
+                body = behind_parent(body, launch.main_program, CONTAINER_DOOR)
             writing = begun(partial(_write, prepared, launch, hosts))
             if hosts is not None:
                 await writing  # the engine refuses to mount what is not there yet
@@ -205,7 +213,9 @@ class DockerSandbox:
             state = await self._engine.containers.state(self._container, ATTACH_PATIENCE)
             if not state.running:
                 raise ExecutionError(FailureKind.RUNTIME, "the container does not run")
-            command = _companion_command(secret_variables=is_behind_variables(without_first(state.command)))
+            command = _companion_command(
+                secret_variables=is_behind_variables(without_first(without_parent(state.command)))
+            )
             env = {TICKET_VARIABLE: ticket}
             await self._engine.containers.run_beside(self._container, command, env, ATTACH_PATIENCE)
 
@@ -273,8 +283,18 @@ def _companion(launch: Launch) -> ContainerCompanion | None:
 
 def _companion_command(*, secret_variables: bool) -> tuple[str, ...]:
     """The words of a companion; `secret_variables`: whether user code has variables that are secrets."""
-    command = (f"{CONTAINER_CONFIG}/{LAUNCH_PROGRAMS}/{INSIDE}", "stay", f"{CONTAINER_RUN}/{DOOR}")
+    command = (CONTAINER_INSIDE, "stay", CONTAINER_DOOR)
     return beside_with_variables(VARIABLES, command) if secret_variables else command
+
+
+def _refuse_unattended(prepared: PreparedContainer) -> None:
+    """Raise ExecutionError where the programs that stand before user code cannot run."""
+    if prepared.site.first is None:
+        message = (
+            "stdin and tty are not possible on this node: no programs run from the directory of its agent (noexec), or "
+            f"there are none for {prepared.architecture}"
+        )
+        raise ExecutionError(FailureKind.INVALID_OPTION, message)
 
 
 def _user_code(prepared: PreparedContainer, launch: Launch) -> tuple[Sequence[str], Sequence[str]]:

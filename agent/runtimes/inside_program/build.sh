@@ -13,5 +13,5 @@ for architecture in ${2:-x86_64 aarch64}; do
     -Wall -Wextra -Werror -Wshadow -Wconversion -Wsign-conversion -Wstrict-prototypes -Wmissing-prototypes -Wcast-qual \
     -Wvla -Wformat=2 -Wundef -Wnull-dereference \
     -Wl,--build-id=none -Wl,-z,noseparate-code -Wl,-z,noexecstack -s \
-    -o "$into/muster-inside-$architecture" inside.c door.c stay.c order.c shell.c connect.c call.c tasks.c files.c sftp.c tree.c hash.c
+    -o "$into/muster-inside-$architecture" inside.c door.c stay.c main.c order.c shell.c connect.c call.c tasks.c files.c sftp.c tree.c hash.c
 done

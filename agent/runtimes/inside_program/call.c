@@ -159,10 +159,10 @@ static void put_wish(const struct wish *wish) {
 
 /* The agent may be starting just now, so that a refusal of the kernel is tried again for ten seconds. */
 static int dial_for_long(const char *door) {
-    int line = dial(door);
+    int line = dial(door, 0);
     for (int left = TRIES; left > 0 && (line == -ECONNREFUSED || line == -ENOENT || line == -EAGAIN); left--) {
         pause_for(PAUSE);
-        line = dial(door);
+        line = dial(door, 0);
     }
     return line;
 }

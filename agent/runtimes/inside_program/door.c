@@ -80,7 +80,7 @@ static void name_below(char *target, long directory, const char *name) {
     copy(target + at, name, length_of(name) + 1);
 }
 
-int dial(const char *path) {
+int dial(const char *path, int flags) {
     static char directory[4096];
     struct unix_address address = {AF_UNIX, {0}};
     size_t size = length_of(path), slash = 0;
@@ -102,7 +102,7 @@ int dial(const char *path) {
             return (int)parent;
         name_below(address.path, parent, path + slash + 1);
     }
-    line = system_call(__NR_socket, AF_UNIX, SOCK_SEQPACKET | O_CLOEXEC, 0, 0, 0);
+    line = system_call(__NR_socket, AF_UNIX, SOCK_SEQPACKET | O_CLOEXEC | flags, 0, 0, 0);
     if (line >= 0) {
         system_call(__NR_setsockopt, line, SOL_SOCKET, SO_SNDBUF, (long)&space, sizeof space);
         result = system_call(__NR_connect, line, (long)&address, sizeof address, 0, 0);

@@ -28,8 +28,8 @@ unsigned long take_number(struct cursor *cursor, int size);
 /* A text, copied to where `space` points, with a zero byte behind it; `space` moves on. No text is longer than its packet. */
 char *take_text(struct cursor *cursor, char **space);
 
-/* A line to the door at a path, or -ERRNO. */
-int dial(const char *path);
+/* A line to the door at a path, or -ERRNO; `flags` of a socket: SOCK_NONBLOCK has one that waits for nothing. */
+int dial(const char *path, int flags);
 
 /* Sends a packet with up to three descriptors; 0, or -ERRNO. */
 long send_packet(int line, const struct packet *packet, const int *descriptors, int count, int flags);

@@ -1,6 +1,8 @@
 /* The one program that Muster brings into executions. No libc, Linux only; `build.sh` says how it is built.
  *
  *     muster-inside stay DOOR     starts commands for the agent; MUSTER_TICKET tells it from other programs
+ *     muster-inside main DOOR stdin|tty PATH NAME …
+ *                                 has the main program read, or talk, to whoever attaches: main.c
  *     muster-inside wait          does nothing until SIGTERM or SIGINT, and then ends with 0
  *     muster-inside tasks …       starts the tasks of a step on this node: tasks.c
  *     muster-exec, muster-rsh, muster-ssh, ssh: commands in other executions of the gang
@@ -90,8 +92,10 @@ void run(long *stack) {
         leave(wait_here());
     if (count == 2 && same(arguments[1], "files"))
         leave(serve_files());
+    if (count > 5 && same(arguments[1], "main") && (same(arguments[3], "stdin") || same(arguments[3], "tty")))
+        leave(run_main(arguments + 2, environment));
     if (count > 6 && same(arguments[1], "tasks"))
         leave(run_tasks(arguments + 2, environment));
-    say("muster-inside: say `stay DOOR`, `wait`, `files` or `tasks FIRST COUNT LABELS GPUS PROGRAM`\n");
+    say("muster-inside: say `stay DOOR`, `main DOOR stdin|tty PATH NAME`, `wait`, `files` or `tasks FIRST COUNT LABELS GPUS PROGRAM`\n");
     leave(2);
 }

@@ -3,8 +3,14 @@
 #ifndef MUSTER_INSIDE_H
 #define MUSTER_INSIDE_H
 
+/* Exit codes for programs that are not there, or cannot be run. */
+enum { NOT_RUN = 126, NOT_FOUND = 127 };
+
 /* Starts commands for the agent at a door, for as long as the execution lasts. */
 int stay(const char *door, char **environment);
+
+/* Runs the main program of the execution, which people at the door can talk to; arguments: DOOR stdin|tty PATH NAME … */
+int run_main(char **arguments, char **environment);
 
 /* Has a command run in another execution of the gang: muster-exec, muster-rsh and ssh. */
 int call_gang(const char *name, char **arguments, char **environment);

@@ -323,7 +323,7 @@ int stay(const char *door, char **environment) {
         return 2;
     }
     for (;;) {
-        int line = dial(door);
+        int line = dial(door, 0);
         if (line >= 0) {
             pause = SHORTEST_PAUSE;
             packet.size = 0;

@@ -4,7 +4,7 @@
 #include "inside.h"
 #include "system.h"
 
-enum { MOST_TASKS = 256, MOST_VARIABLES = 8192, LONGEST_LINE = 4000, PATIENCE = 30, NOT_RUN = 126, NOT_FOUND = 127 };
+enum { MOST_TASKS = 256, MOST_VARIABLES = 8192, LONGEST_LINE = 4000, PATIENCE = 30 };
 
 /* Output of a task that gets labels. */
 struct stream {

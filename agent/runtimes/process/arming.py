@@ -11,7 +11,7 @@ from agent.executions.files import write_config, write_inline
 from agent.executions.layout import ExecutionDirectory
 from agent.executions.owner import give_all, refuse_elsewhere, renew
 from agent.logs.mask import Mask
-from agent.runtimes.process.attaching.asking import companion_start
+from agent.runtimes.process.attaching.asking import companion_start, parent_of_main_program
 from agent.runtimes.process.faults import write_failure
 from agent.runtimes.process.order import Groups, ProgramOrder
 from agent.runtimes.process.spares import SpareSupervisors
@@ -49,7 +49,7 @@ class Preparation:
         env = {**self.environment, **self._home(directory), **launch.defaults, **launch.env, **secret}
         if launch.programs:
             env["PATH"] = f"{directory.programs.absolute()}{os.pathsep}{env['PATH']}"
-        command = (*(role.entrypoint or ()), *role.command)
+        command, attended = (*(role.entrypoint or ()), *role.command), launch.main_program
         return ProgramOrder(
             directory=str(directory.path.absolute()),
             log=str(directory.log.absolute()),
@@ -61,8 +61,9 @@ class Preparation:
             user=None if self.user is None else (self.user.uid, self.user.gid),
             own_user=self.own_user,
             groups=self.groups,
+            parent=() if attended is None else parent_of_main_program(directory, attended.streams),
             companion=companion_start(directory, launch.ticket).command if launch.ticket else (),
-            ticket=launch.ticket,
+            ticket=launch.ticket if attended is None else attended.ticket,
             masked=tuple(pattern.decode("latin-1") for pattern in Mask.of(launch.secrets.masked).patterns),
         )
 

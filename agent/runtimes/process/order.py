@@ -53,10 +53,12 @@ class ProgramOrder:
     """Whether nothing else runs as that user."""
     groups: Groups = ()
     """The cgroups in which it starts, each with the one to which its supervisor returns."""
+    parent: tuple[str, ...] = ()
+    """The program in front of user code, which people talk to through it, and its arguments; empty: there is none."""
     companion: tuple[str, ...] = ()
     """The command that stays beside the program and starts others for the agent; empty: there is none."""
     ticket: str = field(default="", repr=False)
-    """What the companion shows at the door."""
+    """What companion and parent show at the door."""
     masked: tuple[str, ...] = field(default=(), repr=False)
     """What must not get into the log, as `Mask.patterns`, each byte as a character. It is nowhere but in memory."""
 

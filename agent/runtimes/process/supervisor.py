@@ -134,7 +134,15 @@ class Ready:
     def _spawn(self) -> tuple[int, Mapping[int, Stream], Sequence[int]]:
         """Start it in a session of its own; its pid, where what it prints can be read, and where it prints to."""
         readers, writers = zip(*(os.pipe() for _ in Stream), strict=True)
-        return self._as_ordered(self._order, writers), dict(zip(readers, Stream, strict=True)), writers
+        return self._as_ordered(self._with_parent(), writers), dict(zip(readers, Stream, strict=True)), writers
+
+    def _with_parent(self) -> ProgramOrder:
+        """The order with the parent in front of the program, if it is to have one."""
+        order = self._order
+        if not order.parent:
+            return order
+        command, env = (*order.parent, order.path, *order.command), {**order.env, TICKET_VARIABLE: order.ticket}
+        return replace(order, command=command, path=order.parent[0], env=env)
 
     def _beside(self, writers: Sequence[int]) -> int:
         """Start the companion that is ordered, which prints where the program does; its pid, 0 where there is none."""

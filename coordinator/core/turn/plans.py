@@ -128,6 +128,7 @@ def _assignment(cluster: Cluster, execution: Execution, facts: GangFacts) -> Ass
         preempt_signal=spec.on_preempt.signal,
         fence=facts.fence(execution),
         interactive=spec.interactive,
+        main_program=spec.main_program if execution.rank == 0 else None,
         idle=spec.idle_limit,
     )
 

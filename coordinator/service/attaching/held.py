@@ -10,6 +10,8 @@ from muster.domain.attachments.request import (
     CommandRequest,
     ConnectionRequest,
     FilesRequest,
+    KeptShellsRequest,
+    MainProgramRequest,
     OpenedAttachment,
 )
 from muster.domain.ids import ExecutionId
@@ -46,16 +48,16 @@ class HeldAttachment:
 def about(request: AttachmentRequest) -> str:
     """What an attachment is about: the first word of a command, an address, the name of a kept shell, or nothing."""
     match request:
-        case CommandRequest(kept=kept) if kept:
-            return _short(kept)
-        case CommandRequest(line=True) | CommandRequest(words=()):
-            return "shell"  # the words of a line are not told apart, and may begin with a secret
-        case CommandRequest(words=(first, *_)):
-            return _short(first)
+        case CommandRequest():
+            return _about_command(request)
         case ConnectionRequest(host=host, port=port):
             return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-        case CommandRequest() | FilesRequest():
+        case FilesRequest():
             return ""
+        case MainProgramRequest():
+            return "main program"
+        case KeptShellsRequest(end=name):
+            return _short(name) if name else "kept shells"
         case _:
             assert_never(request)
 
@@ -63,20 +65,36 @@ def about(request: AttachmentRequest) -> str:
 def said_of(request: AttachmentRequest) -> str:
     """What the audit log says of a request: of a command the first word and how many there are, and no variables."""
     match request:
-        case CommandRequest(kept=kept) if kept:
-            return f"kept shell {about(request)}"
-        case CommandRequest(line=True):
-            return "a line for the shell"
-        case CommandRequest(words=()):
-            return "shell"
-        case CommandRequest(words=words):
-            return f"command {about(request)} ({counted(len(words), 'word')})"
+        case CommandRequest():
+            return _said_of_command(request)
         case ConnectionRequest():
             return f"forward {about(request)}"
         case FilesRequest():
             return "files"
+        case MainProgramRequest():
+            return "main program"
+        case KeptShellsRequest(end=name):
+            return f"end of kept shell {_short(name)}" if name else "list of kept shells"
         case _:
             assert_never(request)
+
+
+def _about_command(request: CommandRequest) -> str:
+    if request.kept:
+        return _short(request.kept)
+    if request.line or not request.words:
+        return "shell"  # the words of a line are not told apart, and may begin with a secret
+    return _short(request.words[0])
+
+
+def _said_of_command(request: CommandRequest) -> str:
+    if request.kept:
+        return f"kept shell {about(request)}"
+    if request.line:
+        return "a line for the shell"
+    if not request.words:
+        return "shell"
+    return f"command {about(request)} ({counted(len(request.words), 'word')})"
 
 
 def _short(text: str) -> str:

@@ -12,6 +12,7 @@ from muster.client.attachments.stream import FrameToExecution
 from muster.domain.attachments.frame import (
     AttachmentEnded,
     AttachmentErrorOutput,
+    AttachmentKeptShells,
     AttachmentNotice,
     AttachmentOpened,
     AttachmentOutput,
@@ -66,7 +67,13 @@ class Attachment:
                     self._ended = frame
                 case AttachmentNotice(text=text):
                     self._on_notice(text)
-                case AttachmentOpened() | AttachmentOutput() | AttachmentErrorOutput() | AttachmentOutputEnd():
+                case (
+                    AttachmentOpened()
+                    | AttachmentOutput()
+                    | AttachmentErrorOutput()
+                    | AttachmentOutputEnd()
+                    | AttachmentKeptShells()
+                ):
                     return frame
                 case _:
                     pass  # what only this side says

@@ -13,6 +13,7 @@ from muster.domain.attachments.frame import (
     AttachmentErrorOutput,
     AttachmentInput,
     AttachmentInputEnd,
+    AttachmentKeptShells,
     AttachmentNotice,
     AttachmentOpened,
     AttachmentOutput,
@@ -60,7 +61,7 @@ class AttachmentBytes:
                         return frame.data
                 case AttachmentErrorOutput():
                     self._said += frame.data[: _MOST_TOLD - len(self._said)]
-                case AttachmentOpened() | AttachmentNotice():
+                case AttachmentOpened() | AttachmentNotice() | AttachmentKeptShells():
                     pass
                 case AttachmentOutputEnd():
                     return b""

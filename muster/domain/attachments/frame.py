@@ -23,6 +23,9 @@ SIGNATURE_SIZE = 32
 
 LAST_FRAME_SIGNAL = 64
 
+MOST_KEPT_SHELLS = 8
+"""Kept shells of one execution."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GangCommand:
@@ -107,6 +110,24 @@ class AttachmentNotice:
     text: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptShell:
+    """A shell that goes on when nobody is attached to it."""
+
+    name: str
+    pid: int
+    """The process of it, as the execution sees that."""
+    attached: bool
+    """Whether somebody is attached to it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttachmentKeptShells:
+    """The kept shells of an execution, by name."""
+
+    shells: tuple[KeptShell, ...]
+
+
 class AttachmentTrouble(StrEnum):
     """Why an attachment ended, where that is not the end of what was attached to."""
 
@@ -139,6 +160,7 @@ FrameOfCommand = (
     | AttachmentErrorOutput
     | AttachmentOutputEnd
     | AttachmentNotice
+    | AttachmentKeptShells
     | AttachmentEnded
 )
 """What the side that runs it may send; a caller of an attachment may send the last one, too."""

@@ -1,4 +1,4 @@
-"""Attachments as they are asked for: a command, a connection or files of a running execution."""
+"""Attachments as they are asked for: a command, a connection, files, the main program or kept shells."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -79,7 +79,33 @@ class FilesRequest:
         return AttachmentKind.FILES
 
 
-AttachmentRequest = CommandRequest | ConnectionRequest | FilesRequest
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MainProgramRequest:
+    """The main program of an execution whose job has `tty` or `stdin`."""
+
+    terminal: TerminalSize | None = None
+    """The size of the terminal of whoever attaches; None: that of the main program stays as it is."""
+
+    @property
+    def kind(self) -> AttachmentKind:
+        """The kind of attachment: who may give it input may as well run commands, and the other way round."""
+        return AttachmentKind.COMMAND
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptShellsRequest:
+    """The kept shells of an execution, which are listed, or of which one is ended."""
+
+    end: str = ""
+    """Name of the one that is to end; empty: they are listed."""
+
+    @property
+    def kind(self) -> AttachmentKind:
+        """The kind of attachment: shells are commands."""
+        return AttachmentKind.COMMAND
+
+
+AttachmentRequest = CommandRequest | ConnectionRequest | FilesRequest | MainProgramRequest | KeptShellsRequest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,7 +21,10 @@ ATTACH = "attach"
 INTERACTIVE = "interactive"
 """The agent runs interactive jobs, and tells when executions are used."""
 
-ALL_FEATURES = frozenset({SECRETS, GANG_COMMANDS, ATTACH, INTERACTIVE})
+MAIN_PROGRAM = "main-program"
+"""The agent gives main programs an input or a terminal; one that lets nobody attach does not say it."""
+
+ALL_FEATURES = frozenset({SECRETS, GANG_COMMANDS, ATTACH, INTERACTIVE, MAIN_PROGRAM})
 """Features of the agent of this version."""
 
 MEANINGS: Mapping[str, str] = MappingProxyType(
@@ -30,6 +33,7 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         GANG_COMMANDS: "commands in other executions",
         ATTACH: "attaching to running executions",
         INTERACTIVE: "interactive jobs and limits for jobs that nobody uses",
+        MAIN_PROGRAM: "main programs with an input or a terminal",
     }
 )
 """The words as a person reads them in `muster why`."""
@@ -38,10 +42,15 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
 def needed(spec: JobSpec, role: Role) -> frozenset[str]:
     """The features that a node must have for this role of a job."""
     watched = spec.interactive is not None or spec.idle_limit is not None
-    return _words(secrets=bool(role.secrets), gang_commands=bool(spec.gang_commands), interactive=watched)
+    return _words(
+        secrets=bool(role.secrets),
+        gang_commands=bool(spec.gang_commands),
+        interactive=watched,
+        main_program=spec.main_program is not None and role.name == spec.roles[0].name,
+    )
 
 
-@cache  # one and the same set for all roles that are alike; there are eight
-def _words(*, secrets: bool, gang_commands: bool, interactive: bool) -> frozenset[str]:
-    wanted = {SECRETS: secrets, GANG_COMMANDS: gang_commands, INTERACTIVE: interactive}
+@cache  # one and the same set for all roles that are alike; there are sixteen
+def _words(*, secrets: bool, gang_commands: bool, interactive: bool, main_program: bool) -> frozenset[str]:
+    wanted = {SECRETS: secrets, GANG_COMMANDS: gang_commands, INTERACTIVE: interactive, MAIN_PROGRAM: main_program}
     return frozenset(word for word, is_needed in wanted.items() if is_needed)

@@ -12,7 +12,7 @@ from muster.domain.ids import AttemptId, ExecutionId, GpuUuid, JobId
 from muster.domain.jobs.failure import Exit, Failure
 from muster.domain.jobs.frameworks.dialect import Dialect
 from muster.domain.jobs.frameworks.framework import Framework, processes_of
-from muster.domain.jobs.interactive import Interactive
+from muster.domain.jobs.interactive import Interactive, MainProgramStreams
 from muster.domain.jobs.job import DEFAULT_PROJECT, Network, Role
 from muster.domain.jobs.stopping.notice import StopOrder
 from muster.domain.jobs.stopping.preemption import PreemptSignal
@@ -53,6 +53,8 @@ class Assignment:
     gang_commands: bool = False
     """Whether user code may run commands in the other executions."""
     interactive: Interactive | None = None
+    main_program: MainProgramStreams | None = None
+    """What its main program has for people who attach; None: it reads nothing, and has no terminal."""
     idle: timedelta | None = None
     """How long the attempt may go unused, so that its agents tell of use; None: nobody needs to know of it."""
     gpus: tuple[GpuUuid, ...] = ()
@@ -181,3 +183,14 @@ class Launch:
     """What an execution gets of its project's secrets."""
     ticket: str = field(default="", repr=False)
     """What the companion shows at the door, which starts commands in the execution; empty: there is none."""
+    main_program: "AttendedStart | None" = None
+    """How the main program is started where people can talk to it; None: as it is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttendedStart:
+    """A main program with a parent, which lends its terminal or its input to the agent."""
+
+    streams: MainProgramStreams
+    ticket: str = field(repr=False)
+    """What its parent shows at the door."""

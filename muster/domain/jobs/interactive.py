@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import timedelta
+from enum import StrEnum
 
 DEFAULT_IDLE = timedelta(hours=2)
 """How long an interactive job that says nothing of it may go unused."""
@@ -13,6 +14,13 @@ LONGEST_NOTICE = timedelta(minutes=5)
 """How long before its end people hear that a job is about to be stopped; half of the limit, where that is shorter."""
 USE_TOLD_EVERY = timedelta(minutes=1)
 """How often an agent tells of use at most; a quarter of the limit, where that is shorter."""
+
+
+class MainProgramStreams(StrEnum):
+    """What a main program has for people who attach to it."""
+
+    STDIN = "stdin"  #: a pipe that it reads
+    TTY = "tty"  #: a terminal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

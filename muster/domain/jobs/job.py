@@ -8,7 +8,7 @@ from enum import StrEnum
 from muster.domain.jobs.disconnect import DEFAULT_LOST_AFTER, OnDisconnect
 from muster.domain.jobs.frameworks.dialect import Dialect
 from muster.domain.jobs.frameworks.framework import Framework
-from muster.domain.jobs.interactive import NEVER_IDLE, Interactive
+from muster.domain.jobs.interactive import NEVER_IDLE, Interactive, MainProgramStreams
 from muster.domain.jobs.lifecycle import SuccessRule
 from muster.domain.jobs.restart import NO_EXIT_RULES, ExitRules, RestartPolicy
 from muster.domain.jobs.secret_use import SecretUse
@@ -256,6 +256,13 @@ class JobSpec:
     """Whether the main program of rank 0 reads what people who attach to it send."""
     tty: bool = False
     """Whether the main program of rank 0 has a terminal; then it reads what people send as well."""
+
+    @property
+    def main_program(self) -> MainProgramStreams | None:
+        """What the main program of rank 0 has for people who attach; a terminal has input as well."""
+        if self.tty:
+            return MainProgramStreams.TTY
+        return MainProgramStreams.STDIN if self.stdin else None
 
     @property
     def idle_limit(self) -> timedelta | None:

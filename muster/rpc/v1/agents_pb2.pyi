@@ -525,6 +525,7 @@ class Assignment(_message.Message):
     INTERACTIVE_FIELD_NUMBER: _builtins.int
     IDLE_FIELD_NUMBER: _builtins.int
     PREEMPT_SIGNAL_FIELD_NUMBER: _builtins.int
+    MAIN_PROGRAM_FIELD_NUMBER: _builtins.int
     execution: _builtins.str
     """Its id."""
     job: _builtins.str
@@ -557,6 +558,8 @@ class Assignment(_message.Message):
     """Whether user code may run commands in the other executions of its attempt."""
     preempt_signal: _builtins.str
     """What user code gets first where its job comes back after the stop: `TERM`, `USR1` and so on."""
+    main_program: _builtins.str
+    """What its main program has for people who attach: `stdin` or `tty`; empty: nothing."""
     @_builtins.property
     def gpus(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """UUIDs of its GPUs."""
@@ -611,10 +614,11 @@ class Assignment(_message.Message):
         interactive: _model_pb2.Interactive | None = ...,
         idle: _duration_pb2.Duration | None = ...,
         preempt_signal: _builtins.str = ...,
+        main_program: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["fence", b"fence", "framework", b"framework", "grace", b"grace", "idle", b"idle", "interactive", b"interactive"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "dialects", b"dialects", "execution", b"execution", "fence", b"fence", "framework", b"framework", "gang_commands", b"gang_commands", "gpus", b"gpus", "grace", b"grace", "idle", b"idle", "interactive", b"interactive", "job", b"job", "job_name", b"job_name", "local_rank", b"local_rank", "local_world_size", b"local_world_size", "network", b"network", "node_count", b"node_count", "node_rank", b"node_rank", "preempt_signal", b"preempt_signal", "project", b"project", "rank", b"rank", "role_key", b"role_key", "sequence", b"sequence", "world_size", b"world_size"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "dialects", b"dialects", "execution", b"execution", "fence", b"fence", "framework", b"framework", "gang_commands", b"gang_commands", "gpus", b"gpus", "grace", b"grace", "idle", b"idle", "interactive", b"interactive", "job", b"job", "job_name", b"job_name", "local_rank", b"local_rank", "local_world_size", b"local_world_size", "main_program", b"main_program", "network", b"network", "node_count", b"node_count", "node_rank", b"node_rank", "preempt_signal", b"preempt_signal", "project", b"project", "rank", b"rank", "role_key", b"role_key", "sequence", b"sequence", "world_size", b"world_size"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -26,7 +26,7 @@ from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1fmuster/rpc/v1/attachments.proto\x12\rmuster.rpc.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x7f\n\x15OpenAttachmentRequest\x12\x0b\n\x03job\x18\x01 \x01(\t\x12\x11\n\x04rank\x18\x02 \x01(\rH\x00\x88\x01\x01\x12.\n\x04what\x18\x03 \x01(\x0b\x32 .muster.rpc.v1.AttachmentRequest\x12\r\n\x05\x61gain\x18\x04 \x01(\tB\x07\n\x05_rank\"\x98\x01\n\x16OpenAttachmentResponse\x12\x12\n\nattachment\x18\x01 \x01(\t\x12\x0b\n\x03job\x18\x02 \x01(\t\x12\x0c\n\x04rank\x18\x03 \x01(\r\x12\r\n\x05relay\x18\x04 \x01(\t\x12\x0e\n\x06ticket\x18\x05 \x01(\t\x12\x30\n\rresume_within\x18\x06 \x01(\x0b\x32\x19.google.protobuf.Duration\"%\n\x16ListAttachmentsRequest\x12\x0b\n\x03job\x18\x01 \x01(\t\"O\n\x17ListAttachmentsResponse\x12\x34\n\x0b\x61ttachments\x18\x01 \x03(\x0b\x32\x1f.muster.rpc.v1.OpenedAttachment\"\xdf\x01\n\x10OpenedAttachment\x12\x12\n\nattachment\x18\x01 \x01(\t\x12\x0b\n\x03job\x18\x02 \x01(\t\x12\x10\n\x08job_name\x18\x03 \x01(\t\x12\x0c\n\x04rank\x18\x04 \x01(\r\x12\x0c\n\x04node\x18\x05 \x01(\t\x12\x0f\n\x07\x61\x63\x63ount\x18\x06 \x01(\t\x12\x0c\n\x04kind\x18\x07 \x01(\t\x12\r\n\x05\x61\x62out\x18\x08 \x01(\t\x12)\n\x05since\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x10\n\x08\x62ytes_in\x18\n \x01(\x04\x12\x11\n\tbytes_out\x18\x0b \x01(\x04\",\n\x16\x43loseAttachmentRequest\x12\x12\n\nattachment\x18\x01 \x01(\t\"\x19\n\x17\x43loseAttachmentResponse\"\xb3\x01\n\x11\x41ttachmentRequest\x12\x30\n\x07\x63ommand\x18\x01 \x01(\x0b\x32\x1d.muster.rpc.v1.CommandRequestH\x00\x12\x36\n\nconnection\x18\x02 \x01(\x0b\x32 .muster.rpc.v1.ConnectionRequestH\x00\x12,\n\x05\x66iles\x18\x03 \x01(\x0b\x32\x1b.muster.rpc.v1.FilesRequestH\x00\x42\x06\n\x04what\"\x9b\x01\n\x0e\x43ommandRequest\x12\r\n\x05words\x18\x01 \x03(\x0c\x12\x0b\n\x03\x65nv\x18\x02 \x03(\x0c\x12\x0f\n\x07workdir\x18\x03 \x01(\t\x12-\n\x08terminal\x18\x04 \x01(\x0b\x32\x1b.muster.rpc.v1.TerminalSize\x12\x11\n\thas_input\x18\x05 \x01(\x08\x12\x0c\n\x04line\x18\x06 \x01(\x08\x12\x0c\n\x04kept\x18\x07 \x01(\t\"/\n\x11\x43onnectionRequest\x12\x0c\n\x04port\x18\x01 \x01(\r\x12\x0c\n\x04host\x18\x02 \x01(\t\"\x0e\n\x0c\x46ilesRequest\"-\n\x0cTerminalSize\x12\x0c\n\x04rows\x18\x01 \x01(\r\x12\x0f\n\x07\x63olumns\x18\x02 \x01(\r\"\x8f\x02\n\x0f\x41ttachmentOrder\x12\x12\n\nattachment\x18\x01 \x01(\t\x12\x11\n\texecution\x18\x02 \x01(\t\x12.\n\x04what\x18\x03 \x01(\x0b\x32 .muster.rpc.v1.AttachmentRequest\x12\r\n\x05relay\x18\x04 \x01(\t\x12\x0e\n\x06ticket\x18\x05 \x01(\t\x12\x30\n\rresume_within\x18\x06 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x0b\n\x03who\x18\x07 \x01(\t\x12\r\n\x05token\x18\x08 \x01(\t\x12)\n\x05since\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\r\n\x05\x61\x62out\x18\n \x01(\t\"\x9d\x01\n\x10ServedAttachment\x12\x12\n\nattachment\x18\x01 \x01(\t\x12\x11\n\texecution\x18\x02 \x01(\t\x12\x0c\n\x04kind\x18\x03 \x01(\t\x12\x0b\n\x03who\x18\x04 \x01(\t\x12\r\n\x05token\x18\x05 \x01(\t\x12)\n\x05since\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\r\n\x05\x61\x62out\x18\x07 \x01(\t\"g\n\x10\x41ttachmentReport\x12\x12\n\nattachment\x18\x01 \x01(\t\x12\x0c\n\x04\x63ode\x18\x02 \x01(\r\x12\x0c\n\x04text\x18\x03 \x01(\t\x12\x10\n\x08\x62ytes_in\x18\x04 \x01(\x04\x12\x11\n\tbytes_out\x18\x05 \x01(\x04\"6\n\x11NoticeForAttached\x12\x13\n\x0b\x61ttachments\x18\x01 \x03(\t\x12\x0c\n\x04text\x18\x02 \x01(\t\"\xb2\x03\n\x0f\x41ttachmentFrame\x12\x0e\n\x06number\x18\x01 \x01(\x04\x12/\n\x05hello\x18\x02 \x01(\x0b\x32\x1e.muster.rpc.v1.AttachmentHelloH\x00\x12\x12\n\x08\x63onsumed\x18\x03 \x01(\x04H\x00\x12\x0f\n\x05input\x18\x04 \x01(\x0cH\x00\x12\x10\n\x06output\x18\x05 \x01(\x0cH\x00\x12\x16\n\x0c\x65rror_output\x18\x06 \x01(\x0cH\x00\x12\r\n\x03\x65nd\x18\x07 \x01(\x08H\x00\x12+\n\x04size\x18\x08 \x01(\x0b\x32\x1b.muster.rpc.v1.TerminalSizeH\x00\x12\x10\n\x06signal\x18\t \x01(\rH\x00\x12\x31\n\x06opened\x18\n \x01(\x0b\x32\x1f.muster.rpc.v1.AttachmentOpenedH\x00\x12/\n\x05\x65nded\x18\x0b \x01(\x0b\x32\x1e.muster.rpc.v1.AttachmentEndedH\x00\x12-\n\x07\x63ommand\x18\x0c \x01(\x0b\x32\x1a.muster.rpc.v1.GangCommandH\x00\x12\x14\n\noutput_end\x18\r \x01(\x08H\x00\x12\x10\n\x06notice\x18\x0e \x01(\tH\x00\x42\x06\n\x04\x62ody\"#\n\x0f\x41ttachmentHello\x12\x10\n\x08received\x18\x01 \x01(\x04\"\x12\n\x10\x41ttachmentOpened\">\n\x0f\x41ttachmentEnded\x12\x0c\n\x04\x63ode\x18\x01 \x01(\r\x12\x0f\n\x07trouble\x18\x02 \x01(\t\x12\x0c\n\x04text\x18\x03 \x01(\t\"\xbe\x01\n\x0bGangCommand\x12\x0b\n\x03job\x18\x01 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\x02 \x01(\r\x12\x11\n\tfrom_rank\x18\x03 \x01(\r\x12\x0f\n\x07to_rank\x18\x04 \x01(\r\x12\x0c\n\x04node\x18\x05 \x01(\t\x12\r\n\x05nonce\x18\x06 \x01(\x0c\x12\x11\n\tsignature\x18\x07 \x01(\x0c\x12\r\n\x05words\x18\x08 \x03(\x0c\x12\x0b\n\x03\x65nv\x18\t \x03(\x0c\x12\x0e\n\x06\x64\x61\x65mon\x18\n \x01(\x08\x12\x11\n\thas_input\x18\x0b \x01(\x08\x32\x97\x02\n\x11\x41ttachmentService\x12S\n\x04Open\x12$.muster.rpc.v1.OpenAttachmentRequest\x1a%.muster.rpc.v1.OpenAttachmentResponse\x12U\n\x04List\x12%.muster.rpc.v1.ListAttachmentsRequest\x1a&.muster.rpc.v1.ListAttachmentsResponse\x12V\n\x05\x43lose\x12%.muster.rpc.v1.CloseAttachmentRequest\x1a&.muster.rpc.v1.CloseAttachmentResponse2[\n\x0cRelayService\x12K\n\x05\x43\x61rry\x12\x1e.muster.rpc.v1.AttachmentFrame\x1a\x1e.muster.rpc.v1.AttachmentFrame(\x01\x30\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1fmuster/rpc/v1/attachments.proto\x12\rmuster.rpc.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x7f\n\x15OpenAttachmentRequest\x12\x0b\n\x03job\x18\x01 \x01(\t\x12\x11\n\x04rank\x18\x02 \x01(\rH\x00\x88\x01\x01\x12.\n\x04what\x18\x03 \x01(\x0b\x32 .muster.rpc.v1.AttachmentRequest\x12\r\n\x05\x61gain\x18\x04 \x01(\tB\x07\n\x05_rank\"\x98\x01\n\x16OpenAttachmentResponse\x12\x12\n\nattachment\x18\x01 \x01(\t\x12\x0b\n\x03job\x18\x02 \x01(\t\x12\x0c\n\x04rank\x18\x03 \x01(\r\x12\r\n\x05relay\x18\x04 \x01(\t\x12\x0e\n\x06ticket\x18\x05 \x01(\t\x12\x30\n\rresume_within\x18\x06 \x01(\x0b\x32\x19.google.protobuf.Duration\"%\n\x16ListAttachmentsRequest\x12\x0b\n\x03job\x18\x01 \x01(\t\"O\n\x17ListAttachmentsResponse\x12\x34\n\x0b\x61ttachments\x18\x01 \x03(\x0b\x32\x1f.muster.rpc.v1.OpenedAttachment\"\xdf\x01\n\x10OpenedAttachment\x12\x12\n\nattachment\x18\x01 \x01(\t\x12\x0b\n\x03job\x18\x02 \x01(\t\x12\x10\n\x08job_name\x18\x03 \x01(\t\x12\x0c\n\x04rank\x18\x04 \x01(\r\x12\x0c\n\x04node\x18\x05 \x01(\t\x12\x0f\n\x07\x61\x63\x63ount\x18\x06 \x01(\t\x12\x0c\n\x04kind\x18\x07 \x01(\t\x12\r\n\x05\x61\x62out\x18\x08 \x01(\t\x12)\n\x05since\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x10\n\x08\x62ytes_in\x18\n \x01(\x04\x12\x11\n\tbytes_out\x18\x0b \x01(\x04\",\n\x16\x43loseAttachmentRequest\x12\x12\n\nattachment\x18\x01 \x01(\t\"\x19\n\x17\x43loseAttachmentResponse\"\xa7\x02\n\x11\x41ttachmentRequest\x12\x30\n\x07\x63ommand\x18\x01 \x01(\x0b\x32\x1d.muster.rpc.v1.CommandRequestH\x00\x12\x36\n\nconnection\x18\x02 \x01(\x0b\x32 .muster.rpc.v1.ConnectionRequestH\x00\x12,\n\x05\x66iles\x18\x03 \x01(\x0b\x32\x1b.muster.rpc.v1.FilesRequestH\x00\x12\x39\n\x0cmain_program\x18\x04 \x01(\x0b\x32!.muster.rpc.v1.MainProgramRequestH\x00\x12\x37\n\x0bkept_shells\x18\x05 \x01(\x0b\x32 .muster.rpc.v1.KeptShellsRequestH\x00\x42\x06\n\x04what\"\x9b\x01\n\x0e\x43ommandRequest\x12\r\n\x05words\x18\x01 \x03(\x0c\x12\x0b\n\x03\x65nv\x18\x02 \x03(\x0c\x12\x0f\n\x07workdir\x18\x03 \x01(\t\x12-\n\x08terminal\x18\x04 \x01(\x0b\x32\x1b.muster.rpc.v1.TerminalSize\x12\x11\n\thas_input\x18\x05 \x01(\x08\x12\x0c\n\x04line\x18\x06 \x01(\x08\x12\x0c\n\x04kept\x18\x07 \x01(\t\"/\n\x11\x43onnectionRequest\x12\x0c\n\x04port\x18\x01 \x01(\r\x12\x0c\n\x04host\x18\x02 \x01(\t\"\x0e\n\x0c\x46ilesRequest\"C\n\x12MainProgramRequest\x12-\n\x08terminal\x18\x01 \x01(\x0b\x32\x1b.muster.rpc.v1.TerminalSize\" \n\x11KeptShellsRequest\x12\x0b\n\x03\x65nd\x18\x01 \x01(\t\"-\n\x0cTerminalSize\x12\x0c\n\x04rows\x18\x01 \x01(\r\x12\x0f\n\x07\x63olumns\x18\x02 \x01(\r\"\x8f\x02\n\x0f\x41ttachmentOrder\x12\x12\n\nattachment\x18\x01 \x01(\t\x12\x11\n\texecution\x18\x02 \x01(\t\x12.\n\x04what\x18\x03 \x01(\x0b\x32 .muster.rpc.v1.AttachmentRequest\x12\r\n\x05relay\x18\x04 \x01(\t\x12\x0e\n\x06ticket\x18\x05 \x01(\t\x12\x30\n\rresume_within\x18\x06 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x0b\n\x03who\x18\x07 \x01(\t\x12\r\n\x05token\x18\x08 \x01(\t\x12)\n\x05since\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\r\n\x05\x61\x62out\x18\n \x01(\t\"\x9d\x01\n\x10ServedAttachment\x12\x12\n\nattachment\x18\x01 \x01(\t\x12\x11\n\texecution\x18\x02 \x01(\t\x12\x0c\n\x04kind\x18\x03 \x01(\t\x12\x0b\n\x03who\x18\x04 \x01(\t\x12\r\n\x05token\x18\x05 \x01(\t\x12)\n\x05since\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\r\n\x05\x61\x62out\x18\x07 \x01(\t\"g\n\x10\x41ttachmentReport\x12\x12\n\nattachment\x18\x01 \x01(\t\x12\x0c\n\x04\x63ode\x18\x02 \x01(\r\x12\x0c\n\x04text\x18\x03 \x01(\t\x12\x10\n\x08\x62ytes_in\x18\x04 \x01(\x04\x12\x11\n\tbytes_out\x18\x05 \x01(\x04\"6\n\x11NoticeForAttached\x12\x13\n\x0b\x61ttachments\x18\x01 \x03(\t\x12\x0c\n\x04text\x18\x02 \x01(\t\"\xe7\x03\n\x0f\x41ttachmentFrame\x12\x0e\n\x06number\x18\x01 \x01(\x04\x12/\n\x05hello\x18\x02 \x01(\x0b\x32\x1e.muster.rpc.v1.AttachmentHelloH\x00\x12\x12\n\x08\x63onsumed\x18\x03 \x01(\x04H\x00\x12\x0f\n\x05input\x18\x04 \x01(\x0cH\x00\x12\x10\n\x06output\x18\x05 \x01(\x0cH\x00\x12\x16\n\x0c\x65rror_output\x18\x06 \x01(\x0cH\x00\x12\r\n\x03\x65nd\x18\x07 \x01(\x08H\x00\x12+\n\x04size\x18\x08 \x01(\x0b\x32\x1b.muster.rpc.v1.TerminalSizeH\x00\x12\x10\n\x06signal\x18\t \x01(\rH\x00\x12\x31\n\x06opened\x18\n \x01(\x0b\x32\x1f.muster.rpc.v1.AttachmentOpenedH\x00\x12/\n\x05\x65nded\x18\x0b \x01(\x0b\x32\x1e.muster.rpc.v1.AttachmentEndedH\x00\x12-\n\x07\x63ommand\x18\x0c \x01(\x0b\x32\x1a.muster.rpc.v1.GangCommandH\x00\x12\x14\n\noutput_end\x18\r \x01(\x08H\x00\x12\x10\n\x06notice\x18\x0e \x01(\tH\x00\x12\x33\n\x0bkept_shells\x18\x0f \x01(\x0b\x32\x1c.muster.rpc.v1.KeptShellListH\x00\x42\x06\n\x04\x62ody\"#\n\x0f\x41ttachmentHello\x12\x10\n\x08received\x18\x01 \x01(\x04\"\x12\n\x10\x41ttachmentOpened\"9\n\rKeptShellList\x12(\n\x06shells\x18\x01 \x03(\x0b\x32\x18.muster.rpc.v1.KeptShell\"8\n\tKeptShell\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0b\n\x03pid\x18\x02 \x01(\r\x12\x10\n\x08\x61ttached\x18\x03 \x01(\x08\">\n\x0f\x41ttachmentEnded\x12\x0c\n\x04\x63ode\x18\x01 \x01(\r\x12\x0f\n\x07trouble\x18\x02 \x01(\t\x12\x0c\n\x04text\x18\x03 \x01(\t\"\xbe\x01\n\x0bGangCommand\x12\x0b\n\x03job\x18\x01 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\x02 \x01(\r\x12\x11\n\tfrom_rank\x18\x03 \x01(\r\x12\x0f\n\x07to_rank\x18\x04 \x01(\r\x12\x0c\n\x04node\x18\x05 \x01(\t\x12\r\n\x05nonce\x18\x06 \x01(\x0c\x12\x11\n\tsignature\x18\x07 \x01(\x0c\x12\r\n\x05words\x18\x08 \x03(\x0c\x12\x0b\n\x03\x65nv\x18\t \x03(\x0c\x12\x0e\n\x06\x64\x61\x65mon\x18\n \x01(\x08\x12\x11\n\thas_input\x18\x0b \x01(\x08\x32\x97\x02\n\x11\x41ttachmentService\x12S\n\x04Open\x12$.muster.rpc.v1.OpenAttachmentRequest\x1a%.muster.rpc.v1.OpenAttachmentResponse\x12U\n\x04List\x12%.muster.rpc.v1.ListAttachmentsRequest\x1a&.muster.rpc.v1.ListAttachmentsResponse\x12V\n\x05\x43lose\x12%.muster.rpc.v1.CloseAttachmentRequest\x1a&.muster.rpc.v1.CloseAttachmentResponse2[\n\x0cRelayService\x12K\n\x05\x43\x61rry\x12\x1e.muster.rpc.v1.AttachmentFrame\x1a\x1e.muster.rpc.v1.AttachmentFrame(\x01\x30\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -48,35 +48,43 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_CLOSEATTACHMENTRESPONSE']._serialized_start=791
   _globals['_CLOSEATTACHMENTRESPONSE']._serialized_end=816
   _globals['_ATTACHMENTREQUEST']._serialized_start=819
-  _globals['_ATTACHMENTREQUEST']._serialized_end=998
-  _globals['_COMMANDREQUEST']._serialized_start=1001
-  _globals['_COMMANDREQUEST']._serialized_end=1156
-  _globals['_CONNECTIONREQUEST']._serialized_start=1158
-  _globals['_CONNECTIONREQUEST']._serialized_end=1205
-  _globals['_FILESREQUEST']._serialized_start=1207
-  _globals['_FILESREQUEST']._serialized_end=1221
-  _globals['_TERMINALSIZE']._serialized_start=1223
-  _globals['_TERMINALSIZE']._serialized_end=1268
-  _globals['_ATTACHMENTORDER']._serialized_start=1271
-  _globals['_ATTACHMENTORDER']._serialized_end=1542
-  _globals['_SERVEDATTACHMENT']._serialized_start=1545
-  _globals['_SERVEDATTACHMENT']._serialized_end=1702
-  _globals['_ATTACHMENTREPORT']._serialized_start=1704
-  _globals['_ATTACHMENTREPORT']._serialized_end=1807
-  _globals['_NOTICEFORATTACHED']._serialized_start=1809
-  _globals['_NOTICEFORATTACHED']._serialized_end=1863
-  _globals['_ATTACHMENTFRAME']._serialized_start=1866
-  _globals['_ATTACHMENTFRAME']._serialized_end=2300
-  _globals['_ATTACHMENTHELLO']._serialized_start=2302
-  _globals['_ATTACHMENTHELLO']._serialized_end=2337
-  _globals['_ATTACHMENTOPENED']._serialized_start=2339
-  _globals['_ATTACHMENTOPENED']._serialized_end=2357
-  _globals['_ATTACHMENTENDED']._serialized_start=2359
-  _globals['_ATTACHMENTENDED']._serialized_end=2421
-  _globals['_GANGCOMMAND']._serialized_start=2424
-  _globals['_GANGCOMMAND']._serialized_end=2614
-  _globals['_ATTACHMENTSERVICE']._serialized_start=2617
-  _globals['_ATTACHMENTSERVICE']._serialized_end=2896
-  _globals['_RELAYSERVICE']._serialized_start=2898
-  _globals['_RELAYSERVICE']._serialized_end=2989
+  _globals['_ATTACHMENTREQUEST']._serialized_end=1114
+  _globals['_COMMANDREQUEST']._serialized_start=1117
+  _globals['_COMMANDREQUEST']._serialized_end=1272
+  _globals['_CONNECTIONREQUEST']._serialized_start=1274
+  _globals['_CONNECTIONREQUEST']._serialized_end=1321
+  _globals['_FILESREQUEST']._serialized_start=1323
+  _globals['_FILESREQUEST']._serialized_end=1337
+  _globals['_MAINPROGRAMREQUEST']._serialized_start=1339
+  _globals['_MAINPROGRAMREQUEST']._serialized_end=1406
+  _globals['_KEPTSHELLSREQUEST']._serialized_start=1408
+  _globals['_KEPTSHELLSREQUEST']._serialized_end=1440
+  _globals['_TERMINALSIZE']._serialized_start=1442
+  _globals['_TERMINALSIZE']._serialized_end=1487
+  _globals['_ATTACHMENTORDER']._serialized_start=1490
+  _globals['_ATTACHMENTORDER']._serialized_end=1761
+  _globals['_SERVEDATTACHMENT']._serialized_start=1764
+  _globals['_SERVEDATTACHMENT']._serialized_end=1921
+  _globals['_ATTACHMENTREPORT']._serialized_start=1923
+  _globals['_ATTACHMENTREPORT']._serialized_end=2026
+  _globals['_NOTICEFORATTACHED']._serialized_start=2028
+  _globals['_NOTICEFORATTACHED']._serialized_end=2082
+  _globals['_ATTACHMENTFRAME']._serialized_start=2085
+  _globals['_ATTACHMENTFRAME']._serialized_end=2572
+  _globals['_ATTACHMENTHELLO']._serialized_start=2574
+  _globals['_ATTACHMENTHELLO']._serialized_end=2609
+  _globals['_ATTACHMENTOPENED']._serialized_start=2611
+  _globals['_ATTACHMENTOPENED']._serialized_end=2629
+  _globals['_KEPTSHELLLIST']._serialized_start=2631
+  _globals['_KEPTSHELLLIST']._serialized_end=2688
+  _globals['_KEPTSHELL']._serialized_start=2690
+  _globals['_KEPTSHELL']._serialized_end=2746
+  _globals['_ATTACHMENTENDED']._serialized_start=2748
+  _globals['_ATTACHMENTENDED']._serialized_end=2810
+  _globals['_GANGCOMMAND']._serialized_start=2813
+  _globals['_GANGCOMMAND']._serialized_end=3003
+  _globals['_ATTACHMENTSERVICE']._serialized_start=3006
+  _globals['_ATTACHMENTSERVICE']._serialized_end=3285
+  _globals['_RELAYSERVICE']._serialized_start=3287
+  _globals['_RELAYSERVICE']._serialized_end=3378
 # @@protoc_insertion_point(module_scope)

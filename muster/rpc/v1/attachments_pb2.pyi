@@ -260,6 +260,8 @@ class AttachmentRequest(_message.Message):
     COMMAND_FIELD_NUMBER: _builtins.int
     CONNECTION_FIELD_NUMBER: _builtins.int
     FILES_FIELD_NUMBER: _builtins.int
+    MAIN_PROGRAM_FIELD_NUMBER: _builtins.int
+    KEPT_SHELLS_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def command(self) -> Global___CommandRequest:
         """A command."""
@@ -272,18 +274,28 @@ class AttachmentRequest(_message.Message):
     def files(self) -> Global___FilesRequest:
         """Files."""
 
+    @_builtins.property
+    def main_program(self) -> Global___MainProgramRequest:
+        """The main program."""
+
+    @_builtins.property
+    def kept_shells(self) -> Global___KeptShellsRequest:
+        """Kept shells, which are listed, or of which one is ended."""
+
     def __init__(
         self,
         *,
         command: Global___CommandRequest | None = ...,
         connection: Global___ConnectionRequest | None = ...,
         files: Global___FilesRequest | None = ...,
+        main_program: Global___MainProgramRequest | None = ...,
+        kept_shells: Global___KeptShellsRequest | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["command", b"command", "connection", b"connection", "files", b"files", "what", b"what"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["command", b"command", "connection", b"connection", "files", b"files", "kept_shells", b"kept_shells", "main_program", b"main_program", "what", b"what"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["command", b"command", "connection", b"connection", "files", b"files", "what", b"what"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["command", b"command", "connection", b"connection", "files", b"files", "kept_shells", b"kept_shells", "main_program", b"main_program", "what", b"what"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_what: _TypeAlias = _typing.Literal["command", "connection", "files"]  # noqa: Y015
+    _WhichOneofReturnType_what: _TypeAlias = _typing.Literal["command", "connection", "files", "main_program", "kept_shells"]  # noqa: Y015
     _WhichOneofArgType_what: _TypeAlias = _typing.Literal["what", b"what"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_what) -> _WhichOneofReturnType_what | None: ...
 
@@ -383,6 +395,52 @@ class FilesRequest(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___FilesRequest: _TypeAlias = FilesRequest  # noqa: Y015
+
+@_typing.final
+class MainProgramRequest(_message.Message):
+    """The main program of an execution whose job has `tty` or `stdin`."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TERMINAL_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def terminal(self) -> Global___TerminalSize:
+        """The size of the terminal of whoever attaches; without it that of the main program stays as it is."""
+
+    def __init__(
+        self,
+        *,
+        terminal: Global___TerminalSize | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["terminal", b"terminal"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["terminal", b"terminal"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___MainProgramRequest: _TypeAlias = MainProgramRequest  # noqa: Y015
+
+@_typing.final
+class KeptShellsRequest(_message.Message):
+    """Kept shells of an execution."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    END_FIELD_NUMBER: _builtins.int
+    end: _builtins.str
+    """Name of the one that is to end; empty: none, and they are listed."""
+    def __init__(
+        self,
+        *,
+        end: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["end", b"end"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___KeptShellsRequest: _TypeAlias = KeptShellsRequest  # noqa: Y015
 
 @_typing.final
 class TerminalSize(_message.Message):
@@ -608,6 +666,7 @@ class AttachmentFrame(_message.Message):
     COMMAND_FIELD_NUMBER: _builtins.int
     OUTPUT_END_FIELD_NUMBER: _builtins.int
     NOTICE_FIELD_NUMBER: _builtins.int
+    KEPT_SHELLS_FIELD_NUMBER: _builtins.int
     number: _builtins.int
     """The place among those of its side: 1, 2, … 0 where streams are not taken up again, and for the first two bodies."""
     consumed: _builtins.int
@@ -646,6 +705,10 @@ class AttachmentFrame(_message.Message):
     def command(self) -> Global___GangCommand:
         """What to run between agents; the first message of the one that asks, and never sent later."""
 
+    @_builtins.property
+    def kept_shells(self) -> Global___KeptShellList:
+        """The kept shells of an execution."""
+
     def __init__(
         self,
         *,
@@ -663,12 +726,13 @@ class AttachmentFrame(_message.Message):
         command: Global___GangCommand | None = ...,
         output_end: _builtins.bool = ...,
         notice: _builtins.str = ...,
+        kept_shells: Global___KeptShellList | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["body", b"body", "command", b"command", "consumed", b"consumed", "end", b"end", "ended", b"ended", "error_output", b"error_output", "hello", b"hello", "input", b"input", "notice", b"notice", "opened", b"opened", "output", b"output", "output_end", b"output_end", "signal", b"signal", "size", b"size"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["body", b"body", "command", b"command", "consumed", b"consumed", "end", b"end", "ended", b"ended", "error_output", b"error_output", "hello", b"hello", "input", b"input", "kept_shells", b"kept_shells", "notice", b"notice", "opened", b"opened", "output", b"output", "output_end", b"output_end", "signal", b"signal", "size", b"size"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["body", b"body", "command", b"command", "consumed", b"consumed", "end", b"end", "ended", b"ended", "error_output", b"error_output", "hello", b"hello", "input", b"input", "notice", b"notice", "number", b"number", "opened", b"opened", "output", b"output", "output_end", b"output_end", "signal", b"signal", "size", b"size"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["body", b"body", "command", b"command", "consumed", b"consumed", "end", b"end", "ended", b"ended", "error_output", b"error_output", "hello", b"hello", "input", b"input", "kept_shells", b"kept_shells", "notice", b"notice", "number", b"number", "opened", b"opened", "output", b"output", "output_end", b"output_end", "signal", b"signal", "size", b"size"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_body: _TypeAlias = _typing.Literal["hello", "consumed", "input", "output", "error_output", "end", "size", "signal", "opened", "ended", "command", "output_end", "notice"]  # noqa: Y015
+    _WhichOneofReturnType_body: _TypeAlias = _typing.Literal["hello", "consumed", "input", "output", "error_output", "end", "size", "signal", "opened", "ended", "command", "output_end", "notice", "kept_shells"]  # noqa: Y015
     _WhichOneofArgType_body: _TypeAlias = _typing.Literal["body", b"body"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_body) -> _WhichOneofReturnType_body | None: ...
 
@@ -712,6 +776,60 @@ class AttachmentOpened(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___AttachmentOpened: _TypeAlias = AttachmentOpened  # noqa: Y015
+
+@_typing.final
+class KeptShellList(_message.Message):
+    """The kept shells of an execution, by name."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SHELLS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def shells(self) -> _containers.RepeatedCompositeFieldContainer[Global___KeptShell]:
+        """At most eight."""
+
+    def __init__(
+        self,
+        *,
+        shells: _abc.Iterable[Global___KeptShell] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["shells", b"shells"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___KeptShellList: _TypeAlias = KeptShellList  # noqa: Y015
+
+@_typing.final
+class KeptShell(_message.Message):
+    """A kept shell."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    PID_FIELD_NUMBER: _builtins.int
+    ATTACHED_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """Its name."""
+    pid: _builtins.int
+    """Its process, as the execution sees it."""
+    attached: _builtins.bool
+    """Whether somebody is attached to it."""
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        pid: _builtins.int = ...,
+        attached: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attached", b"attached", "name", b"name", "pid", b"pid"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___KeptShell: _TypeAlias = KeptShell  # noqa: Y015
 
 @_typing.final
 class AttachmentEnded(_message.Message):

@@ -10,12 +10,14 @@ from muster.domain.attachments.frame import (
     LARGEST_FRAME_DATA,
     LAST_FRAME_SIGNAL,
     LONGEST_COMMAND,
+    MOST_KEPT_SHELLS,
     SIGNATURE_SIZE,
     AttachmentEnded,
     AttachmentErrorOutput,
     AttachmentFrame,
     AttachmentInput,
     AttachmentInputEnd,
+    AttachmentKeptShells,
     AttachmentNotice,
     AttachmentOpened,
     AttachmentOutput,
@@ -24,8 +26,8 @@ from muster.domain.attachments.frame import (
     AttachmentSize,
     AttachmentTrouble,
     FrameOfCaller,
-    FrameOfCommand,
     GangCommand,
+    KeptShell,
 )
 from muster.domain.ids import JobId, NodeId
 from muster.domain.jobs.restart import MAX_EXIT_CODE
@@ -34,12 +36,26 @@ from muster.wire import checks
 from muster.wire.attachments.requests import terminal_size_from_wire, terminal_size_to_wire, texts_from_wire
 from muster.wire.checks import WireError
 
+_FrameWithoutList = (
+    AttachmentOpened
+    | AttachmentOutput
+    | AttachmentErrorOutput
+    | AttachmentOutputEnd
+    | AttachmentNotice
+    | AttachmentEnded
+)
+
 Frame = TypeVar("Frame", bound=AttachmentFrame)
 
 
 def attachment_frame_to_wire(frame: AttachmentFrame) -> pb.AttachmentFrame:
     """One message of a stream."""
-    return _from_caller(frame) if isinstance(frame, FrameOfCaller) else _from_command(frame)
+    if isinstance(frame, FrameOfCaller):
+        return _from_caller(frame)
+    if isinstance(frame, AttachmentKeptShells):
+        listed = [pb.KeptShell(name=each.name, pid=each.pid, attached=each.attached) for each in frame.shells]
+        return pb.AttachmentFrame(kept_shells=pb.KeptShellList(shells=listed))
+    return _from_command(frame)
 
 
 def attachment_frame_from_wire(message: pb.AttachmentFrame) -> AttachmentFrame:
@@ -103,7 +119,7 @@ def _from_caller(frame: FrameOfCaller) -> pb.AttachmentFrame:
             return pb.AttachmentFrame(size=terminal_size_to_wire(size))
 
 
-def _from_command(frame: FrameOfCommand) -> pb.AttachmentFrame:
+def _from_command(frame: _FrameWithoutList) -> pb.AttachmentFrame:
     match frame:
         case AttachmentOpened():
             return pb.AttachmentFrame(opened=pb.AttachmentOpened())
@@ -135,12 +151,28 @@ _READERS: Mapping[str, Callable[[pb.AttachmentFrame], AttachmentFrame]] = {
     "opened": lambda _: AttachmentOpened(),
     "output_end": lambda message: _true(message.output_end, "AttachmentFrame.output_end", AttachmentOutputEnd()),
     "notice": lambda message: AttachmentNotice(text=checks.message(message.notice)),
+    "kept_shells": lambda message: _kept_shells(message.kept_shells),
     "ended": lambda message: AttachmentEnded(
         code=checks.between(message.ended.code, 0, MAX_EXIT_CODE, "AttachmentEnded.code"),
         trouble=checks.word(AttachmentTrouble, message.ended.trouble, "AttachmentEnded.trouble"),
         text=checks.message(message.ended.text),
     ),
 }
+
+
+def _kept_shells(message: pb.KeptShellList) -> AttachmentKeptShells:
+    if len(message.shells) > MOST_KEPT_SHELLS:
+        raise WireError("KeptShellList.shells", f"are {len(message.shells)}; at most {MOST_KEPT_SHELLS} are taken")
+    return AttachmentKeptShells(
+        shells=tuple(
+            KeptShell(
+                name=checks.text(each.name, "KeptShell.name"),
+                pid=each.pid,
+                attached=each.attached,
+            )
+            for each in message.shells
+        )
+    )
 
 
 def _gang_command_to_wire(command: GangCommand) -> pb.GangCommand:

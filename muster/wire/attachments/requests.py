@@ -15,6 +15,8 @@ from muster.domain.attachments.request import (
     CommandRequest,
     ConnectionRequest,
     FilesRequest,
+    KeptShellsRequest,
+    MainProgramRequest,
     NoticeForAttached,
     OpenedAttachment,
     ServedAttachment,
@@ -70,6 +72,11 @@ def attachment_request_to_wire(request: AttachmentRequest) -> pb.AttachmentReque
             return pb.AttachmentRequest(connection=pb.ConnectionRequest(port=request.port, host=request.host))
         case FilesRequest():
             return pb.AttachmentRequest(files=pb.FilesRequest())
+        case MainProgramRequest(terminal=size):
+            shown = None if size is None else terminal_size_to_wire(size)
+            return pb.AttachmentRequest(main_program=pb.MainProgramRequest(terminal=shown))
+        case KeptShellsRequest(end=name):
+            return pb.AttachmentRequest(kept_shells=pb.KeptShellsRequest(end=name))
 
 
 def attachment_request_from_wire(message: pb.AttachmentRequest) -> AttachmentRequest:
@@ -84,8 +91,15 @@ def attachment_request_from_wire(message: pb.AttachmentRequest) -> AttachmentReq
             )
         case "files":
             return FilesRequest()
+        case "main_program":
+            sent = message.main_program
+            size = terminal_size_from_wire(sent.terminal) if sent.HasField("terminal") else None
+            return MainProgramRequest(terminal=size)
+        case "kept_shells":
+            name = message.kept_shells.end
+            return KeptShellsRequest(end=checks.port_name(name, "KeptShellsRequest.end") if name else "")
         case _:
-            raise WireError("AttachmentRequest", "says nothing of a command, a connection or files")
+            raise WireError("AttachmentRequest", "says nothing of what to attach to that is known")
 
 
 def attachment_pass_to_wire(shown: AttachmentPass) -> pb.OpenAttachmentResponse:

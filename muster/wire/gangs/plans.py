@@ -10,6 +10,7 @@ from muster.domain.gangs.fence import Fence, Witness
 from muster.domain.gangs.plan import Assignment, Desired, Goal, Plan, Unreadable
 from muster.domain.ids import AttemptId, ExecutionId, GpuUuid, JobId, NodeId
 from muster.domain.jobs.disconnect import OnDisconnect
+from muster.domain.jobs.interactive import MainProgramStreams
 from muster.domain.jobs.job import Network, Role
 from muster.domain.jobs.stopping.notice import StopOrder, StopReason
 from muster.domain.jobs.stopping.preemption import PreemptSignal
@@ -313,6 +314,7 @@ def _assignment_to_wire(assignment: Assignment, role_key: str) -> pb.Assignment:
         preempt_signal=assignment.preempt_signal,
         fence=_fence_to_wire(assignment.fence),
         interactive=interactive_to_wire(assignment.interactive),
+        main_program=assignment.main_program or "",
         idle=checks.duration(assignment.idle),
     )
 
@@ -350,6 +352,9 @@ def _assignment_from_wire(sent: pb.Assignment, roles: Mapping[str, Role | WireEr
         preempt_signal=checks.word(PreemptSignal, sent.preempt_signal, "Assignment.preempt_signal"),
         fence=_fence_from_wire(sent.fence) if sent.HasField("fence") else Fence(),
         interactive=interactive_from_wire(sent.interactive) if sent.HasField("interactive") else None,
+        main_program=checks.word(MainProgramStreams, sent.main_program, "Assignment.main_program")
+        if sent.main_program
+        else None,
         idle=checks.span(sent.idle, "Assignment.idle") if sent.HasField("idle") else None,
     )
 

@@ -235,7 +235,7 @@ def jobs(roles: st.SearchStrategy[Role], networks: list[Network]) -> st.SearchSt
 def interactive(draw: st.DrawFn, others: st.SearchStrategy[JobSpec]) -> JobSpec:
     """A job in which people work, some of whose roles have no command."""
     spec = draw(others)
-    roles = (
+    roles = tuple(
         replace(role, command=(), entrypoint=None if role.image is None else ())
         if not role.command or draw(st.booleans())
         else role
@@ -243,7 +243,11 @@ def interactive(draw: st.DrawFn, others: st.SearchStrategy[JobSpec]) -> JobSpec:
     )
     setup = draw(st.just("") | texts.filter(str.strip))
     restarts = replace(spec.restarts, limit=0)
-    return replace(spec, roles=tuple(roles), restarts=restarts, interactive=Interactive(setup=setup))
+    stdin, tty = (
+        draw(st.sampled_from([(False, False), (True, False), (True, True)])) if roles[0].command else (False, False)
+    )
+    interactive = Interactive(setup=setup)
+    return replace(spec, roles=roles, restarts=restarts, interactive=interactive, stdin=stdin, tty=tty)
 
 
 def from_rank0(spec: JobSpec, name: FrameworkName) -> JobSpec:

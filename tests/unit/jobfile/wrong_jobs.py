@@ -274,7 +274,7 @@ REFUSED: Sequence[tuple[JobSpec, str]] = (
         "roles[0].entrypoint: needs a command beside it: without one an interactive job waits",
     ),
     (job(interactive=Interactive(setup=" ")), "interactive.setup: is blank; give a command for the shell"),
-    (job(tty=True, stdin=True), "tty: is not accepted yet, as no node hands input to main programs; let the job wait"),
+    (job(role(command=()), interactive=Interactive(), tty=True, stdin=True), "tty: needs a command beside it: without"),
     (job(restarts=RestartPolicy(limit=5000)), "restarts.limit: must be at most 1000, not 5000"),
     (job(restarts=RestartPolicy(limit=1, backoff=timedelta())), "restarts.backoff: must be above zero"),
 )

@@ -12,6 +12,7 @@ from agent.runtimes.kernel.descendants import CALL_SIGNAL
 from agent.runtimes.process.attaching.answering import LONGEST_ANSWER, CompanionCall, CompanionStart
 from agent.runtimes.process.program import FollowedProgram
 from muster.domain.jobs.failure import ExecutionError, FailureKind
+from muster.domain.jobs.interactive import MainProgramStreams
 
 SUPERVISOR_CALL_LIMIT = 10.0
 """Seconds in which a supervisor answers; it needs a thousandth, but the node may be busy."""
@@ -23,6 +24,12 @@ def companion_start(directory: ExecutionDirectory, ticket: str) -> CompanionStar
     """The companion of an execution, whose program and whose door lie in its directory."""
     program, door = directory.programs.absolute() / INSIDE, directory.door.absolute()
     return CompanionStart(command=(str(program), "stay", str(door)), ticket=ticket)
+
+
+def parent_of_main_program(directory: ExecutionDirectory, streams: MainProgramStreams) -> tuple[str, ...]:
+    """The words before the path of a main program, its name and its arguments, where people talk to it."""
+    program, door = directory.programs.absolute() / INSIDE, directory.door.absolute()
+    return (str(program), "main", str(door), streams)
 
 
 async def call_for_companion(directory: ExecutionDirectory, program: FollowedProgram, ticket: str) -> None:

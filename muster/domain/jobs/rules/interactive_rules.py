@@ -9,15 +9,14 @@ from muster.domain.jobs.rules import job_values
 
 def interactive_faults(spec: JobSpec) -> Iterator[Fault]:
     """Everything that is wrong with a job as one in which people work."""
-    if spec.tty or spec.stdin:
-        message = (
-            "is not accepted yet, as no node hands input to main programs; let the job wait (interactive: true without "
-            "a command), and start the program in muster shell"
-        )
-        yield Fault(path=("tty" if spec.tty else "stdin",), message=message)
     interactive = spec.interactive
     if interactive is None:
         return
+    if spec.main_program is not None and not spec.roles[0].command:
+        message = (
+            "needs a command beside it: without one an interactive job only waits; muster shell opens a shell there"
+        )
+        yield Fault(path=(spec.main_program.value,), message=message)
     if wrong := job_values.setup(interactive.setup):
         yield Fault(path=("interactive", "setup"), message=wrong.message)
     if spec.restarts.limit:

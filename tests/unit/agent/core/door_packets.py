@@ -25,6 +25,10 @@ from agent.core.door.packets import (
     GangOutput,
     GangRefused,
     GangSignal,
+    MainInputEnd,
+    MainProgramExited,
+    MainProgramShown,
+    MainSignal,
     Packet,
     Speaker,
     StayAsked,
@@ -98,6 +102,11 @@ PACKETS: dict[Speaker, st.SearchStrategy[Packet]] = {
         st.builds(CommandSignal, number=_numbers, signal=_signals),
         st.builds(ConnectionWanted, number=_numbers, address=st.ip_addresses(), port=_sizes),
     ),
+    Speaker.PARENT: st.one_of(
+        st.builds(MainProgramShown, ticket=_texts, terminal=st.booleans(), has_input=st.booleans(), pid=_numbers),
+        st.builds(MainProgramExited, code=_codes),
+    ),
+    Speaker.AGENT_TO_PARENT: st.one_of(st.just(MainInputEnd()), st.builds(MainSignal, number=_signals)),
 }
 """What each side of a line may send."""
 

@@ -1,5 +1,6 @@
 """The packets of the door as bytes: each comes out as it went in, and nothing else comes out."""
 
+from dataclasses import replace
 from ipaddress import ip_address
 
 import pytest
@@ -28,6 +29,10 @@ from agent.core.door.packets import (
     GangInput,
     GangOutput,
     GangRefused,
+    MainInputEnd,
+    MainProgramExited,
+    MainProgramShown,
+    MainSignal,
     Packet,
     Speaker,
     StayAsked,
@@ -82,6 +87,17 @@ def test_a_failure_and_files_have_the_bytes_that_the_document_shows() -> None:
 def test_a_connection_has_the_bytes_that_the_document_shows() -> None:
     wanted = ConnectionWanted(number=7, address=ip_address("127.0.0.1"), port=8888)
     assert encoded(wanted) == b"N\0\0\0\x07\x04\x22\xb8\x7f\0\0\x01"
+
+
+def test_a_main_program_has_the_bytes_that_the_document_shows() -> None:
+    shown = MainProgramShown(ticket="ab", terminal=True, has_input=False, pid=7)
+    assert encoded(shown) == b"A\x01\0\0\0\x02ab\x01\0\0\0\x07"
+    assert encoded(replace(shown, terminal=False, has_input=True)) == b"A\x01\0\0\0\x02ab\x02\0\0\0\x07"
+    assert [encoded(each) for each in (MainProgramExited(code=3), MainInputEnd(), MainSignal(number=2))] == [
+        b"E\x03",
+        b"H",
+        b"K\x02",
+    ]
 
 
 @pytest.mark.parametrize("speaker", Speaker)

@@ -20,6 +20,8 @@ from muster.domain.attachments.request import (
     CommandRequest,
     ConnectionRequest,
     FilesRequest,
+    KeptShellsRequest,
+    MainProgramRequest,
     TerminalSize,
 )
 from muster.domain.errors import ExhaustedError
@@ -154,6 +156,9 @@ def test_forwards_are_told_when_the_coordinator_ends_and_their_connections_may_e
         (ConnectionRequest(port=80), "127.0.0.1:80", "forward 127.0.0.1:80"),
         (ConnectionRequest(port=80, host="::1"), "[::1]:80", "forward [::1]:80"),
         (FilesRequest(), "", "files"),
+        (MainProgramRequest(), "main program", "main program"),
+        (KeptShellsRequest(), "kept shells", "list of kept shells"),
+        (KeptShellsRequest(end="work"), "work", "end of kept shell work"),
     ],
 )
 def test_an_attachment_has_words_without_secrets(request_: AttachmentRequest, listed: str, audited: str) -> None:
