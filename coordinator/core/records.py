@@ -32,7 +32,7 @@ class Job:
     """The number of the newest attempt."""
     stop_requested_at: datetime | None = None
     stop_reason: str = ""
-    """Why it was stopped without anybody asking for it, as the rest of a sentence; empty: somebody did, or nobody."""
+    """Why it was stopped, as the rest of a sentence; empty: it was not, or the user of `muster up` asked for it."""
     delete_when_ended: bool = False
     gave_up: str = ""
     """Why there was no other attempt after a failure; empty if the job never asked for any."""

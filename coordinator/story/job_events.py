@@ -102,7 +102,8 @@ class JobEventWriter:
                 yield self._event(AttemptId(after.job, number), JobEventKind.QUEUED, self._pause(after), cause)
             case Job(), Job():
                 if after.stop_requested_at is not None and before.stop_requested_at is None:
-                    text = after.stop_reason or f"{cause.who or 'somebody'} asked for it to be stopped"
+                    asked = f"{cause.who or 'somebody'} asked for it to be stopped"
+                    text = asked if cause.who else after.stop_reason or asked
                     yield self._event(after.attempt_id, JobEventKind.STOPPING, text, cause)
                 if after.ended_at is not None and before.ended_at is None:
                     kind = END_OF[self._cluster.phase(after.id)]

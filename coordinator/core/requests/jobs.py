@@ -15,7 +15,7 @@ from coordinator.core.requests.projects import unknown_project
 from coordinator.core.scheduling.cycle import possible
 from coordinator.core.turn.turn import Turn
 from muster.domain.ids import JobId
-from muster.domain.jobs.job import JobSpec
+from muster.domain.jobs.job import LOCAL_OWNER, JobSpec
 
 REFUSED = 100
 """Most refusals told of many jobs; more of them are one mistake made many times."""
@@ -63,7 +63,9 @@ def stop(turn: Turn, event: StopRequested) -> Answer:
     if job is None:
         return unknown(event.job)
     if job.ended_at is None and job.stop_requested_at is None:
-        turn.put(replace(job, stop_requested_at=turn.now))
+        who = turn.notes.cause.who
+        reason = f"{who} asked for it" if who not in {"", LOCAL_OWNER} else ""
+        turn.put(replace(job, stop_requested_at=turn.now, stop_reason=reason))
         attempts.stop(turn, job.attempt_id)
     return Accepted(job=turn.cluster.jobs[event.job])
 

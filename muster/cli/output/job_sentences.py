@@ -72,5 +72,11 @@ def verdict_words(job: JobView) -> tuple[str, str, str]:
     after = f" after {ran}" if ran else " before any user code ran" if job.attempts else ""
     newest = job.attempts[-1].number if job.attempts else 1
     after += f" in attempt {newest}" if newest > 1 else ""
-    failure = "" if job.failure is None else f": {job.failure}"
-    return f"{job.spec.name} ({job.id}) ", job.phase, f"{after}{failure}"
+    why = _why_stopped(job) if job.failure is None else str(job.failure)
+    return f"{job.spec.name} ({job.id}) ", job.phase, f"{after}: {why}" if why else after
+
+
+def _why_stopped(job: JobView) -> str:
+    """Why a job was stopped that has not failed, where there is more to say than that somebody asked for it."""
+    _, told, why = job.summary.partition(f"{JobPhase.STOPPED}: ")
+    return why if told and job.phase is JobPhase.STOPPED else ""

@@ -3,6 +3,8 @@
 from dataclasses import replace
 from datetime import timedelta
 
+import pytest
+
 from muster.cli.output.job_rows import job_row
 from muster.cli.output.jobs import PhaseTime, attempt_times, explanation, job_details, jobs_table, roster_table, verdict
 from muster.domain.ids import GpuUuid, NodeId
@@ -191,6 +193,20 @@ def test_the_verdict_is_one_line_with_the_culprit() -> None:
     assert str(verdict(failed)) == "ring (j7k2) failed after 2.0 s: rank 1 on b: ended with exit code 3"
     assert str(verdict(values.job(JobPhase.FAILED, tried, ended=12))) == "ring (j7k2) failed before any user code ran"
     assert str(verdict(values.job(JobPhase.STOPPED, ended=12))) == "ring (j7k2) stopped"
+
+
+@pytest.mark.parametrize(
+    ("summary", "told"),
+    [
+        ("stopped: idle for 2h", "ring (j7k2) stopped after 2.0 s: idle for 2h"),
+        ("stopped: ada asked for it", "ring (j7k2) stopped after 2.0 s: ada asked for it"),
+        ("stopped on request", "ring (j7k2) stopped after 2.0 s"),
+    ],
+)
+def test_the_verdict_of_a_job_that_was_stopped_says_why(summary: str, told: str) -> None:
+    stopped = values.job(JobPhase.STOPPED, attempt(released=10), summary=summary, started=10, ended=12)
+
+    assert str(verdict(stopped)) == told
 
 
 def test_a_job_that_was_not_heard_of_before_its_end_has_taken_its_time_all_the_same() -> None:

@@ -5,7 +5,9 @@ from datetime import timedelta
 
 import pytest
 
+from coordinator.core.causes import EventCause
 from coordinator.core.cluster.job_index import Among
+from coordinator.core.events import StopRequested
 from coordinator.core.records import Job
 from coordinator.views.explain import explain
 from coordinator.views.jobs import job_view, jobs_page, resolve, unaccepted_view
@@ -64,6 +66,10 @@ def test_a_summary_for_each_phase() -> None:
     assert summary(w, second) == "stopping as requested"
     w.tell_all(second, Stage.STOPPED)
     assert summary(w, second) == "stopped on request"
+
+    fourth = w.submit(spec(2))
+    w.turn(StopRequested(job=fourth, cause=EventCause("call k3f-1 jobs.stop", "ada")))
+    assert summary(w, fourth) == "stopping: ada asked for it"
 
     w.tell(third, 1, Stage.FAILED)
     assert summary(w, third) == "stopping because rank 1 on b: no such image"
