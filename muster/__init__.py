@@ -51,6 +51,8 @@ if TYPE_CHECKING:
         Ulimit,
     )
     from muster.domain.jobs.lifecycle import JobPhase, State, SuccessRule
+    from muster.domain.jobs.queueing.change import JobChange
+    from muster.domain.jobs.queueing.waiting import WaitKind, WaitReason
     from muster.domain.jobs.restart import RestartPolicy
     from muster.domain.jobs.secret_use import SecretUse
     from muster.domain.jobs.view import AttemptView, ExecutionView, JobView, LogLine
@@ -90,6 +92,7 @@ _FROM: Mapping[str, tuple[str, ...]] = {
     ),
     "muster.domain.fleet.secret": ("SecretKind",),
     "muster.domain.ids": ("JobId",),
+    "muster.domain.jobs.queueing.change": ("JobChange",),
     "muster.domain.jobs.disconnect": ("OnDisconnect",),
     "muster.domain.jobs.explanation": ("Explanation",),
     "muster.domain.jobs.frameworks.dialect": ("Dialect",),
@@ -128,6 +131,10 @@ _FROM: Mapping[str, tuple[str, ...]] = {
         "JobView",
         "LogLine",
     ),
+    "muster.domain.jobs.queueing.waiting": (
+        "WaitKind",
+        "WaitReason",
+    ),
     "muster.jobfile": (
         "JobFileError",
         "dump_job",
@@ -162,6 +169,7 @@ __all__ = [
     "InlineFile",
     "Interactive",
     "InvalidJobError",
+    "JobChange",
     "JobFileError",
     "JobId",
     "JobPhase",
@@ -196,6 +204,8 @@ __all__ = [
     "Ulimit",
     "UnavailableError",
     "UnknownNameError",
+    "WaitKind",
+    "WaitReason",
     "__version__",
     "dump_job",
     "errors",

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import pairwise
 
 from coordinator.core.attempts.history import is_whole
@@ -18,7 +18,7 @@ from coordinator.core.turn import plans
 from muster.domain.gangs.plan import Goal
 from muster.domain.ids import AttemptId, ExecutionId, GpuUuid, JobId, NodeId, execution_id
 from muster.domain.jobs.failure import Exit
-from muster.domain.jobs.lifecycle import TERMINAL, TRANSITIONS, JobPhase, State
+from muster.domain.jobs.lifecycle import NOT_PLACED, TERMINAL, TRANSITIONS, JobPhase, State
 from muster.domain.jobs.ports import node_ports
 
 LEGAL = {(before, after) for (before, _), after in TRANSITIONS.items()}
@@ -55,6 +55,7 @@ def validate_job(cluster: Cluster, name: JobId) -> None:
         attempt, members = cluster.attempts[key], list(cluster.gangs.members(key))
         _ranks_are_a_permutation(job, attempt, members)
         _a_gang_is_placed_whole_or_not_at_all(attempt, members)
+        _it_waits_while_there_is_a_reason(job, attempt, members)
         _nothing_is_released_before_all_are_armed(attempt, members)
         _deadlines_do_not_slide(job, attempt)
         _the_tally_equals_the_real_states(cluster, key, members)
@@ -124,9 +125,21 @@ def _a_gang_is_placed_whole_or_not_at_all(attempt: Attempt, members: list[Execut
     placed = {member.node is not None for member in members}
     assert len(placed) == 1, f"{attempt.job} is placed in part"
     assert placed == {attempt.placed_at is not None}, f"{attempt.job}: its seats and its time of placement differ"
-    queued = {member.state is State.QUEUED for member in members}
-    assert len(queued) == 1, f"{attempt.job} is queued in part"
-    assert attempt.placed_at is None or queued == {False}, f"{attempt.job} is placed and queued at once"
+    for state in NOT_PLACED:
+        there = {member.state is state for member in members}
+        assert len(there) == 1, f"{attempt.job} is {state} in part"
+        assert attempt.placed_at is None or there == {False}, f"{attempt.job} is placed and {state} at once"
+
+
+def _it_waits_while_there_is_a_reason(job: Job, attempt: Attempt, members: list[Execution]) -> None:
+    """Only what may be placed is in the queue, and all of that is."""
+    kinds = [reason.kind for reason in job.holds]
+    assert len(set(kinds)) == len(kinds), f"{job.id} waits twice for the same: {kinds}"
+    state = members[0].state
+    if attempt.number == job.attempt and state in NOT_PLACED:
+        assert (state is State.WAITING) == bool(job.holds), f"{job.id} is {state}; what keeps it is {kinds}"
+        assert (attempt.queued_since is None) == bool(job.holds), f"{job.id}: its time in the queue"
+    assert attempt.queued_for >= timedelta(), f"{job.id} was in the queue for less than no time"
 
 
 def _nothing_is_released_before_all_are_armed(attempt: Attempt, members: list[Execution]) -> None:
@@ -151,7 +164,8 @@ def _the_tally_equals_the_real_states(cluster: Cluster, key: AttemptId, members:
 
 def _its_past_follows_the_table(member: Execution) -> None:
     past = list(member.times)
-    assert past[0] is State.QUEUED, f"{member.id} was never queued"
+    assert past[0] in NOT_PLACED, f"{member.id} was never queued, and never waited"
+    assert past[0] is State.QUEUED or member.node is None or past[1] is State.QUEUED, f"{member.id} was never queued"
     assert past[-1] is member.state, f"{member.id} is {member.state}, but last entered {past[-1]}"
     for step in pairwise(past):
         assert step in LEGAL, f"{member.id} went {step[0]} → {step[1]}"
@@ -298,14 +312,14 @@ def _the_capacity_is_what_is_left(cluster: Cluster, node: NodeId) -> None:
 
 
 def _live(execution: Execution) -> bool:
-    return execution.state is not State.QUEUED and execution.state not in TERMINAL
+    return execution.state not in NOT_PLACED and execution.state not in TERMINAL
 
 
 def lasting(records: Iterable[Record]) -> Iterator[Record]:
     """Records without the times that a start tells anew, by its own clock."""
     for record in records:
-        if isinstance(record, Attempt) and record.not_before is not None:
-            yield replace(record, not_before=None, fenced_until=None, fence_noted_at=None)
+        if isinstance(record, Attempt) and (record.not_before or record.queued_since) is not None:
+            yield replace(record, not_before=None, fenced_until=None, fence_noted_at=None, queued_since=None)
         elif isinstance(record, Execution) and (record.silent_until or record.last_permit_at) is not None:
             yield replace(record, silent_until=None, last_permit_at=None)
         else:

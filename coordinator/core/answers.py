@@ -30,6 +30,8 @@ class RefusalCause(Enum):
     CONFLICT = auto()  #: it does not fit the present state
     IMPOSSIBLE = auto()  #: no node could ever do it
     EXHAUSTED = auto()  #: there is too much already
+    INVALID = auto()  #: it breaks a rule
+    FORBIDDEN = auto()  #: only others may do it
     TAKEN = auto()  #: the key stands for something else already
 
 

@@ -11,6 +11,7 @@ from muster.domain.fleet.project_use import ProjectUse
 from muster.domain.gangs.plan import Report
 from muster.domain.ids import ExecutionId, JobId, NodeId
 from muster.domain.jobs.job import LOCAL_OWNER, JobSpec
+from muster.domain.jobs.queueing.change import JobChange
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +51,51 @@ class DeleteRequested:
 
     job: JobId
     force: bool = False
+    cause: EventCause = UNKNOWN_CAUSE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HoldRequested:
+    """A client wants a job not to be placed until it is released; one that is placed is not held."""
+
+    job: JobId
+    by_operator: bool = False
+    """Whether only operators may release it."""
+    cause: EventCause = UNKNOWN_CAUSE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnholdRequested:
+    """A client wants a job to be held no longer."""
+
+    job: JobId
+    by_operator: bool = False
+    """Whether holds of operators go as well."""
+    cause: EventCause = UNKNOWN_CAUSE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SuspendRequested:
+    """A client wants a job to give up what it has and to wait until it is resumed."""
+
+    job: JobId
+    cause: EventCause = UNKNOWN_CAUSE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResumeRequested:
+    """A client wants a suspended job to go on."""
+
+    job: JobId
+    cause: EventCause = UNKNOWN_CAUSE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeRequested:
+    """A client wants a job to be other than it was submitted."""
+
+    job: JobId
+    change: JobChange
     cause: EventCause = UNKNOWN_CAUSE
 
 
@@ -217,6 +263,11 @@ Event = (
     | JobsSubmitted
     | StopRequested
     | DeleteRequested
+    | HoldRequested
+    | UnholdRequested
+    | SuspendRequested
+    | ResumeRequested
+    | ChangeRequested
     | NodeConnected
     | NodeDisconnected
     | HeartbeatReceived

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 class Limits:
     """What is refused beyond."""
 
-    waiting: int = 200_000
-    """Jobs in the queue: each new one has its place among them."""
+    queued: int = 200_000
+    """Jobs in the queue: each new one has its place among them. Those that wait outside count by their executions."""
     executions: int = 500_000
     """Executions in memory, also those of jobs that have ended and were not deleted; about 2 GiB."""
     stored: int = 100_000

@@ -25,16 +25,19 @@ def load(records: Iterable[Record], now: datetime, fleet_key: bytes = b"") -> Cl
         cluster.put(record)
         if isinstance(record, Node):
             cluster.appear(record.name, now)
+    for job in cluster.jobs.values():
+        cluster.deadlines.watch_job(job)
     for key, stored in list(cluster.attempts.items()):
         if stored.ended_at is not None:
             continue
-        attempt = _waiting_anew(stored, cluster.jobs[key.job], now)
+        attempt = _queued_anew(_waiting_anew(stored, cluster.jobs[key.job], now), now)
         if attempt is not stored:
             cluster.put(attempt)
         for member in list(cluster.gangs.members(key)):
             if member.silent_until is not None or member.last_permit_at is not None:
                 cluster.put(_silent_anew(member, now))
         cluster.deadlines.watch_attempt(attempt, cluster.jobs[key.job])
+        cluster.deadlines.watch_queue(attempt, cluster.jobs[key.job])
         idling.watch(cluster, key)
     return cluster
 
@@ -50,6 +53,13 @@ def _waiting_anew(attempt: Attempt, job: Job, now: datetime) -> Attempt:
     if attempt.fence_noted_at is not None:
         left = max(timedelta(), attempt.fenced_until - attempt.fence_noted_at)
     return replace(attempt, not_before=max(not_before, now + left), fenced_until=now + left, fence_noted_at=now)
+
+
+def _queued_anew(attempt: Attempt, now: datetime) -> Attempt:
+    """An attempt that is in the queue, with as much time there as was stored; what has passed since does not count."""
+    if attempt.queued_since is None or attempt.goal is not None:
+        return attempt
+    return replace(attempt, queued_since=now)
 
 
 def _silent_anew(member: Execution, now: datetime) -> Execution:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from muster.domain.event import JobEvent, StoryEvent, StorySubject
 from muster.domain.fleet.access import Project
@@ -13,6 +13,7 @@ from muster.domain.ids import AttemptId, ExecutionId, GpuUuid, JobId, NodeId
 from muster.domain.jobs.failure import Exit, Failure
 from muster.domain.jobs.job import LOCAL_OWNER, JobSpec
 from muster.domain.jobs.lifecycle import State
+from muster.domain.jobs.queueing.waiting import WaitKind, WaitReason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +22,7 @@ class Job:
 
     id: JobId
     spec: JobSpec
+    """The job as it counts now; `submitted` is how it was asked for, if it was changed."""
     sequence: int
     """Counts submits up: first in, first out among equal priorities."""
     submitted_at: datetime
@@ -37,11 +39,21 @@ class Job:
     gave_up: str = ""
     """Why there was no other attempt after a failure; empty if the job never asked for any."""
     ended_at: datetime | None = None
+    holds: tuple[WaitReason, ...] = ()
+    """What keeps an attempt that is not placed out of the queue, at most one of each kind; none: it is queued."""
+    submitted: JobSpec | None = None
+    """The job as it was asked for, if it was changed; None: it is as it was."""
+    changes: int = 0
+    """How often it was changed."""
 
     @property
     def attempt_id(self) -> AttemptId:
         """Names the newest attempt."""
         return AttemptId(self.id, self.attempt)
+
+    def holds_but(self, *kinds: WaitKind) -> tuple[WaitReason, ...]:
+        """What keeps it out of the queue beside these kinds."""
+        return tuple(hold for hold in self.holds if hold.kind not in kinds)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,13 +63,19 @@ class Attempt:
     job: JobId
     number: int
     goal: Goal | None = None
-    """The order that stands for all its executions; None while it is queued."""
+    """The order that stands for all its executions; None before its placement."""
     not_before: datetime | None = None
     """The earliest time of its placement: a pause after a failure."""
     fenced_until: datetime | None = None
     """Until then the one before may still run on a node that was lost; not after `not_before`."""
     fence_noted_at: datetime | None = None
     """When it was last stored that this fence still stands; what is left from then on survives a restart."""
+    queued_since: datetime | None = None
+    """Since when it has been in the queue, as far as `queued_for` does not count it; None: it is not there."""
+    queued_for: timedelta = timedelta()
+    """How long it was in the queue before; what it waited outside does not count."""
+    times_held: int = 0
+    """How often it began to wait."""
     avoid: NodeId | None = None
     """Where the attempt before failed; other nodes are preferred."""
     placed_at: datetime | None = None
@@ -82,6 +100,10 @@ class Attempt:
         """Names the attempt."""
         return AttemptId(self.job, self.number)
 
+    def queue_time(self, now: datetime) -> timedelta:
+        """How long it has been in the queue, all its stays together."""
+        return self.queued_for if self.queued_since is None else self.queued_for + (now - self.queued_since)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Execution:
@@ -93,7 +115,7 @@ class Execution:
     rank: int
     state: State = State.QUEUED
     times: Mapping[State, datetime] = field(default_factory=dict)
-    """When it entered each state that it was in, by the coordinator's clock."""
+    """When it last entered each state that it was in, by the coordinator's clock; the last one is the present one."""
     node: NodeId | None = None
     gpus: tuple[GpuUuid, ...] = ()
     detail: str = ""

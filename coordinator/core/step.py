@@ -4,25 +4,30 @@ from datetime import timedelta
 from typing import assert_never
 
 from coordinator.core.answers import Answer, Noted
-from coordinator.core.attempts import attempts, starts, unused
+from coordinator.core.attempts import attempts, starts, unused, waiting
 from coordinator.core.causes import EventCause
 from coordinator.core.cluster.deadlines import (
     CheckInDue,
     ClearanceDue,
     CycleDue,
     Deadline,
+    DeleteDue,
+    HoldDue,
     IdleDue,
     LeaseDue,
+    QueueDue,
     RunTimeDue,
     StartDue,
 )
 from coordinator.core.events import (
+    ChangeRequested,
     CordonRequested,
     DeleteRequested,
     Event,
     ExecutionsReported,
     FleetChanged,
     HeartbeatReceived,
+    HoldRequested,
     InventoryChanged,
     JobsSubmitted,
     JobSubmitted,
@@ -34,11 +39,14 @@ from coordinator.core.events import (
     ProjectChanged,
     ProjectRemoved,
     RemovalRequested,
+    ResumeRequested,
     StopRequested,
+    SuspendRequested,
     TimePassed,
     UncordonRequested,
+    UnholdRequested,
 )
-from coordinator.core.requests import cordons, jobs, nodes, projects
+from coordinator.core.requests import changes, cordons, holds, jobs, nodes, projects
 from coordinator.core.scheduling.cycle import schedule
 from coordinator.core.turn.notices import notice_fleet
 from coordinator.core.turn.turn import Turn
@@ -65,6 +73,10 @@ def _take(turn: Turn, event: Event) -> Answer:  # noqa: C901, PLR0911, PLR0912 -
             return jobs.stop(turn, event)
         case DeleteRequested():
             return jobs.delete(turn, event)
+        case HoldRequested() | UnholdRequested() | SuspendRequested() | ResumeRequested():
+            return holds.take(turn, event)
+        case ChangeRequested():
+            return changes.take(turn, event)
         case NodeConnected():
             return nodes.connect(turn, event)
         case NodeDisconnected():
@@ -128,7 +140,15 @@ def _cause(deadline: Deadline) -> EventCause:
     match deadline:
         case LeaseDue(node=node) | ClearanceDue(node=node):
             return EventCause(f"deadline {type(deadline).__name__} of {node}")
-        case StartDue(attempt=of) | CheckInDue(attempt=of) | RunTimeDue(attempt=of) | IdleDue(attempt=of):
+        case HoldDue(job=job) | DeleteDue(job=job):
+            return EventCause(f"deadline {type(deadline).__name__} of {job}")
+        case (
+            StartDue(attempt=of)
+            | CheckInDue(attempt=of)
+            | RunTimeDue(attempt=of)
+            | IdleDue(attempt=of)
+            | QueueDue(attempt=of)
+        ):
             return EventCause(f"deadline {type(deadline).__name__} of {of.job}-{of.number}")
         case CycleDue():
             return EventCause("deadline CycleDue of the queue")
@@ -136,7 +156,7 @@ def _cause(deadline: Deadline) -> EventCause:
             assert_never(deadline)
 
 
-def _come_due(turn: Turn, deadline: Deadline) -> None:
+def _come_due(turn: Turn, deadline: Deadline) -> None:  # noqa: C901 - one line for each kind of deadline
     match deadline:
         case LeaseDue(node=node):
             nodes.judge(turn, node)
@@ -152,5 +172,11 @@ def _come_due(turn: Turn, deadline: Deadline) -> None:
             unused.come_due(turn, attempt)
         case CycleDue():
             turn.reconsider_queue()
+        case QueueDue(attempt=attempt, since=since):
+            attempts.exceed_queue_time(turn, attempt, since)
+        case HoldDue(job=job):
+            waiting.come_due(turn, job)
+        case DeleteDue(job=job):
+            jobs.forget(turn, job)
         case _:
             assert_never(deadline)

@@ -51,6 +51,7 @@ from coordinator.service.logs import LogMerge
 from coordinator.service.nodes import NodeOperations
 from coordinator.service.operations import Operations
 from coordinator.service.projects import ProjectOperations
+from coordinator.service.queueing.job_orders import JobOrders
 from coordinator.service.secrets import SecretOperations
 from coordinator.service.stories import StoryOperations
 from coordinator.service.submitting import SubmitDesk
@@ -281,7 +282,8 @@ def _add_clients(
     operations = parts.operations
     archive = Archive(logs=LogMerge(parts.engine, parts.logs), past=StoredPast(parts.store))
     desk = SubmitDesk(permissions_of, parts.secrets)
-    jobs = JobService(JobOperations(operations, parts.engine, desk, archive), parts.reader_patience)
+    orders = JobOrders(operations, parts.engine)
+    jobs = JobService(JobOperations(operations, parts.engine, desk, archive), orders, parts.reader_patience)
     jobs_pb2_grpc.add_JobServiceServicer_to_server(jobs, server)
     attachments_pb2_grpc.add_AttachmentServiceServicer_to_server(AttachmentService(attachments), server)
     stories = StoryOperations(operations, parts.engine, archive.past)

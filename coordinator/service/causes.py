@@ -1,6 +1,6 @@
 """Why an operation failed, as one word for each kind of error: every transport and the audit log use these words."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 
 from coordinator.core.answers import RefusalCause, Refused
@@ -78,14 +78,16 @@ def cause_of(error: MusterError) -> Cause:
 
 def error_of(refused: Refused) -> MusterError:
     """The error for a refusal of the core."""
-    match refused.cause:
-        case RefusalCause.UNKNOWN:
-            return UnknownNameError(refused.message)
-        case RefusalCause.CONFLICT:
-            return ConflictError(refused.message)
-        case RefusalCause.IMPOSSIBLE:
-            return NoNodeError(refused.message, refused.refusals)
-        case RefusalCause.EXHAUSTED:
-            return ExhaustedError(refused.message)
-        case RefusalCause.TAKEN:
-            return TakenError(refused.message)
+    if refused.cause is RefusalCause.IMPOSSIBLE:
+        return NoNodeError(refused.message, refused.refusals)
+    return _ERRORS[refused.cause](refused.message)
+
+
+_ERRORS: Mapping[RefusalCause, Callable[[str], MusterError]] = {
+    RefusalCause.UNKNOWN: UnknownNameError,
+    RefusalCause.CONFLICT: ConflictError,
+    RefusalCause.EXHAUSTED: ExhaustedError,
+    RefusalCause.INVALID: InvalidJobError,
+    RefusalCause.FORBIDDEN: PermissionDeniedError,
+    RefusalCause.TAKEN: TakenError,
+}

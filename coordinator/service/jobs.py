@@ -20,12 +20,13 @@ from coordinator.service.finding import resolved
 from coordinator.service.logs import LogWish, PrintedLine
 from coordinator.service.operations import Operation, Operations
 from coordinator.service.pages import page_start
+from coordinator.service.queueing.job_orders import applied, ordered
 from coordinator.service.stories import StoryWish, event_pages
 from coordinator.service.submitting import Submission, SubmitDesk, UnreadableSubmission
 from coordinator.signals import Listener
 from coordinator.trust.caller import Caller
 from coordinator.views.explain import explain
-from coordinator.views.jobs import job_view, jobs_page, resolve, unaccepted_view, with_executions
+from coordinator.views.jobs import job_view, jobs_page, unaccepted_view, with_executions
 from muster.domain.errors import JobsRefusedError, MusterError, UnknownNameError
 from muster.domain.event import JobEvent
 from muster.domain.fleet.access import Access
@@ -174,16 +175,15 @@ class JobOperations:
     async def stop(self, caller: Caller, name: str) -> JobView:
         """Order a job to stop; the job as it is then."""
         async with self._operations.begin(caller, "jobs.stop", name) as operation:
-            job = await self._apply(StopRequested(job=await self._id(operation, name), cause=operation.cause))
-            return await self._engine.query(
-                lambda cluster, _: job_view(cluster, resolve(cluster, job.id)), after=Freshness.COMMITTED
+            return await ordered(
+                self._engine, StopRequested(job=await self._id(operation, name), cause=operation.cause)
             )
 
     async def delete(self, caller: Caller, name: str, *, force: bool = False) -> JobId:
         """Forget a job; with `force` one that has not ended is stopped before."""
         async with self._operations.begin(caller, "jobs.delete", name) as operation:
             job = await self._id(operation, name)
-            return (await self._apply(DeleteRequested(job=job, force=force, cause=operation.cause))).id
+            return (await applied(self._engine, DeleteRequested(job=job, force=force, cause=operation.cause))).id
 
     async def watch(self, caller: Caller, name: str, *, end_only: bool = False) -> AsyncGenerator[JobView, None]:
         """The job now and after changes, until it has ended: a new phase at once, all else a moment later.
@@ -252,13 +252,6 @@ class JobOperations:
 
     async def _id(self, operation: Operation, name: str) -> JobId:
         return await self._read(operation, name, lambda _, job, __: job)
-
-    async def _apply(self, event: StopRequested | DeleteRequested) -> Job:
-        answer = await self._engine.apply(event)
-        if isinstance(answer, Refused):
-            raise error_of(answer)
-        assert isinstance(answer, Accepted)
-        return answer.job
 
     async def _change(self, seen: JobView, listener: Listener) -> None:
         """Wait until there is something worth another view."""

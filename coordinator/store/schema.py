@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import assert_never
 
 from sqlalchemy import (
+    BigInteger,
     Column,
     DateTime,
     Dialect,
@@ -28,7 +29,7 @@ from coordinator.store.codec import encode
 from muster.domain.event import JobEvent, StoryEvent
 from muster.domain.fleet.access import Project
 
-VERSION = "0101"
+VERSION = "0102"
 """The newest migration."""
 
 PART_OF_KEY: dict[str, bool] = {"part of key": True}
@@ -133,7 +134,7 @@ projects = Table(
     Column("body", Text, nullable=False),
 )
 
-EVENT_ID = ("job", "attempt", "kind", "rank")
+EVENT_ID = ("job", "attempt", "kind", "rank", "again")
 """What the id of an event of a job is made of."""
 GIVEN_OF_EVENTS = (*EVENT_ID, "at", "body")
 """Columns of an event that the program writes; the database gives the number."""
@@ -148,10 +149,14 @@ job_events = Table(
     Column("rank", Integer, nullable=False),
     Column("at", UtcTime, nullable=False),
     Column("body", Text, nullable=False),
+    Column("again", BigInteger, nullable=False, server_default="0"),
     _child_of(["job"], ["jobs.id"]),
     UniqueConstraint(*EVENT_ID),
 )
-"""Events of jobs in the order in which they were stored; `rank` is -1 where an event concerns a whole attempt."""
+"""Events of jobs in the order in which they were stored; `rank` is -1 where an event concerns a whole attempt.
+
+`again` is the time in microseconds of an event that comes again in one attempt, and 0 of all others.
+"""
 
 
 GIVEN_OF_STORIES = ("id", "subject", "kind", "at", "body")
@@ -203,6 +208,7 @@ def event_row(event: JobEvent) -> Row:
         "rank": -1 if event.rank is None else event.rank,
         "at": event.at,
         "body": encode(event),
+        "again": event.again,
     }
 
 

@@ -13,7 +13,9 @@ from coordinator.story.moves import NODES_TOLD, CommonMove, Told, listed_nodes, 
 from muster.domain.event import END_OF, FleetEvent, JobEvent, JobEventKind, NodeEvent
 from muster.domain.gangs.plan import Goal
 from muster.domain.ids import AttemptId, JobId, NodeId
+from muster.domain.jobs.failure import FailureKind
 from muster.domain.jobs.lifecycle import State
+from muster.domain.jobs.queueing.change import differences
 from muster.domain.quantity import counted, format_duration
 
 NODES_KEPT = 32
@@ -22,6 +24,8 @@ TEXT_KEPT = 1_000
 """Characters of the text of an event; of a gang that missed its check-in, the reason may name thousands of ranks."""
 ENDS_KEPT = 64
 """Executions of an attempt whose ends are stored, good and bad ones counted apart; the end of the job counts all."""
+HOLDS_KEPT, CHANGES_KEPT = 100, 100
+"""How often it is told of an attempt that it begins to wait, and of a job that it is changed."""
 NOTICES_KEPT = 100
 """Events of an attempt that say that nobody uses it; a job may be looked after late again and again."""
 ATTEMPTS_KEPT = 100
@@ -96,11 +100,14 @@ class JobEventWriter:
         match before, after:
             case None, Job():
                 by = f" by {cause.who}" if cause.who else ""
-                text = f"submitted{by}: {counted(after.spec.size, 'execution')}"
+                text = f"submitted{by}: {counted(after.spec.size, 'execution')}{_waits(after)}"
                 yield self._event(AttemptId(after.id, 1), JobEventKind.SUBMITTED, text, cause)
             case None, Attempt(number=number) if number > 1:
-                yield self._event(AttemptId(after.job, number), JobEventKind.QUEUED, self._pause(after), cause)
+                yield self._begin(after, cause)
             case Job(), Job():
+                if after.changes > before.changes and after.changes <= CHANGES_KEPT:
+                    text = f"{cause.who or 'somebody'} changed it: {', '.join(differences(before.spec, after.spec))}"
+                    yield self._event(after.attempt_id, JobEventKind.CHANGED, text, cause)
                 if after.stop_requested_at is not None and before.stop_requested_at is None:
                     asked = f"{cause.who or 'somebody'} asked for it to be stopped"
                     text = asked if cause.who else after.stop_reason or asked
@@ -111,9 +118,29 @@ class JobEventWriter:
             case Attempt(), Attempt():
                 yield from self._attempt(before, after, cause)
 
+    def _begin(self, attempt: Attempt, cause: EventCause) -> JobEvent:
+        """The event of an attempt that is new, which is in the queue or waits."""
+        job = self._cluster.jobs[attempt.job]
+        if attempt.queued_since is not None:
+            return self._event(attempt.attempt_id, JobEventKind.QUEUED, self._pause(attempt), cause)
+        text = f"attempt {attempt.number} waits{_waits(job)}"
+        return self._event(attempt.attempt_id, JobEventKind.WAITING, text, cause)
+
+    def _hold(self, before: Attempt, after: Attempt, cause: EventCause) -> Iterator[JobEvent]:
+        """What is told of an attempt that begins to wait, or that comes into the queue again."""
+        if after.times_held > HOLDS_KEPT:
+            return
+        if after.times_held > before.times_held:
+            text = f"waits{_waits(self._cluster.jobs[after.job])}"
+            yield self._event(after.attempt_id, JobEventKind.WAITING, text, cause)
+        elif before.queued_since is None and after.queued_since is not None:
+            text = f"attempt {after.number} is queued: nothing keeps it out of the queue any more"
+            yield self._event(after.attempt_id, JobEventKind.QUEUED, text, cause)
+
     def _attempt(self, before: Attempt, after: Attempt, cause: EventCause) -> Iterator[JobEvent]:
         attempt_id, size = after.attempt_id, self._cluster.jobs[after.job].spec.size
         since = f"{_since(after.placed_at, self._now)} after placement"
+        yield from self._hold(before, after, cause)
         if after.placed_at is not None and before.placed_at is None:
             nodes = nodes_of(self._cluster.gangs.members(attempt_id))
             text = f"{counted(size, 'execution')} on {_nodes(nodes)}"
@@ -143,7 +170,8 @@ class JobEventWriter:
         if self._cluster.attempts[attempt_id].ended_at is not None or self._cluster.jobs[attempt.job].stop_requested_at:
             return
         why = "rank 0 ended well" if attempt.failure is None else str(attempt.failure)
-        text = f"{why}; the others are stopped"
+        suspended = attempt.failure is not None and attempt.failure.kind is FailureKind.SUSPENDED
+        text = why if suspended else f"{why}; the others are stopped"
         yield _placed(self._event(attempt_id, JobEventKind.STOPPING, text, cause), attempt)
 
     def _slowest(self, attempt_id: AttemptId, state: State) -> str:
@@ -192,6 +220,16 @@ def _job_of(told: Changed | Offered | WentUnused) -> JobId:
     if isinstance(told, Offered | WentUnused):
         return told.job.id
     return told.after.id if isinstance(told.after, Job) else told.after.job
+
+
+def _waits(job: Job) -> str:
+    """What keeps a job out of the queue, as the end of a sentence; empty where nothing does."""
+    if not job.holds:
+        return ""
+    told = (
+        f"{each.words} before {each.until:%Y-%m-%d %H:%M:%S} UTC" if each.until else each.words for each in job.holds
+    )
+    return f"; {', '.join(told)}"
 
 
 def _placed(event: JobEvent, attempt: Attempt) -> JobEvent:

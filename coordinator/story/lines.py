@@ -12,11 +12,14 @@ from muster.domain.event import FleetEvent, NodeEvent
 from muster.domain.gangs.plan import Goal
 from muster.domain.ids import AttemptId
 from muster.domain.jobs.lifecycle import State
+from muster.domain.jobs.queueing.change import differences
 
 JOBS_TOLD = 20
 """Jobs of one call that its line lists; of more it tells how many there are."""
 
 _SENTENCES: Mapping[State, str] = {
+    State.WAITING: "executions wait outside the queue",
+    State.QUEUED: "executions are in the queue",
     State.PLACED: "executions are placed",
     State.PREPARING: "executions are being prepared",
     State.CHECKED_IN: "executions have checked in",
@@ -68,11 +71,15 @@ def lines(cluster: Cluster, stories: Iterable[Told]) -> list[Line]:
 def _submitted(jobs: Sequence[Job], cause: EventCause) -> Line:
     if len(jobs) > 1:
         listed = ",".join(job.id for job in jobs[:JOBS_TOLD]) + (",…" if len(jobs) > JOBS_TOLD else "")
-        return Line("jobs were submitted", {"job": listed, "jobs": len(jobs), "to": State.QUEUED, **_cause(cause)})
+        return Line("jobs were submitted", {"job": listed, "jobs": len(jobs), **_cause(cause)})
     [job] = jobs
     about = {"job_name": job.spec.name, "project": job.spec.project, "executions": job.spec.size}
     place: dict[str, object] = {"job": job.id, "attempt": job.attempt}
-    return Line("job was submitted", {**place, "to": State.QUEUED, **about, **_cause(cause)})
+    return Line("job was submitted", {**place, "to": _first_state(job), **about, **_cause(cause)})
+
+
+def _first_state(job: Job) -> State:
+    return State.WAITING if job.holds else State.QUEUED
 
 
 def _move(move: CommonMove) -> Line:
@@ -88,10 +95,14 @@ def _change(cluster: Cluster, change: Changed) -> Iterator[Line]:
             if after.stop_requested_at is not None and before.stop_requested_at is None:
                 why: dict[str, object] = {"why": after.stop_reason} if after.stop_reason else {}
                 yield _line("job is to stop", after.attempt_id, "", State.STOPPING, cause, why)
+            if after.changes > before.changes:
+                told: dict[str, object] = {"change": ", ".join(differences(before.spec, after.spec))}
+                yield _line("job is changed", after.attempt_id, "", "changed", cause, told)
             if after.ended_at is not None and before.ended_at is None:
                 yield _ended(cluster, after, cause)
         case None, Attempt(number=number) if number > 1:
-            yield _line("another attempt is queued", AttemptId(after.job, number), "", State.QUEUED, cause)
+            begins, state = ("is queued", State.QUEUED) if after.queued_since else ("waits", State.WAITING)
+            yield _line(f"another attempt {begins}", AttemptId(after.job, number), "", state, cause)
         case Attempt(), Attempt():
             yield from _attempt(cluster, before, after, cause)
 

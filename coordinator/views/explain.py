@@ -15,6 +15,14 @@ from muster.domain.gangs.plan import Goal
 from muster.domain.ids import JobId
 from muster.domain.jobs.explanation import Awaited, Explanation
 from muster.domain.jobs.lifecycle import PROGRESS, JobPhase, State
+from muster.domain.jobs.queueing.waiting import WaitKind
+
+_RELEASES = {
+    WaitKind.USER: ("unhold", "releases it"),
+    WaitKind.OPERATOR: ("unhold", "releases it, if an operator says so"),
+    WaitKind.SUSPENDED: ("resume", "lets it go on"),
+}
+"""Commands that end what keeps a job out of the queue, and what they do."""
 
 
 def explain(
@@ -24,6 +32,8 @@ def explain(
     phase = cluster.phase(job)
     if phase is JobPhase.QUEUED:
         return _explain_queued(cluster, job, now, visible)
+    if phase is JobPhase.WAITING:
+        return _explain_waiting(cluster, job)
     attempt = cluster.newest_attempt(job)
     awaited = _awaited(cluster, attempt) if phase is JobPhase.PREPARING else ()
     text = both(both(summarise(cluster, job), silence.told(cluster, job)), idle_outlook(cluster, job))
@@ -31,6 +41,13 @@ def explain(
         left = max(0.0, (attempt.deadline - now).total_seconds())
         text = f"{text}; waits for {len(awaited)} more, for at most {left:.0f} s from now"
     return Explanation(summary=text, phase=phase, awaited=awaited, failure=attempt.failure)
+
+
+def _explain_waiting(cluster: Cluster, job: JobId) -> Explanation:
+    record = cluster.jobs[job]
+    released = filter(None, (_RELEASES.get(reason.kind) for reason in record.holds))
+    how = ", ".join(f"`muster {verb} {job}` {does}" for verb, does in dict.fromkeys(released))
+    return Explanation(summary=both(summarise(cluster, job), how), phase=JobPhase.WAITING, reasons=record.holds)
 
 
 def _explain_queued(cluster: Cluster, job: JobId, now: datetime, visible: Callable[[Job], bool]) -> Explanation:

@@ -72,6 +72,7 @@ def job_view(cluster: Cluster, job: JobId, *, whole: bool = True, only: int = 0)
         ),
         states={state: count for state, count in tally.items() if count},
         failure=newest.failure,
+        reasons=record.holds if record.ended_at is None else (),
     )
 
 
@@ -94,7 +95,8 @@ def unaccepted_view(job: Job) -> JobView:
     return JobView(
         id=JobId(""),
         spec=job.spec,
-        phase=JobPhase.QUEUED,
+        phase=JobPhase.WAITING if job.holds else JobPhase.QUEUED,
+        reasons=job.holds,
         summary="could be accepted",
         submitted_at=job.submitted_at,
         owner=job.owner,

@@ -1,10 +1,14 @@
 """One line on what a job is doing or how it ended."""
 
+from collections.abc import Iterable
+
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.records import Attempt, Job
 from coordinator.views import silence
 from muster.domain.ids import AttemptId, JobId
+from muster.domain.jobs.failure import FailureKind
 from muster.domain.jobs.lifecycle import PROGRESS, JobPhase, State
+from muster.domain.jobs.queueing.waiting import WaitKind, WaitReason
 
 
 def summarise(cluster: Cluster, job: JobId) -> str:  # noqa: PLR0911 - one for each phase
@@ -12,6 +16,8 @@ def summarise(cluster: Cluster, job: JobId) -> str:  # noqa: PLR0911 - one for e
     record, attempt = cluster.jobs[job], cluster.newest_attempt(job)
     tally, size = cluster.gangs.tally(record.attempt_id), record.spec.size
     match cluster.phase(job):
+        case JobPhase.WAITING:
+            return held_back(record.holds)
         case JobPhase.QUEUED:
             return _waits(cluster, record, attempt)
         case JobPhase.PREPARING:
@@ -26,6 +32,17 @@ def summarise(cluster: Cluster, job: JobId) -> str:  # noqa: PLR0911 - one for e
             return "all succeeded" if tally[State.SUCCEEDED] == size else "rank 0 succeeded"
         case JobPhase.STOPPED:
             return f"stopped: {record.stop_reason}" if record.stop_reason else "stopped on request"
+
+
+def held_back(reasons: Iterable[WaitReason]) -> str:
+    """What keeps a job out of the queue, each reason with its time."""
+    return "; ".join(map(_told, reasons))
+
+
+def _told(reason: WaitReason) -> str:
+    if reason.kind is WaitKind.TIME:
+        return reason.words if reason.until is None else f"{reason.words} before {silence.moment(reason.until)}"
+    return reason.words if reason.since is None else f"{reason.words} since {silence.moment(reason.since)}"
 
 
 def both(text: str, addition: str) -> str:
@@ -43,10 +60,17 @@ def _waits(cluster: Cluster, job: Job, attempt: Attempt) -> str:
         why = f"not before {silence.clock(begins_at)}"
         if attempt.fenced_until is not None:
             why += f", as {silence.astray(cluster, before)} may run until then"
-    return f"attempt {job.attempt}: {why}; the one before failed: {cluster.attempts[before].failure}"
+    return f"attempt {job.attempt}: {why}; the one before {_how_it_ended(cluster.attempts[before])}"
+
+
+def _how_it_ended(attempt: Attempt) -> str:
+    suspended = attempt.failure is not None and attempt.failure.kind is FailureKind.SUSPENDED
+    return f"was {attempt.failure}" if suspended else f"failed: {attempt.failure}"
 
 
 def _cause_of_stop(job: Job, attempt: Attempt) -> str:
+    if attempt.failure is not None and attempt.failure.kind is FailureKind.SUSPENDED:
+        return f": {attempt.failure}"
     if attempt.failure is not None:
         return f" because {attempt.failure}"
     if job.stop_reason:

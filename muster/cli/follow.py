@@ -21,6 +21,9 @@ from muster.domain.jobs.view import JobView, LogLine
 _DRAIN = 15.0
 """Seconds that the rest of the logs may take once the job has ended; a lost node never sends its rest."""
 
+_BEFORE_RUNNING = frozenset({JobPhase.WAITING, JobPhase.QUEUED, JobPhase.PREPARING})
+"""Phases in which there is no log yet."""
+
 _T = TypeVar("_T")
 
 
@@ -99,7 +102,7 @@ async def _progress_then_logs(
                     job = latest[0] = view
                     if printing is None:
                         shown.show(job)
-                    if printing is None and job.attempts and job.phase not in {JobPhase.QUEUED, JobPhase.PREPARING}:
+                    if printing is None and job.attempts and job.phase not in _BEFORE_RUNNING:
                         shown.close()
                         if on_start is not None:
                             on_start(job)

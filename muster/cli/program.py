@@ -103,6 +103,13 @@ def _add_ending(app: typer.Typer) -> None:
         app.command()(command)
 
 
+def _add_holding(app: typer.Typer) -> None:
+    from muster.cli.commands.queueing import changing, holding
+
+    for command in (holding.hold, holding.unhold, holding.suspend, holding.resume, changing.change):
+        app.command()(command)
+
+
 def _add_logs(app: typer.Typer) -> None:
     from muster.cli.commands import logs
 
@@ -204,6 +211,7 @@ _PARTS: Mapping[Add, tuple[str, ...]] = {
     _add_run: ("run",),
     _add_jobs: ("jobs", "show", "why"),
     _add_ending: ("wait", "stop", "delete"),
+    _add_holding: ("hold", "unhold", "suspend", "resume", "change"),
     _add_logs: ("logs",),
     _add_events: ("events",),
     _add_inside: ("exec", "shell", "forward", "cp", "sync", "attachments"),

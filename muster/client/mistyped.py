@@ -5,7 +5,7 @@ Job files and messages cannot have any: only Python lets `Role(command="echo hi"
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from enum import Enum
 from functools import lru_cache
 from types import NoneType, UnionType
@@ -22,6 +22,7 @@ _PLAIN: Mapping[Any, str] = {
     bool: "True or False",
     bytes: "bytes",
     timedelta: "a timedelta",
+    datetime: "a datetime",
 }
 """Types of single values, as an error calls them."""
 

@@ -16,8 +16,10 @@ from muster.domain.jobs.lifecycle import JobPhase
 class JobEventKind(StrEnum):
     """What can happen to a job; its CloudEvents type is `muster.job.` and this word."""
 
-    SUBMITTED = "submitted"  #: accepted; its first attempt is in the queue
-    QUEUED = "queued"  #: a later attempt is in the queue
+    SUBMITTED = "submitted"  #: accepted; its first attempt is in the queue, or waits
+    WAITING = "waiting"  #: something keeps its attempt out of the queue
+    QUEUED = "queued"  #: a later attempt is in the queue, or one that has waited
+    CHANGED = "changed"  #: it is other than it was submitted
     NO_ROOM = "no_room"  #: the scheduler looked for seats in vain, for the first time in this attempt
     PLACED = "placed"  #: the whole gang has its nodes
     PREPARING = "preparing"  #: the first agent has begun: image, directories, ports
@@ -38,6 +40,8 @@ class JobEventKind(StrEnum):
         return self in _ENDS
 
 
+_COMING_AGAIN = {JobEventKind.IDLE, JobEventKind.WAITING, JobEventKind.QUEUED, JobEventKind.CHANGED}
+"""Kinds of events that one attempt can have several of."""
 _ENDS = {JobEventKind.SUCCEEDED, JobEventKind.FAILED, JobEventKind.STOPPED}
 
 END_OF: dict[JobPhase, JobEventKind] = {
@@ -76,8 +80,13 @@ class JobEvent:
     def id(self) -> str:
         """The same for whoever tells this event, however often."""
         place = "" if self.rank is None else f"/{self.rank}"
-        when = f"/{_microseconds(self.at)}" if self.kind is JobEventKind.IDLE else ""  # the only one that comes again
+        when = f"/{self.again}" if self.again else ""
         return f"job/{self.job}/{self.attempt}/{self.kind}{place}{when}"
+
+    @property
+    def again(self) -> int:
+        """What tells it from others of its kind in one attempt: its time in microseconds; 0: it comes only once."""
+        return _microseconds(self.at) if self.kind in _COMING_AGAIN else 0
 
 
 StorySubject = NewType("StorySubject", str)

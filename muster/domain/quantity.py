@@ -1,7 +1,7 @@
 """Counts, sizes and durations as people read them; `muster.jobfile.quantity` reads what people write."""
 
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 BINARY_UNITS = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50}
 MEMORY_UNITS: Mapping[str, int] = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15} | BINARY_UNITS
@@ -25,6 +25,7 @@ MAX_DURATION = timedelta(days=365)
 
 MEMORY_FORM = "a size such as 16Gi, 500M or 1.5G, or a number of bytes"
 CPUS_FORM = "a number of CPUs such as 2, 0.5 or 500m"
+MOMENT_FORM = "a time with its zone such as 2026-12-01T18:00:00Z or 2026-12-01 18:00+01:00"
 DURATION_FORM = "a duration such as 90s, 10m or 1h30m, or a number of seconds"
 
 
@@ -67,6 +68,12 @@ def format_duration(duration: timedelta) -> str:
     fraction = f".{micros:06}".rstrip("0") if micros else ""
     parts.append(f"{seconds}{fraction}s" if seconds or micros else "")
     return "".join(parts) or "0s"
+
+
+def format_moment(at: datetime) -> str:
+    """`2026-12-01T18:00:00Z`; parses to the same time."""
+    text = at.astimezone(UTC).replace(tzinfo=None).isoformat()
+    return f"{text}Z"
 
 
 TOO_MUCH_MEMORY = f"is more than {format_memory(MAX_MEMORY)}"

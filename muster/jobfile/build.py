@@ -59,6 +59,9 @@ class Builder:
             stdin=job.stdin,
             tty=job.tty,
             on_preempt=_on_preempt(job.on_preempt),
+            hold=job.hold,
+            not_before=job.not_before,
+            delete_after=job.delete_after,
         )
         spec = filled_in(said)
         if job.roles is not None and "workers" in job.model_fields_set:
@@ -183,6 +186,8 @@ def _timeouts(keys: TimeoutsKeys) -> Timeouts:
         check_in=keys.check_in,
         grace=keys.grace,
         run=keys.run,
+        queue=keys.queue,
+        expected=keys.expected,
         lost_after=keys.lost_after,
         preempt=keys.preempt,
         idle=keys.idle,

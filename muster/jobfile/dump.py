@@ -20,7 +20,7 @@ from muster.domain.jobs.job import (
 from muster.domain.jobs.restart import ExitRules, RestartPolicy
 from muster.domain.jobs.secret_use import SecretUse
 from muster.domain.jobs.stopping.preemption import DEFAULT_ON_PREEMPT, OnPreempt
-from muster.domain.quantity import format_cpus, format_duration, format_memory
+from muster.domain.quantity import format_cpus, format_duration, format_memory, format_moment
 from muster.jobfile.quantity import NO_LIMIT
 
 
@@ -40,6 +40,11 @@ def dump(spec: JobSpec) -> dict[str, Any]:
         **_present(dialects=list(map(str, spec.dialects)), labels=dict(spec.labels)),
         **_present(interactive=_interactive(spec.interactive), stdin=spec.stdin or None, tty=spec.tty or None),
         "priority": spec.priority,
+        **_present(
+            hold=spec.hold or None,
+            not_before=None if spec.not_before is None else format_moment(spec.not_before),
+            delete_after=_span(spec.delete_after),
+        ),
         "placement": str(spec.packing),
         **_present(max_per_node=spec.max_per_node, node_labels=dict(spec.node_labels)),
         "timeouts": _timeouts(spec.timeouts),
@@ -129,11 +134,17 @@ def _timeouts(timeouts: Timeouts) -> dict[str, Any]:
     return _present(
         check_in=format_duration(timeouts.check_in),
         grace=format_duration(timeouts.grace),
-        run=None if timeouts.run is None else format_duration(timeouts.run),
+        run=_span(timeouts.run),
+        queue=_span(timeouts.queue),
+        expected=_span(timeouts.expected),
         lost_after=format_duration(timeouts.lost_after),
-        preempt=None if timeouts.preempt is None else format_duration(timeouts.preempt),
+        preempt=_span(timeouts.preempt),
         idle=_idle(timeouts.idle),
     )
+
+
+def _span(span: timedelta | None) -> str | None:
+    return None if span is None else format_duration(span)
 
 
 def _idle(limit: timedelta | None) -> str | None:

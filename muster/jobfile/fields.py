@@ -5,7 +5,7 @@ Each is a type for the models: a check that takes the written value, and the JSO
 
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import partial
 from typing import Annotated, TypeVar
@@ -26,7 +26,15 @@ from muster.domain.quantity import MAX_CPUS, MAX_DURATION, MAX_MEMORY, MILLIS_PE
 from muster.domain.quoting import nearest, quote
 from muster.jobfile.document import Scalar, atom, kind, scalar
 from muster.jobfile.errors import FieldError
-from muster.jobfile.quantity import NO_LIMIT, Written, parse_cpus, parse_duration, parse_memory
+from muster.jobfile.quantity import (
+    MOMENT_PATTERN,
+    NO_LIMIT,
+    Written,
+    parse_cpus,
+    parse_duration,
+    parse_memory,
+    parse_moment,
+)
 
 Value = TypeVar("Value")
 _Choice = TypeVar("_Choice", bound=StrEnum)
@@ -266,6 +274,11 @@ Span = Annotated[
     timedelta,
     BeforeValidator(_duration),
     _schema(anyOf=_SPAN),
+]
+Moment = Annotated[
+    datetime | None,
+    BeforeValidator(lambda value: None if value is None else parse_moment(_quantity(value))),
+    _pattern(MOMENT_PATTERN),
 ]
 _LOST_AFTER_SECONDS = {
     "type": "number",

@@ -349,6 +349,18 @@ class JobKeys(RoleDefaults):
         {},
     )
     priority: Priority = key("whole number -1000…1000", "Higher goes first.", 0)
+    hold: fields.Flag = key(
+        "`true`, `false`",
+        "Whether the job waits until `muster unhold` releases it, see docs/waiting.md.",
+        default=False,
+    )
+    not_before: fields.Moment = key(
+        "time with its zone: `2026-12-01T18:00:00Z`", "The job waits until this time (default: it may begin at once)."
+    )
+    delete_after: fields.Span | None = key(
+        "duration",
+        "How long after its end the job is deleted with its logs (default: somebody deletes it).",
+    )
     placement: fields.PackingName = key(
         "`pack`, `spread`",
         "On as few nodes as possible, or on as many.",

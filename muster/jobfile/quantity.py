@@ -1,7 +1,8 @@
 """Sizes, CPU counts and durations as people write them, and back; for job files and for flags."""
 
 import re
-from datetime import timedelta
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from typing import TypeAlias
 
 from muster.domain.quantity import (
@@ -15,6 +16,7 @@ from muster.domain.quantity import (
     MEMORY_UNITS,
     MICROSECONDS,
     MILLIS_PER_CPU,
+    MOMENT_FORM,
     TOO_LONG,
     TOO_MANY_CPUS,
     TOO_MUCH_MEMORY,
@@ -35,6 +37,11 @@ _NUMBER = r"[0-9]{1,30}(?:\.[0-9]{1,30})?"
 # Compiled when first asked for: most jobs need one of them.
 _MEMORY = rf"({_NUMBER})\s?([A-Za-z]*)"
 _CPUS = rf"({_NUMBER})(m?)"
+MOMENT_PATTERN = (
+    r"[12][0-9]{3}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])[Tt ]([01][0-9]|2[0-3]):[0-5][0-9]"
+    r"(:[0-5][0-9](\.[0-9]{1,6})?)? ?([Zz]|[+-]([01][0-9]|2[0-3]):[0-5][0-9])"
+)
+"""The pattern of a time with its zone."""
 _DURATION = rf"(?:({_NUMBER})d)?(?:({_NUMBER})h)?(?:({_NUMBER})m)?(?:({_NUMBER})s)?(?:({_NUMBER})ms)?"
 
 
@@ -72,6 +79,23 @@ def parse_cpus(value: Written) -> int:
     if millis > MAX_CPUS * MILLIS_PER_CPU:
         raise FieldError(f"{TOO_MANY_CPUS}: {quote(text)}")
     return millis
+
+
+def parse_moment(value: Written) -> datetime:
+    """A time in UTC; raises FieldError for what is no time, or one without a zone."""
+    text = str(value)
+    if isinstance(value, str) and re.fullmatch(MOMENT_PATTERN, text):
+        day, clock, rest = text[:10], text[11:16], text[16:].replace(" ", "").upper().replace("Z", "+00:00")
+        seconds, zone = (rest[:-6] or ":00"), rest[-6:]
+        with suppress(ValueError):  # there is no such day
+            return datetime.fromisoformat(f"{day}T{clock}{_to_microseconds(seconds)}{zone}").astimezone(UTC)
+    raise FieldError(f"must be {MOMENT_FORM}, not {quote(text)}")
+
+
+def _to_microseconds(seconds: str) -> str:
+    """`:07.5` as `:07.500000`, which every Python reads."""
+    whole, point, fraction = seconds.partition(".")
+    return f"{whole}{point}{fraction:0<6}" if point else whole
 
 
 def parse_duration(value: Written) -> timedelta:

@@ -165,6 +165,13 @@ class TimeoutsKeys(Section):
     check_in: fields.Span = key("duration", "From placement until every execution is armed; does not slide.", "10m")
     grace: fields.Span = key("duration", "Between SIGTERM and SIGKILL.", "10s")
     run: fields.Span | None = key("duration", "Longest time that user code may run (default: no limit).")
+    queue: fields.Span | None = key(
+        "duration",
+        "Longest time of each attempt in the queue; what it waits outside does not count (default: no limit).",
+    )
+    expected: fields.Span | None = key(
+        "duration", "How long user code will run: a hint for estimates, at most `run` (default: not known)."
+    )
     lost_after: fields.LostAfter = key(
         "duration 60s…7d", "How long a node may be silent before what it runs is lost; see docs/fencing.md.", "90s"
     )

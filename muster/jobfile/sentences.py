@@ -124,9 +124,8 @@ def _known_key(loc: Loc) -> str | None:
     *path, wrong = (str(part) for part in loc)
     model = _model_at(path)
     foreign = (key for key in _FOREIGN.get(wrong.lower(), ()) if key.split(".")[0] in model.model_fields)
-    if meant := next(foreign, None) or nearest(wrong.lower().replace("-", "_"), model.model_fields):
-        return meant
-    return next((f"{key}.{wrong}" for key, inner in _sections(model) if wrong in inner.model_fields), None)
+    below = (f"{key}.{wrong}" for key, inner in _sections(model) if wrong in inner.model_fields)
+    return next(foreign, None) or next(below, None) or nearest(wrong.lower().replace("-", "_"), model.model_fields)
 
 
 def _model_at(path: list[str]) -> type[BaseModel]:

@@ -35,7 +35,12 @@ if TYPE_CHECKING:
     )
     from muster.wire.checks import WireError
     from muster.wire.events import job_event_from_wire, job_event_to_wire
-    from muster.wire.explanations import explanation_from_wire, explanation_to_wire
+    from muster.wire.explanations import (
+        explanation_from_wire,
+        explanation_to_wire,
+        wait_reason_from_wire,
+        wait_reason_to_wire,
+    )
     from muster.wire.gangs.plans import PlanReader, PlanWriter, plan_from_wire, plan_to_wire
     from muster.wire.gangs.rosters import roster_from_wire, roster_to_wire
     from muster.wire.jobs import (
@@ -43,6 +48,8 @@ if TYPE_CHECKING:
         attempt_to_wire,
         execution_from_wire,
         execution_to_wire,
+        job_change_from_wire,
+        job_change_to_wire,
         job_from_wire,
         job_to_wire,
         log_line_from_wire,
@@ -143,6 +150,8 @@ __all__ = [
     "gpu_to_wire",
     "inventory_from_wire",
     "inventory_to_wire",
+    "job_change_from_wire",
+    "job_change_to_wire",
     "job_event_from_wire",
     "job_event_to_wire",
     "job_from_wire",
@@ -183,6 +192,8 @@ __all__ = [
     "served_attachment_to_wire",
     "token_from_wire",
     "token_to_wire",
+    "wait_reason_from_wire",
+    "wait_reason_to_wire",
 ]
 
 _NAMES = {
@@ -234,6 +245,8 @@ _NAMES = {
         "attempt_to_wire",
         "execution_from_wire",
         "execution_to_wire",
+        "job_change_from_wire",
+        "job_change_to_wire",
         "job_from_wire",
         "job_to_wire",
         "log_line_from_wire",
@@ -256,6 +269,8 @@ _NAMES = {
     "explanations": (
         "explanation_from_wire",
         "explanation_to_wire",
+        "wait_reason_from_wire",
+        "wait_reason_to_wire",
     ),
     "stories": (
         "fleet_event_from_wire",

@@ -193,6 +193,13 @@ def span(value: Duration, where: str) -> timedelta:
     return result
 
 
+def optional_span(message: Message, field: str) -> timedelta | None:
+    """The length of time in a field of that message; None where it is absent."""
+    if not message.HasField(field):
+        return None
+    return span(getattr(message, field), f"{message.DESCRIPTOR.name}.{field}")
+
+
 def timestamp(value: datetime | None) -> Timestamp | None:
     """The message for a time; None for None, which leaves the field absent."""
     if value is None:

@@ -3,6 +3,7 @@
 from muster.domain.ids import NodeId
 from muster.domain.jobs.explanation import Awaited, Explanation, NodeRefusal
 from muster.domain.jobs.lifecycle import JobPhase, State
+from muster.domain.jobs.queueing.waiting import WaitKind, WaitReason
 from muster.rpc.v1 import jobs_pb2 as pb
 from muster.wire import checks
 from muster.wire.model import failure_from_wire, failure_to_wire
@@ -20,6 +21,7 @@ def explanation_to_wire(explanation: Explanation) -> pb.WhyResponse:
             for awaited in explanation.awaited
         ],
         failure=None if explanation.failure is None else failure_to_wire(explanation.failure),
+        reasons=map(wait_reason_to_wire, explanation.reasons),
     )
 
 
@@ -32,6 +34,24 @@ def explanation_from_wire(message: pb.WhyResponse) -> Explanation:
         refusals=tuple(_refusal(refusal) for refusal in message.refusals),
         awaited=tuple(_awaited(awaited) for awaited in message.awaited),
         failure=failure_from_wire(message.failure) if message.HasField("failure") else None,
+        reasons=tuple(map(wait_reason_from_wire, message.reasons)),
+    )
+
+
+def wait_reason_to_wire(reason: WaitReason) -> pb.WaitReason:
+    """What keeps a job out of the queue."""
+    return pb.WaitReason(
+        kind=reason.kind, by=reason.by, since=checks.timestamp(reason.since), until=checks.timestamp(reason.until)
+    )
+
+
+def wait_reason_from_wire(message: pb.WaitReason) -> WaitReason:
+    """What keeps a job out of the queue; raises WireError."""
+    return WaitReason(
+        kind=checks.word(WaitKind, message.kind, "WaitReason.kind"),
+        by=message.by,
+        since=checks.optional_moment(message, "since"),
+        until=checks.optional_moment(message, "until"),
     )
 
 

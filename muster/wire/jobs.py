@@ -2,10 +2,12 @@
 
 from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId
 from muster.domain.jobs.lifecycle import JobPhase, State
+from muster.domain.jobs.queueing.change import JobChange
 from muster.domain.jobs.view import AttemptView, ExecutionView, JobView, LogLine, Transition
 from muster.rpc.v1 import jobs_pb2 as pb
 from muster.wire import checks
 from muster.wire.checks import WireError
+from muster.wire.explanations import wait_reason_from_wire, wait_reason_to_wire
 from muster.wire.model import (
     exit_from_wire,
     exit_to_wire,
@@ -37,6 +39,7 @@ def job_to_wire(job: JobView) -> pb.Job:
         attempts=map(attempt_to_wire, job.attempts),
         states={str(state): count for state, count in job.states.items()},
         failure=None if job.failure is None else failure_to_wire(job.failure),
+        reasons=map(wait_reason_to_wire, job.reasons),
     )
 
 
@@ -56,6 +59,29 @@ def job_from_wire(message: pb.Job) -> JobView:
         attempts=tuple(attempt_from_wire(attempt) for attempt in message.attempts),
         states={checks.word(State, state, "Job.states"): count for state, count in message.states.items()},
         failure=failure_from_wire(message.failure) if message.HasField("failure") else None,
+        reasons=tuple(map(wait_reason_from_wire, message.reasons)),
+    )
+
+
+def job_change_to_wire(change: JobChange) -> pb.ChangeRequest:
+    """A request for a job to be changed, to which its name is still to be added."""
+    return pb.ChangeRequest(
+        priority=change.priority,
+        run=checks.duration(change.run),
+        queue=checks.duration(change.queue),
+        expected=checks.duration(change.expected),
+        not_before=checks.timestamp(change.not_before),
+    )
+
+
+def job_change_from_wire(message: pb.ChangeRequest) -> JobChange:
+    """What is to be changed of a job; raises WireError."""
+    return JobChange(
+        priority=message.priority if message.HasField("priority") else None,
+        run=checks.optional_span(message, "run"),
+        queue=checks.optional_span(message, "queue"),
+        expected=checks.optional_span(message, "expected"),
+        not_before=checks.optional_moment(message, "not_before"),
     )
 
 

@@ -50,6 +50,8 @@ def job_spec_to_wire(spec: JobSpec) -> pb.JobSpec:
             run=checks.duration(spec.timeouts.run),
             lost_after=checks.duration(spec.timeouts.lost_after),
             preempt=checks.duration(spec.timeouts.preempt),
+            queue=checks.duration(spec.timeouts.queue),
+            expected=checks.duration(spec.timeouts.expected),
             idle=checks.duration(spec.timeouts.idle),
         ),
         restarts=pb.RestartPolicy(
@@ -67,6 +69,9 @@ def job_spec_to_wire(spec: JobSpec) -> pb.JobSpec:
         stdin=spec.stdin,
         tty=spec.tty,
         on_preempt=_on_preempt_to_wire(spec.on_preempt),
+        hold=spec.hold,
+        not_before=checks.timestamp(spec.not_before),
+        delete_after=checks.duration(spec.delete_after),
     )
 
 
@@ -96,6 +101,9 @@ def job_spec_from_wire(message: pb.JobSpec) -> JobSpec:
         stdin=message.stdin,
         tty=message.tty,
         on_preempt=_on_preempt(message.on_preempt) if message.HasField("on_preempt") else DEFAULT_ON_PREEMPT,
+        hold=message.hold,
+        not_before=checks.optional_moment(message, "not_before"),
+        delete_after=checks.optional_span(message, "delete_after"),
     )
 
 
@@ -231,6 +239,8 @@ def _timeouts(message: pb.Timeouts) -> Timeouts:
         if message.HasField("lost_after")
         else DEFAULT_LOST_AFTER,
         preempt=checks.span(message.preempt, "Timeouts.preempt") if message.HasField("preempt") else None,
+        queue=checks.optional_span(message, "queue"),
+        expected=checks.optional_span(message, "expected"),
         idle=checks.span(message.idle, "Timeouts.idle") if message.HasField("idle") else None,
     )
 

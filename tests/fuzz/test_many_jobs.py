@@ -10,6 +10,7 @@ from coordinator.core.cluster.cluster import Cluster
 from coordinator.rpc.callers import CALLER
 from coordinator.rpc.clients.jobs import JobService
 from coordinator.service.operations import Operations
+from coordinator.service.queueing.job_orders import JobOrders
 from coordinator.store.records.memory import MemoryStore
 from coordinator.trust.caller import LOCAL
 from muster import wire
@@ -57,7 +58,7 @@ def test_jobs_of_ours_with_a_few_changes_are_all_accepted_or_none(seed: int) -> 
 async def _submit(request: pb.SubmitManyRequest) -> None:
     engine, trusted = engine_on(MemoryStore()), Trusted()
     trusted.operations = Operations(EveryProject(), trusted.audit)
-    service = cast("Any", JobService(job_operations(engine, trusted)))
+    service = cast("Any", JobService(job_operations(engine, trusted), JobOrders(trusted.operations, engine)))
     CALLER.set(LOCAL)
     async with working(engine):
         try:

@@ -46,7 +46,7 @@ def _lifecycle() -> Iterator[str]:
 def _diagram() -> Iterator[str]:
     yield "```mermaid"
     yield "stateDiagram-v2"
-    yield f"    [*] --> {State.QUEUED}"
+    yield from (f"    [*] --> {state}" for state in (State.QUEUED, State.WAITING))
     for (state, trigger), after in TRANSITIONS.items():
         yield f"    {state} --> {after}: {trigger}"
     for state in State:

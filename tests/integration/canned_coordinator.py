@@ -146,6 +146,32 @@ class _Jobs(JobServiceServicer):
         self._canned.stop_ordered.set()
         return jobs_pb2.StopResponse(job=wire.job_to_wire(replace(job, phase=JobPhase.STOPPING)))
 
+    def Hold(self, request: jobs_pb2.HoldRequest, context: grpc.ServicerContext) -> jobs_pb2.HoldResponse:
+        _hear(self._canned, request, context)
+        job = self._job(request.job, context)
+        return jobs_pb2.HoldResponse(job=wire.job_to_wire(replace(job, phase=JobPhase.WAITING)))
+
+    def Unhold(self, request: jobs_pb2.UnholdRequest, context: grpc.ServicerContext) -> jobs_pb2.UnholdResponse:
+        _hear(self._canned, request, context)
+        job = self._job(request.job, context)
+        return jobs_pb2.UnholdResponse(job=wire.job_to_wire(replace(job, phase=JobPhase.QUEUED)))
+
+    def Suspend(self, request: jobs_pb2.SuspendRequest, context: grpc.ServicerContext) -> jobs_pb2.SuspendResponse:
+        _hear(self._canned, request, context)
+        job = self._job(request.job, context)
+        return jobs_pb2.SuspendResponse(job=wire.job_to_wire(replace(job, phase=JobPhase.STOPPING)))
+
+    def Resume(self, request: jobs_pb2.ResumeRequest, context: grpc.ServicerContext) -> jobs_pb2.ResumeResponse:
+        _hear(self._canned, request, context)
+        job = self._job(request.job, context)
+        return jobs_pb2.ResumeResponse(job=wire.job_to_wire(replace(job, phase=JobPhase.QUEUED)))
+
+    def Change(self, request: jobs_pb2.ChangeRequest, context: grpc.ServicerContext) -> jobs_pb2.ChangeResponse:
+        _hear(self._canned, request, context)
+        job = self._job(request.job, context)
+        spec = wire.job_change_from_wire(request).applied(job.spec)
+        return jobs_pb2.ChangeResponse(job=wire.job_to_wire(replace(job, spec=spec)))
+
     def Delete(self, request: jobs_pb2.DeleteRequest, context: grpc.ServicerContext) -> jobs_pb2.DeleteResponse:
         _hear(self._canned, request, context)
         job = self._job(request.job, context)

@@ -58,6 +58,8 @@ PAIRS = (
     Pair("notice_for_attached", attachment_values.notices_for_attached, attachments_pb2.NoticeForAttached),
     Pair("opened_attachment", attachment_values.opened_attachments, attachments_pb2.OpenedAttachment),
     Pair("served_attachment", attachment_values.served_attachments, attachments_pb2.ServedAttachment),
+    Pair("job_change", values.job_changes, jobs_pb2.ChangeRequest),
+    Pair("wait_reason", values.wait_reasons, jobs_pb2.WaitReason),
     Pair("attempt", values.attempt_views, jobs_pb2.Attempt),
     Pair("delivered", secret_values.delivered, agents_pb2.DeliveredSecret),
     Pair("execution", values.execution_views, jobs_pb2.Execution),

@@ -11,6 +11,7 @@ from muster.domain.jobs import disconnect, explanation, failure, job, lifecycle,
 from muster.domain.jobs.frameworks.dialect import Dialect
 from muster.domain.jobs.frameworks.framework import Framework, FrameworkName, LaunchPlace, Rendezvous
 from muster.domain.jobs.interactive import Interactive, MainProgramStreams
+from muster.domain.jobs.queueing import change, waiting
 from muster.domain.jobs.restart import ExitCodes, ExitRules, RestartPolicy, parse_exit_codes
 from muster.domain.jobs.secret_use import KEY_FORM, SecretUse
 from muster.domain.jobs.stopping.notice import StopOrder, StopReason
@@ -146,6 +147,8 @@ job_specs = st.builds(
         check_in=spans,
         grace=spans,
         run=optional(spans),
+        queue=optional(spans),
+        expected=optional(spans),
         preempt=optional(spans),
         lost_after=st.timedeltas(disconnect.SHORTEST_LOST_AFTER, disconnect.LONGEST_LOST_AFTER),
         idle=optional(spans),
@@ -158,8 +161,18 @@ job_specs = st.builds(
     interactive=optional(interactives),
     stdin=st.booleans(),
     tty=st.booleans(),
+    hold=st.booleans(),
+    not_before=optional(moments),
+    delete_after=optional(spans),
 ).filter(lambda spec: spec.network is job.Network.HOST or all(role.image for role in spec.roles))
 
+wait_reasons = st.builds(
+    waiting.WaitReason,
+    kind=st.sampled_from(waiting.WaitKind),
+    by=texts,
+    since=optional(moments),
+    until=optional(moments),
+)
 port_leases = st.builds(roster.PortLease, name=port_names, host_port=ports, container_port=ports)
 lease_tuples = tuples_of(port_leases, by="name")
 members = st.builds(
@@ -335,6 +348,7 @@ job_views = st.builds(
     attempts=tuples_of(attempt_views),
     states=st.dictionaries(states, counts, max_size=3),
     failure=optional(failures),
+    reasons=tuples_of(wait_reasons),
 )
 explanations = st.builds(
     explanation.Explanation,
@@ -344,6 +358,15 @@ explanations = st.builds(
     refusals=tuples_of(st.builds(explanation.NodeRefusal, node=node_ids, reason=texts)),
     awaited=tuples_of(st.builds(explanation.Awaited, rank=ranks, node=optional(node_ids), state=states, detail=texts)),
     failure=optional(failures),
+    reasons=tuples_of(wait_reasons),
+)
+job_changes = st.builds(
+    change.JobChange,
+    priority=optional(st.integers(-(2**31), 2**31 - 1)),
+    run=optional(spans),
+    queue=optional(spans),
+    expected=optional(spans),
+    not_before=optional(moments),
 )
 log_lines = st.builds(
     view.LogLine,

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from coordinator.core.attempts.starts import start_again
 from coordinator.core.records import Attempt, Execution
@@ -12,7 +12,8 @@ from muster.domain.fleet.node import NodeState
 from muster.domain.gangs.plan import Goal
 from muster.domain.ids import AttemptId, ExecutionId, NodeId
 from muster.domain.jobs.failure import Exit, Failure, FailureKind
-from muster.domain.jobs.lifecycle import PROGRESS, TERMINAL, State, Trigger
+from muster.domain.jobs.lifecycle import NOT_PLACED, PROGRESS, TERMINAL, State, Trigger
+from muster.domain.quantity import format_duration
 
 
 def reach(turn: Turn, execution: Execution, state: State) -> Execution:
@@ -95,7 +96,7 @@ def stop(turn: Turn, attempt_id: AttemptId) -> None:
     if attempt.goal is not Goal.STOP:
         turn.put(replace(attempt, goal=Goal.STOP))
         for execution in list(turn.cluster.gangs.members(attempt_id)):
-            if execution.state is State.QUEUED:
+            if execution.state in NOT_PLACED:
                 turn.move(execution, Trigger.STOPPED)
             elif execution.state is not State.STOPPING and execution.state not in TERMINAL:
                 turn.move(execution, Trigger.STOP_ORDERED)
@@ -116,7 +117,8 @@ def settle(turn: Turn, attempt_id: AttemptId) -> None:
     elif attempt.ended_at is None:
         turn.put(replace(attempt, goal=Goal.STOP, ended_at=turn.now))
         if not start_again(turn, attempt_id):
-            turn.put(replace(cluster.jobs[job.id], ended_at=turn.now))
+            turn.put(ended := replace(cluster.jobs[job.id], ended_at=turn.now))
+            cluster.deadlines.watch_job(ended)
             if job.delete_when_ended:
                 turn.doom(job.id)
 
@@ -150,6 +152,33 @@ def exceed_run_time(turn: Turn, attempt_id: AttemptId) -> None:
     failure = Failure(kind=FailureKind.TIME_LIMIT, message=message)
     running = (member.id for member in turn.cluster.gangs.members(attempt_id) if member.state not in TERMINAL)
     _condemn(turn, attempt_id, dict.fromkeys(running, failure), failure)
+
+
+def exceed_queue_time(turn: Turn, attempt_id: AttemptId, since: datetime) -> None:
+    """The limit on time in the queue may have come: the attempt fails, or how long it was there is stored."""
+    attempt = turn.cluster.attempts.get(attempt_id)
+    if attempt is None or attempt.goal is not None or attempt.queued_since != since:
+        return
+    job, passed = turn.cluster.jobs[attempt_id.job], attempt.queue_time(turn.now)
+    limit = job.spec.timeouts.queue
+    if limit is None:
+        return
+    if passed < limit:
+        attempt = replace(attempt, queued_for=passed, queued_since=turn.now)
+        turn.put(attempt)
+        turn.cluster.deadlines.watch_queue(attempt, job)
+        return
+    message = f"found no room in {format_duration(limit)}, as long as it may be in the queue (timeouts.queue)"
+    failure = Failure(kind=FailureKind.QUEUE_TIMEOUT, message=message)
+    for member in list(turn.cluster.gangs.members(attempt_id)):
+        turn.move(replace(member, failure=failure), Trigger.FAILED)
+    blame(turn, attempt_id, failure)
+
+
+def suspend(turn: Turn, attempt_id: AttemptId, by: str) -> None:
+    """Stop an attempt that is placed; the next one waits until its job is resumed."""
+    failure = Failure(kind=FailureKind.SUSPENDED, message=f"suspended by {by}" if by else "suspended")
+    blame(turn, attempt_id, failure)
 
 
 def move_away(turn: Turn, execution: Execution) -> None:

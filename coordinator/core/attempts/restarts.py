@@ -25,14 +25,15 @@ class GiveUp:
     reason: str = ""
 
 
-UNCOUNTED = frozenset({FailureKind.DRAINED, FailureKind.PREEMPTED})
-"""What others did to a job: not counted against it, and not its choice."""
+UNCOUNTED = frozenset({FailureKind.DRAINED, FailureKind.PREEMPTED, FailureKind.SUSPENDED})
+"""What others did to a job: not counted against it, and not its fault."""
 
 _NOT_AGAIN = {
     FailureKind.COMMAND_NOT_FOUND: "a command that is not there will not be there the next time",
     FailureKind.INVALID_OPTION: "the job asks for something that the node does not allow",
     FailureKind.TOO_LARGE: "it would be as large the next time",
     FailureKind.TIME_LIMIT: "the job has used up its time",
+    FailureKind.QUEUE_TIMEOUT: "it was in the queue for as long as it may be",
 }
 
 

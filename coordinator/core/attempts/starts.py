@@ -10,16 +10,21 @@ from coordinator.core.records import Attempt, Execution, Job
 from coordinator.core.turn.fencing import Unproven, over_from
 from coordinator.core.turn.turn import Turn
 from muster.domain.ids import AttemptId, NodeId, execution_id
+from muster.domain.jobs.failure import FailureKind
 from muster.domain.jobs.lifecycle import JobPhase, State
 from muster.domain.jobs.restart import NO_EXIT_RULES
 
 
 def enqueue(turn: Turn, job: Job) -> None:
-    """Make the first attempt of a job, with all its executions in the queue."""
+    """Make the first attempt of a job, with all its executions in the queue, or waiting if there is a reason."""
+    turn.cluster.deadlines.watch_job(job)
     _enqueue(turn, job, Attempt(job=job.id, number=job.attempt))
 
 
 def _enqueue(turn: Turn, job: Job, attempt: Attempt) -> None:
+    state = State.WAITING if job.holds else State.QUEUED
+    if state is State.QUEUED:
+        attempt = replace(attempt, queued_since=turn.now)
     turn.put(attempt)
     for rank in range(job.spec.size):
         turn.put(
@@ -28,17 +33,24 @@ def _enqueue(turn: Turn, job: Job, attempt: Attempt) -> None:
                 job=job.id,
                 attempt=job.attempt,
                 rank=rank,
-                times={State.QUEUED: turn.now},
+                state=state,
+                times={state: turn.now},
             ),
         )
     turn.cluster.deadlines.watch_attempt(attempt, job)
+    turn.cluster.deadlines.watch_queue(attempt, job)
     turn.reconsider_queue()
 
 
 def start_again(turn: Turn, attempt_id: AttemptId) -> bool:
-    """Begin another attempt if the one that just ended failed and the job's rules say so; whether there is one."""
-    job = turn.cluster.jobs[attempt_id.job]
-    if turn.cluster.phase(job.id) is not JobPhase.FAILED or job.stop_requested_at is not None:
+    """Begin another attempt if the one that just ended failed and the job's rules say so; whether there is one.
+
+    One that was suspended is followed by another, however its executions ended after the order.
+    """
+    job, ended = turn.cluster.jobs[attempt_id.job], turn.cluster.attempts[attempt_id]
+    suspended = ended.failure is not None and ended.failure.kind is FailureKind.SUSPENDED
+    failed = suspended or turn.cluster.phase(job.id) is JobPhase.FAILED
+    if not failed or job.stop_requested_at is not None:
         return False
     attempts = (turn.cluster.attempts[AttemptId(job.id, number)] for number in range(1, job.attempt + 1))
     failures = [attempt.failure for attempt in attempts if attempt.failure is not None]

@@ -164,6 +164,7 @@ class Cluster:
 
     def _job_changed(self, before: Job | None, after: Job | None) -> None:
         self.submits.changed(before, after)
+        self.queue.job_changed(before, after)
         if after is not None:
             self.job_index.put(before, after)
         elif before is not None:

@@ -9,10 +9,15 @@ from datetime import datetime, timedelta
 from itertools import count
 
 from coordinator.core.records import Attempt, Job
-from muster.domain.ids import AttemptId, NodeId
+from muster.domain.ids import AttemptId, JobId, NodeId
 
 FENCE_NOTED_EVERY = timedelta(minutes=1)
 """How often it is stored how much of a fence is over; a restart makes fences longer by no more than that."""
+QUEUE_TIME_NOTED = 16
+"""How often it is stored how much of its time in the queue an attempt has used up.
+
+A restart gives back no more than one part; times of before it were told by another clock.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +67,37 @@ class CycleDue:
     """The queue is worth another cycle, as the last one has looked as often as it may."""
 
 
-Deadline = LeaseDue | ClearanceDue | StartDue | CheckInDue | RunTimeDue | IdleDue | CycleDue
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueDue:
+    """An attempt may have been in the queue for as long as it may, or how long it was must be stored."""
+
+    attempt: AttemptId
+    since: datetime
+    """Which stay in the queue it is about, by its begin as it was stored."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HoldDue:
+    """The time before which a job does not begin may have come."""
+
+    job: JobId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteDue:
+    """A job has ended so long ago that it is to be forgotten."""
+
+    job: JobId
+
+
+Deadline = (
+    LeaseDue | ClearanceDue | StartDue | CheckInDue | RunTimeDue | IdleDue | CycleDue | QueueDue | HoldDue | DeleteDue
+)
+
+
+def queue_noted_every(limit: timedelta) -> timedelta:
+    """How often it is stored how long an attempt was in the queue, where so much is its limit."""
+    return max(limit / QUEUE_TIME_NOTED, timedelta(minutes=1))
 
 
 class Deadlines:
@@ -98,6 +133,22 @@ class Deadlines:
         limit = job.spec.timeouts.run
         if limit is not None and attempt.released_at is not None:
             self.add(attempt.released_at + limit, RunTimeDue(attempt=attempt_id))
+
+    def watch_job(self, job: Job) -> None:
+        """Have a job looked at when its time has come to begin, and when it is to be forgotten."""
+        if job.ended_at is None:
+            if job.spec.not_before is not None:
+                self.add(job.spec.not_before, HoldDue(job=job.id))
+        elif job.spec.delete_after is not None:
+            self.add(job.ended_at + job.spec.delete_after, DeleteDue(job=job.id))
+
+    def watch_queue(self, attempt: Attempt, job: Job) -> None:
+        """Have the time of an attempt in the queue looked at, if it has a limit and is there."""
+        limit, since = job.spec.timeouts.queue, attempt.queued_since
+        if limit is not None and since is not None and attempt.goal is None:
+            left = max(timedelta(), limit - attempt.queued_for)
+            looks = since + min(left, queue_noted_every(limit))
+            self.add(looks, QueueDue(attempt=attempt.attempt_id, since=since))
 
     def forget_node(self, node: NodeId) -> None:
         """Look at the lease of a node no longer."""

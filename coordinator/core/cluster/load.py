@@ -11,7 +11,7 @@ from coordinator.core.placement.reservation import Reservation, holds
 from coordinator.core.records import Execution, Node
 from muster.domain.ids import ExecutionId, NodeId
 from muster.domain.jobs.job import JobSpec
-from muster.domain.jobs.lifecycle import TERMINAL, State
+from muster.domain.jobs.lifecycle import NOT_PLACED, TERMINAL
 from muster.domain.jobs.ports import node_ports
 
 
@@ -129,7 +129,7 @@ class Load:
 
 
 def _holds(execution: Execution) -> bool:
-    return execution.state is not State.QUEUED and execution.state not in TERMINAL
+    return execution.state not in NOT_PLACED and execution.state not in TERMINAL
 
 
 def _listed(execution: Execution) -> bool:

@@ -41,7 +41,7 @@ class Queue:
 
     def position(self, job: JobId) -> int:
         """1 for the head of the queue; 0: the job does not wait."""
-        entry = self._entry(job)
+        entry = self._entry(self._jobs[job])
         place = bisect_left(self._line, entry)
         return place + 1 if place < len(self._line) and self._line[place] == entry else 0
 
@@ -64,12 +64,12 @@ class Queue:
             _, job = heappop(self._wakes)
             if job not in self._paused:
                 continue
-            not_before = self._not_before(job)
+            not_before = self._not_before(self._jobs[job])
             if not_before is not None and not_before > now:
                 heappush(self._wakes, (not_before, job))
             else:
                 del self._paused[job]
-                self._line_up(job)
+                self._line_up(self._jobs[job])
 
     def changed(self, before: Execution | None, after: Execution | None) -> None:
         """Hear of an execution; rank 0 stands for its gang, as all of a gang leave the queue in one step."""
@@ -80,36 +80,43 @@ class Queue:
         waited = before is not None and before.state is State.QUEUED
         waits = after is not None and after.state is State.QUEUED
         if waits and not waited:
-            self._join(execution.job)
+            self._join(self._jobs[execution.job])
         elif waited and not waits:
-            self._leave(execution.job)
+            self._leave(self._jobs[execution.job])
 
-    def _join(self, job: JobId) -> None:
+    def job_changed(self, before: Job | None, after: Job | None) -> None:
+        """Hear of a job that is other than before; one that is queued gets the place that it has now."""
+        if before is None or after is None or before.spec is after.spec or before.id not in self._classes:
+            return
+        self._leave(before)
+        self._join(after)
+
+    def _join(self, job: Job) -> None:
         insort(self._line, self._entry(job))
-        self._classes.add(self._jobs[job])
+        self._classes.add(job)
         not_before = self._not_before(job)
         if not_before is None:
             self._line_up(job)
         else:
-            self._paused[job] = None
-            heappush(self._wakes, (not_before, job))
+            self._paused[job.id] = None
+            heappush(self._wakes, (not_before, job.id))
 
-    def _leave(self, job: JobId) -> None:
+    def _leave(self, job: Job) -> None:
         entry = self._entry(job)
         del self._line[bisect_left(self._line, entry)]
-        if job in self._paused:
-            del self._paused[job]
+        if job.id in self._paused:
+            del self._paused[job.id]
         else:
-            self.lines.remove(entry, self._jobs[job].spec.project, self._classes[job])
-        self._classes.remove(job)
-        self._refused.pop(job, None)
+            self.lines.remove(entry, job.spec.project, self._classes[job.id])
+        self._classes.remove(job.id)
+        self._refused.pop(job.id, None)
 
-    def _line_up(self, job: JobId) -> None:
-        self.lines.add(self._entry(job), self._jobs[job].spec.project, self._classes[job])
+    def _line_up(self, job: Job) -> None:
+        self.lines.add(self._entry(job), job.spec.project, self._classes[job.id])
 
-    def _not_before(self, job: JobId) -> datetime | None:
+    def _not_before(self, job: Job) -> datetime | None:
         """When the newest attempt may begin at the earliest."""
-        return self._attempts[self._jobs[job].attempt_id].not_before
+        return self._attempts[job.attempt_id].not_before
 
-    def _entry(self, job: JobId) -> LineEntry:
-        return (self._order(self._jobs[job]), job)
+    def _entry(self, job: Job) -> LineEntry:
+        return (self._order(job), job.id)

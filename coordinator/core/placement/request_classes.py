@@ -30,7 +30,7 @@ class RequestClass:
 
 
 class RequestClasses:
-    """The request class of each job that waits, worked out once: what a job asks for never changes."""
+    """The request class of each job that waits, worked out once."""
 
     def __init__(self) -> None:
         self._classes: dict[JobId, RequestClass] = {}
@@ -39,6 +39,9 @@ class RequestClasses:
 
     def __getitem__(self, job: JobId) -> RequestClass:
         return self._classes[job]
+
+    def __contains__(self, job: JobId) -> bool:
+        return job in self._classes
 
     def add(self, job: Job) -> None:
         """Hear that a job begins to wait."""

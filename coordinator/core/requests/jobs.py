@@ -1,11 +1,14 @@
 """What clients ask for: submit, stop, delete."""
 
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 
 from coordinator.core.answers import Accepted, AllAccepted, Answer, NoneAccepted, RefusalCause, Refused
 from coordinator.core.attempts import attempts
 from coordinator.core.attempts.starts import enqueue
+from coordinator.core.attempts.waiting import with_time
 from coordinator.core.cluster.cluster import Cluster
+from coordinator.core.cluster.deadlines import DeleteDue
 from coordinator.core.events import DeleteRequested, JobsSubmitted, JobSubmitted, StopRequested
 from coordinator.core.placement import placement
 from coordinator.core.placement.candidates import Available
@@ -16,9 +19,13 @@ from coordinator.core.scheduling.cycle import possible
 from coordinator.core.turn.turn import Turn
 from muster.domain.ids import JobId
 from muster.domain.jobs.job import LOCAL_OWNER, JobSpec
+from muster.domain.jobs.queueing.waiting import WaitKind, WaitReason
 
 REFUSED = 100
 """Most refusals told of many jobs; more of them are one mistake made many times."""
+FORGOTTEN_AT_ONCE, FORGOTTEN_AGAIN = 100, timedelta(seconds=1)
+"""Jobs that one turn forgets because their time is over, and how long the others stay; who calls meanwhile waits less.
+"""
 
 
 @dataclass(slots=True)
@@ -85,6 +92,17 @@ def delete(turn: Turn, event: DeleteRequested) -> Answer:
     return stop(turn, StopRequested(job=job.id))
 
 
+def forget(turn: Turn, job: JobId) -> None:
+    """Forget a job whose time after its end is over; of very many the others a moment later."""
+    record = turn.cluster.jobs.get(job)
+    if record is None or record.ended_at is None or record.spec.delete_after is None:
+        return
+    if len(turn.doomed) >= FORGOTTEN_AT_ONCE:
+        turn.cluster.deadlines.add(turn.now + FORGOTTEN_AGAIN, DeleteDue(job=job))
+    elif record.ended_at + record.spec.delete_after <= turn.now:
+        turn.doom(job)
+
+
 def _refusal(cluster: Cluster, event: JobSubmitted, ahead: _Ahead, *, by_node: bool = True) -> Refused | None:
     """Why a job is not taken; `by_node` with what each node lacks, which takes long on a large fleet."""
     if event.spec.project not in cluster.projects:
@@ -129,15 +147,15 @@ def _taken(cluster: Cluster, event: JobSubmitted, ahead: _Ahead) -> Refused | No
 def _spec_of_key(cluster: Cluster, key: str, ahead: _Ahead) -> JobSpec | None:
     """The job for which a key stands; None: for none yet."""
     job = cluster.job_of_key(key)
-    return job.spec if job is not None else ahead.specs.get(key)
+    return (job.submitted or job.spec) if job is not None else ahead.specs.get(key)
 
 
 def _full(cluster: Cluster, size: int, ahead: _Ahead) -> Refused | None:
     """Why there is no room for another job of so many executions; None where there is."""
-    limits, waiting = cluster.limits, len(cluster.queue) + len(ahead.jobs)
+    limits, queued = cluster.limits, len(cluster.queue) + len(ahead.jobs)
     kept = len(cluster.executions) + ahead.executions
-    if waiting >= limits.waiting:
-        message = f"{waiting} jobs wait already, as many as the coordinator takes; try again when some have run"
+    if queued >= limits.queued:
+        message = f"{queued} jobs are queued already, as many as the coordinator takes; try again when some have run"
     elif kept + size > limits.executions:
         message = (
             f"the coordinator keeps {kept} executions and takes {limits.executions} at most, so {size} more are too "
@@ -160,6 +178,11 @@ def _accept(turn: Turn, event: JobSubmitted) -> Job:
         submitted_at=turn.now,
         owner=event.owner,
         idempotency_key=event.idempotency_key,
+        holds=with_time(
+            (WaitReason(kind=WaitKind.USER, by=event.owner, since=turn.now),) if event.spec.hold else (),
+            event.spec.not_before,
+            turn.now,
+        ),
     )
     if not event.dry_run:
         turn.put(job)

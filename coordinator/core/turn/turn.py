@@ -42,7 +42,8 @@ class Turn:
         self._changes = Changes()
         self._jobs: dict[JobId, None] = {}
         """Jobs that are other than before."""
-        self._doomed: dict[JobId, None] = {}
+        self.doomed: dict[JobId, None] = {}
+        """Jobs that are dropped at the end of the turn."""
         self._subjects: dict[StorySubject, datetime] = {}
         """Subjects whose stories go on, with the time of the last event of each; jobs are none of them."""
 
@@ -79,7 +80,8 @@ class Turn:
             state = advance(f"execution {execution.id}", execution.state, trigger)
         except IllegalTransitionError as error:
             raise error.after(_moves(execution, self.notes)) from None
-        after = replace(execution, state=state, times={**execution.times, state: self.now})
+        times = {each: at for each, at in execution.times.items() if each is not state}
+        after = replace(execution, state=state, times={**times, state: self.now})
         self.notes.transition(execution, after)
         self.put(after)
         if state not in _AS_ORDERED:
@@ -88,11 +90,11 @@ class Turn:
 
     def doom(self, job: JobId) -> None:
         """Have a job dropped at the end of the turn, when nothing looks at it any more."""
-        self._doomed[job] = None
+        self.doomed[job] = None
 
     def drop_doomed(self) -> None:
         """Drop what was doomed."""
-        for job in list(self._doomed):
+        for job in list(self.doomed):
             self.drop(job)
 
     def drop(self, job: JobId) -> None:
@@ -107,7 +109,7 @@ class Turn:
                 self.replan(member)
         self._changes.drop_job(record, (cluster.attempts[attempt_id] for attempt_id in attempt_ids), members)
         cluster.drop_job(job)
-        self._doomed.pop(job, None)
+        self.doomed.pop(job, None)
         self._jobs[job] = None
 
     def forget_members(self, attempt_id: AttemptId) -> None:

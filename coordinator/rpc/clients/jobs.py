@@ -9,6 +9,7 @@ from coordinator.rpc.refusals import status_of, told, translated
 from coordinator.rpc.streams import offer, streaming
 from coordinator.service.jobs import JobFilter, JobOperations
 from coordinator.service.logs import LogWish, PrintedLine
+from coordinator.service.queueing.job_orders import JobOrders
 from coordinator.service.stories import StoryWish
 from coordinator.service.submitting import Submission, UnreadableSubmission
 from muster import wire
@@ -33,8 +34,9 @@ MAX_DOCUMENT = 1024 * 1024
 class JobService(jobs_pb2_grpc.JobServiceServicer):
     """Translates calls about jobs."""
 
-    def __init__(self, jobs: JobOperations, patience: float = READER_PATIENCE) -> None:
+    def __init__(self, jobs: JobOperations, orders: JobOrders, patience: float = READER_PATIENCE) -> None:
         self._jobs = jobs
+        self._orders = orders
         self._patience = patience
         self.closing = asyncio.Event()
 
@@ -81,6 +83,32 @@ class JobService(jobs_pb2_grpc.JobServiceServicer):
     async def Delete(self, request: pb.DeleteRequest, context: Context) -> pb.DeleteResponse:
         """Forget a job."""
         return pb.DeleteResponse(job=await self._jobs.delete(caller(), request.job, force=request.force))
+
+    @translated
+    async def Hold(self, request: pb.HoldRequest, context: Context) -> pb.HoldResponse:
+        """Keep a job out of the queue."""
+        return pb.HoldResponse(job=wire.job_to_wire(await self._orders.hold(caller(), request.job)))
+
+    @translated
+    async def Unhold(self, request: pb.UnholdRequest, context: Context) -> pb.UnholdResponse:
+        """Release a job that is held."""
+        return pb.UnholdResponse(job=wire.job_to_wire(await self._orders.unhold(caller(), request.job)))
+
+    @translated
+    async def Suspend(self, request: pb.SuspendRequest, context: Context) -> pb.SuspendResponse:
+        """Stop a job until it is resumed."""
+        return pb.SuspendResponse(job=wire.job_to_wire(await self._orders.suspend(caller(), request.job)))
+
+    @translated
+    async def Resume(self, request: pb.ResumeRequest, context: Context) -> pb.ResumeResponse:
+        """Let a suspended job go on."""
+        return pb.ResumeResponse(job=wire.job_to_wire(await self._orders.resume(caller(), request.job)))
+
+    @translated
+    async def Change(self, request: pb.ChangeRequest, context: Context) -> pb.ChangeResponse:
+        """Make a job other than it was submitted."""
+        change = wire.job_change_from_wire(request)
+        return pb.ChangeResponse(job=wire.job_to_wire(await self._orders.change(caller(), request.job, change)))
 
     @streaming
     async def Watch(self, request: pb.WatchRequest, context: Context) -> None:  # type: ignore[override]  # the stubs know no answer by `context.write`

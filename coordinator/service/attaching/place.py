@@ -79,6 +79,8 @@ def _member(cluster: Cluster, job: Job, rank: int | None) -> Execution:
 def _why_not(job: Job, member: Execution, now: datetime) -> str:
     """Why nobody can attach to an execution that does not run."""
     name, rank = job.spec.name, member.rank
+    if member.state is State.WAITING:
+        return f"{name} waits outside the queue; --wait waits for it, and `muster why {name}` tells why"
     if member.state is State.QUEUED:
         return f"{name} is queued; --wait waits for it, and `muster why {name}` tells why"
     if member.state in TERMINAL:

@@ -1,72 +1,26 @@
 """Commands that end jobs or wait for their end: stop, delete, wait. Each takes jobs by name, or all that fit."""
 
 import asyncio
-import sys
-from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Annotated, NamedTuple, TypeAlias
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from muster.cli.context import answers, report, session_of
+from muster.cli.context import answers, session_of
 from muster.cli.exit_codes import ExitCode, code_of_job
-from muster.cli.options import JobSearch, Labels, Mine, Output, Phases, Projects, complete_jobs, labels_of
+from muster.cli.job_choice import All, Jobs, Name, Yes, act_on_each, choice_of, chosen
+from muster.cli.options import Labels, Mine, Output, Phases, Projects
 from muster.cli.output.documents import Format, text_of
-from muster.cli.output.screen import say, say_lines
-from muster.domain.errors import InvalidJobError, MusterError, UnavailableError
+from muster.cli.output.screen import say_lines
+from muster.domain.errors import UnavailableError
 from muster.domain.jobs.lifecycle import JobPhase
-from muster.domain.visible_text import visible
 
 if TYPE_CHECKING:
     from muster.client.client import Client
     from muster.domain.jobs.view import JobView
 
-_NAMED = 10
-"""Jobs that a question names."""
 _LIVE = tuple(phase for phase in JobPhase if not phase.ended)
 _ENDED = tuple(phase for phase in JobPhase if phase.ended)
-
-Jobs: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="[JOB...]",
-        help="Ids, unique beginnings of ids, or names of jobs (the newest of that name).",
-        autocompletion=complete_jobs,
-    ),
-]
-All: TypeAlias = Annotated[bool, typer.Option("--all", "-a", help="All jobs to which the command applies.")]
-Name: TypeAlias = Annotated[str, typer.Option(metavar="TEXT", help="All jobs whose name contains this text.")]
-Yes: TypeAlias = Annotated[
-    bool, typer.Option("--yes", "-y", help="Do not ask before acting on jobs not given by name.")
-]
-
-
-class _Choice(NamedTuple):
-    """The jobs that a command line means."""
-
-    jobs: Sequence[str]
-    wanted: JobSearch
-    everything: bool
-
-    @property
-    def is_search(self) -> bool:
-        """Whether the jobs are to be looked for."""
-        return self.everything or any(self.wanted)
-
-
-def _choice(
-    jobs: list[str] | None,
-    *,
-    everything: bool,
-    name: str,
-    phase: list[JobPhase] | None,
-    mine: bool,
-    project: list[str] | None,
-    label: list[str] | None,
-) -> _Choice:
-    labels = labels_of(label or (), "--label")
-    return _Choice(
-        jobs or (), JobSearch(phase or (), name, mine=mine, projects=project or (), labels=labels), everything
-    )
 
 
 @answers
@@ -88,14 +42,14 @@ async def stop(
       muster stop train
       muster stop --name sweep --phase queued
     """
-    choice = _choice(jobs, everything=everything, name=name, phase=phase, mine=mine, project=project, label=label)
+    choice = choice_of(jobs, everything=everything, name=name, phase=phase, mine=mine, project=project, label=label)
     async with session_of(context).client() as client:
 
         async def stop_one(job: str) -> str:
             stopped = await client.jobs.stop(job)
             return f"{stopped.id} ({stopped.spec.name}) {stopped.phase}"
 
-        return await _each(await _chosen(client, choice, _LIVE, "stop", yes=yes), stop_one)
+        return await act_on_each(await chosen(client, choice, _LIVE, "stop", yes=yes), stop_one)
 
 
 @answers
@@ -118,14 +72,14 @@ async def delete(
       muster delete train
       muster delete --all --phase failed --yes
     """
-    choice = _choice(jobs, everything=everything, name=name, phase=phase, mine=mine, project=project, label=label)
+    choice = choice_of(jobs, everything=everything, name=name, phase=phase, mine=mine, project=project, label=label)
     async with session_of(context).client() as client:
 
         async def delete_one(job: str) -> str:
             return f"{await client.jobs.delete(job, force=force)} deleted"
 
         phases = tuple(JobPhase) if force else _ENDED
-        return await _each(await _chosen(client, choice, phases, "delete", yes=yes), delete_one)
+        return await act_on_each(await chosen(client, choice, phases, "delete", yes=yes), delete_one)
 
 
 @answers
@@ -154,10 +108,10 @@ async def wait(
     """
     from muster.cli.commands.tokens import span_of
 
-    choice = _choice(jobs, everything=everything, name=name, phase=phase, mine=mine, project=project, label=label)
+    choice = choice_of(jobs, everything=everything, name=name, phase=phase, mine=mine, project=project, label=label)
     limit = span_of(within)
     async with session_of(context).client() as client:
-        names = await _chosen(client, choice, _LIVE, "wait for", yes=True)
+        names = await chosen(client, choice, _LIVE, "wait for", yes=True)
         known = [await client.jobs.get(each) for each in names]
         try:
             async with asyncio.timeout(limit.total_seconds() if limit else None):
@@ -187,46 +141,3 @@ async def _ended(client: "Client", known: "Sequence[JobView]", *, quiet: bool) -
         if not quiet:
             print_verdict(ended[-1])
     return ended
-
-
-async def _chosen(
-    client: "Client", choice: _Choice, phases: Sequence[JobPhase], verb: str, *, yes: bool
-) -> Sequence[str]:
-    """The jobs that are meant; those that were only described are asked about first, unless `yes`."""
-    if choice.jobs and choice.is_search:
-        raise InvalidJobError(f"name the jobs to {verb}, or describe them (--all, --name, --phase …), not both")
-    if not choice.jobs and not choice.is_search:
-        raise InvalidJobError(
-            f"say which jobs to {verb}: JOB, --name TEXT, --phase PHASE, --mine, --label NAME=VALUE, or --all"
-        )
-    if choice.jobs:
-        return choice.jobs
-    fitting = [phase for phase in phases if not choice.wanted.phases or phase in choice.wanted.phases]
-    wanted = choice.wanted._replace(phases=fitting)
-    found = [job async for job in wanted.search(client)] if fitting else []
-    if not found:
-        say(f"there are no jobs to {verb}", err=True)
-    elif not yes:
-        _ask(found, verb)
-    return [job.id for job in found]
-
-
-def _ask(found: "Sequence[JobView]", verb: str) -> None:
-    if not sys.stdin.isatty():
-        raise InvalidJobError(f"nobody is there to be asked whether to {verb} {len(found)} jobs; say --yes")
-    names = ", ".join(f"{visible(job.spec.name)} ({job.id})" for job in found[:_NAMED])
-    more = ", …" if len(found) > _NAMED else ""
-    typer.confirm(f"{verb.capitalize()} {len(found)} jobs: {names}{more}?", abort=True, err=True)
-
-
-async def _each(names: Sequence[str], act: Callable[[str], Awaitable[str]]) -> int:
-    """Act on one after the other, whatever becomes of the others; the first error decides the exit code."""
-    code = 0
-    for name in names:
-        try:
-            say(await act(name))
-        except MusterError as error:
-            sys.stdout.flush()
-            failed = report(error)
-            code = code or failed
-    return code

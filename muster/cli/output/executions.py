@@ -19,6 +19,7 @@ MOST_SINGLE = 8
 URGENCY = (
     State.FAILED,
     State.LOST,
+    State.WAITING,
     State.QUEUED,
     State.PLACED,
     State.PREPARING,

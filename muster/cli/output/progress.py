@@ -20,7 +20,7 @@ def progress(job: JobView, now: datetime) -> RenderableType:
     """What the job waits for: who is doing what, and who has checked in."""
     head = joined(f"{job.spec.name} ({job.id}) ", word(job.phase), f"  {span_text(now - job.submitted_at)}")
     executions = executions_of(job)
-    if job.phase is JobPhase.QUEUED or not executions:
+    if job.phase in {JobPhase.WAITING, JobPhase.QUEUED} or not executions:
         return Group(head, shown(f"  {job.summary}", "dim"))
     head.append(f"  checked in {arrived(executions)}/{len(executions)}")
     slowest = sorted(executions, key=lambda execution: (URGENCY.index(execution.state), execution.rank))[:_SHOWN]

@@ -18,6 +18,7 @@ Cell: TypeAlias = "str | Text"
 
 _STYLES: Mapping[type[StrEnum], Mapping[str, str]] = {
     JobPhase: {
+        JobPhase.WAITING: "yellow",
         JobPhase.QUEUED: "yellow",
         JobPhase.PREPARING: "cyan",
         JobPhase.RUNNING: "blue",
@@ -27,6 +28,7 @@ _STYLES: Mapping[type[StrEnum], Mapping[str, str]] = {
         JobPhase.STOPPED: "magenta",
     },
     State: {
+        State.WAITING: "yellow",
         State.QUEUED: "yellow",
         State.PLACED: "cyan",
         State.PREPARING: "cyan",

@@ -49,7 +49,10 @@ def time_text(at: datetime | None) -> str:
 
 
 def in_local_time(text: str, now: datetime) -> str:
-    """The text of a coordinator with its times of day (`09:30:00 UTC`) in local time, of the day next to `now`."""
+    """The text of a coordinator with its times in local time.
+
+    They are written `2026-11-21 09:30:00 UTC`, or `09:30:00 UTC` of the day next to `now`.
+    """
 
     def local(found: re.Match[str]) -> str:
         hour, minute, second = map(int, found.groups())
@@ -57,6 +60,13 @@ def in_local_time(text: str, now: datetime) -> str:
         days = (at + timedelta(days=shift) for shift in (-1, 0, 1))
         return f"{min(days, key=lambda day: abs(day - now)).astimezone():%H:%M:%S}"
 
+    def local_moment(found: re.Match[str]) -> str:
+        try:
+            return time_text(datetime.fromisoformat(f"{found.group(1)}+00:00"))
+        except (ValueError, OverflowError):  # it only looks like a time
+            return found.group()
+
+    text = re.sub(r"\b(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) UTC\b", local_moment, text)
     return re.sub(r"\b([01]\d|2[0-3]):([0-5]\d):([0-5]\d) UTC\b", local, text)
 
 

@@ -22,6 +22,7 @@ from muster.rpc.v1.jobs_pb2_grpc import JobServiceStub
 if TYPE_CHECKING:
     from muster.domain.event import JobEvent
     from muster.domain.jobs.explanation import Explanation
+    from muster.domain.jobs.queueing.change import JobChange
     from muster.domain.jobs.view import JobView, LogLine
 
 
@@ -125,6 +126,43 @@ class JobsClient:
         request = pb.DeleteRequest(job=job, force=force)
         # Never repeated: what was deleted by a request whose answer got lost would not be found by the next one.
         return JobId((await self._calls.ask(self._stub.Delete, request, pauses=())).job)
+
+    async def hold(self, job: str) -> "JobView":
+        """Keep a job out of the queue until it is released; raises ConflictError once it has its nodes.
+
+        >>> await client.jobs.hold("hello")
+        """
+        return wire.job_from_wire((await self._calls.ask(self._stub.Hold, pb.HoldRequest(job=job))).job)
+
+    async def unhold(self, job: str) -> "JobView":
+        """Release a job that is held; what an operator holds only operators release.
+
+        >>> await client.jobs.unhold("hello")
+        """
+        return wire.job_from_wire((await self._calls.ask(self._stub.Unhold, pb.UnholdRequest(job=job))).job)
+
+    async def suspend(self, job: str) -> "JobView":
+        """Stop a job with its grace period; its next attempt waits until it is resumed, and keeps its place in order.
+
+        >>> await client.jobs.suspend("hello")
+        """
+        return wire.job_from_wire((await self._calls.ask(self._stub.Suspend, pb.SuspendRequest(job=job))).job)
+
+    async def resume(self, job: str) -> "JobView":
+        """Let a suspended job go on.
+
+        >>> await client.jobs.resume("hello")
+        """
+        return wire.job_from_wire((await self._calls.ask(self._stub.Resume, pb.ResumeRequest(job=job))).job)
+
+    async def change(self, job: str, change: "JobChange") -> "JobView":
+        """Make a job other than it was submitted: its priority until it ends, all else until it has its nodes.
+
+        >>> await client.jobs.change("hello", JobChange(priority=10))
+        """
+        request = wire.job_change_to_wire(change)
+        request.job = job
+        return wire.job_from_wire((await self._calls.ask(self._stub.Change, request)).job)
 
     async def why(self, job: str) -> "Explanation":
         """Why a job is where it is.

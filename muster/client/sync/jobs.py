@@ -14,6 +14,7 @@ from muster.domain.jobs.lifecycle import JobPhase
 if TYPE_CHECKING:
     from muster.domain.event import JobEvent
     from muster.domain.jobs.explanation import Explanation
+    from muster.domain.jobs.queueing.change import JobChange
     from muster.domain.jobs.view import JobView, LogLine
 
 
@@ -99,6 +100,41 @@ class SyncJobsClient:
         >>> client.jobs.delete("hello", force=True)
         """
         return self._loop.run(self._own.delete(job, force=force))
+
+    def hold(self, job: str) -> "JobView":
+        """Keep a job out of the queue until it is released; raises ConflictError once it has its nodes.
+
+        >>> client.jobs.hold("hello")
+        """
+        return self._loop.run(self._own.hold(job))
+
+    def unhold(self, job: str) -> "JobView":
+        """Release a job that is held; what an operator holds only operators release.
+
+        >>> client.jobs.unhold("hello")
+        """
+        return self._loop.run(self._own.unhold(job))
+
+    def suspend(self, job: str) -> "JobView":
+        """Stop a job with its grace period; its next attempt waits until it is resumed, and keeps its place in order.
+
+        >>> client.jobs.suspend("hello")
+        """
+        return self._loop.run(self._own.suspend(job))
+
+    def resume(self, job: str) -> "JobView":
+        """Let a suspended job go on.
+
+        >>> client.jobs.resume("hello")
+        """
+        return self._loop.run(self._own.resume(job))
+
+    def change(self, job: str, change: "JobChange") -> "JobView":
+        """Make a job other than it was submitted: its priority until it ends, all else until it has its nodes.
+
+        >>> client.jobs.change("hello", JobChange(priority=10))
+        """
+        return self._loop.run(self._own.change(job, change))
 
     def why(self, job: str) -> "Explanation":
         """Why a job is where it is.

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from muster.domain.ids import NodeId
 from muster.domain.jobs.failure import Failure
 from muster.domain.jobs.lifecycle import JobPhase, State
+from muster.domain.jobs.queueing.waiting import WaitReason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,3 +38,5 @@ class Explanation:
     refusals: tuple[NodeRefusal, ...] = ()
     awaited: tuple[Awaited, ...] = ()
     failure: Failure | None = None
+    reasons: tuple[WaitReason, ...] = ()
+    """What keeps a waiting job out of the queue."""

@@ -19,6 +19,7 @@ class FailureKind(StrEnum):
     INVALID_OPTION = "invalid_option"
     TOO_LARGE = "too_large"
     SETUP = "setup"
+    QUEUE_TIMEOUT = "queue_timeout"
 
     IMAGE = "image"
     PORT_TAKEN = "port_taken"
@@ -30,6 +31,7 @@ class FailureKind(StrEnum):
     NODE_LOST = "node_lost"
     DRAINED = "drained"
     PREEMPTED = "preempted"
+    SUSPENDED = "suspended"
 
     @property
     def user(self) -> bool:
@@ -47,6 +49,7 @@ _USER = frozenset(
         FailureKind.INVALID_OPTION,
         FailureKind.TOO_LARGE,
         FailureKind.SETUP,
+        FailureKind.QUEUE_TIMEOUT,
     },
 )
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from muster.domain.jobs.disconnect import DEFAULT_LOST_AFTER, OnDisconnect
@@ -199,6 +199,10 @@ class Timeouts:
     """Between SIGTERM and SIGKILL."""
     run: timedelta | None = None
     """Longest time that user code may run; None: no limit."""
+    queue: timedelta | None = None
+    """Longest time of an attempt in the queue, where what it waits outside does not count; None: no limit."""
+    expected: timedelta | None = None
+    """How long user code will run, as its owner thinks: a hint for estimates; None: nobody knows."""
     lost_after: timedelta = DEFAULT_LOST_AFTER
     """How long a node may be silent before what it runs of this job is lost."""
     preempt: timedelta | None = None
@@ -256,6 +260,12 @@ class JobSpec:
     """Whether the main program of rank 0 reads what people who attach to it send."""
     tty: bool = False
     """Whether the main program of rank 0 has a terminal; then it reads what people send as well."""
+    hold: bool = False
+    """Whether it waits from the submit on until somebody releases it."""
+    not_before: datetime | None = None
+    """The time until which it waits; None: it may begin at once."""
+    delete_after: timedelta | None = None
+    """How long after its end it is forgotten with its logs; None: somebody deletes it."""
 
     @property
     def main_program(self) -> MainProgramStreams | None:

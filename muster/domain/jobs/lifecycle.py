@@ -12,7 +12,8 @@ from muster.domain.errors import IllegalTransitionError
 class State(StrEnum):
     """Where one execution stands."""
 
-    QUEUED = "queued"  #: waiting for all its gang to fit
+    WAITING = "waiting"  #: not in the queue yet: something or somebody holds its job back
+    QUEUED = "queued"  #: in the queue until all its gang fits
     PLACED = "placed"  #: GPUs, CPU and memory are reserved for the whole gang
     PREPARING = "preparing"  #: the agent fetches the image, makes directories, holds ports
     CHECKED_IN = "checked_in"  #: prepared; its addresses and ports are known to the coordinator
@@ -28,6 +29,8 @@ class State(StrEnum):
 class Trigger(StrEnum):
     """A fact that moves an execution."""
 
+    HELD = "held"  #: there is a reason not to place the gang yet
+    READY = "ready"  #: no reason is left not to place the gang
     PLACED = "placed"  #: the scheduler found room for the whole gang
     PREPARING = "preparing"  #: the agent took the order
     CHECKED_IN = "checked in"  #: the agent reports it prepared
@@ -40,11 +43,19 @@ class Trigger(StrEnum):
     LOST = "lost"  #: the node's lease ran out
 
 
+NOT_PLACED = frozenset({State.WAITING, State.QUEUED})
+"""States in which an execution has no node yet, and holds nothing."""
+
 _BEFORE_RUN = (State.PLACED, State.PREPARING, State.CHECKED_IN, State.ARMED)
 _PLACED_AND_LIVE = (*_BEFORE_RUN, State.RUNNING)
 
 TRANSITIONS: Mapping[tuple[State, Trigger], State] = {
+    (State.WAITING, Trigger.READY): State.QUEUED,
+    (State.WAITING, Trigger.FAILED): State.FAILED,
+    (State.WAITING, Trigger.STOPPED): State.STOPPED,
+    (State.QUEUED, Trigger.HELD): State.WAITING,
     (State.QUEUED, Trigger.PLACED): State.PLACED,
+    (State.QUEUED, Trigger.FAILED): State.FAILED,
     (State.QUEUED, Trigger.STOPPED): State.STOPPED,
     (State.PLACED, Trigger.PREPARING): State.PREPARING,
     (State.PREPARING, Trigger.CHECKED_IN): State.CHECKED_IN,
@@ -76,6 +87,7 @@ def advance(subject: str, state: State, trigger: Trigger) -> State:
 class JobPhase(StrEnum):
     """How a job is doing, derived from its executions; never stored."""
 
+    WAITING = "waiting"
     QUEUED = "queued"
     PREPARING = "preparing"
     RUNNING = "running"
@@ -124,4 +136,4 @@ def _live_phase(present: set[State]) -> JobPhase:
         return JobPhase.RUNNING
     if present & {State.PLACED, State.PREPARING, State.CHECKED_IN, State.ARMED}:
         return JobPhase.PREPARING
-    return JobPhase.QUEUED
+    return JobPhase.QUEUED if State.QUEUED in present else JobPhase.WAITING

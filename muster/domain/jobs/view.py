@@ -9,6 +9,7 @@ from muster.domain.jobs.failure import Exit, Failure
 from muster.domain.jobs.job import JobSpec
 from muster.domain.jobs.lifecycle import JobPhase, State
 from muster.domain.jobs.member import PortLease
+from muster.domain.jobs.queueing.waiting import WaitReason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +88,8 @@ class JobView:
     """How many executions of the newest attempt are in which state."""
     failure: Failure | None = None
     """The first failure of the newest attempt."""
+    reasons: tuple[WaitReason, ...] = ()
+    """What keeps it out of the queue while it waits, and what will where it is being suspended."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ What clients ask about jobs."""
 
 from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
+from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
@@ -399,6 +400,266 @@ class DeleteResponse(_message.Message):
 Global___DeleteResponse: _TypeAlias = DeleteResponse  # noqa: Y015
 
 @_typing.final
+class HoldRequest(_message.Message):
+    """Asks for a job to be held."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    JOB_FIELD_NUMBER: _builtins.int
+    job: _builtins.str
+    """Id, beginning of an id, or name."""
+    def __init__(
+        self,
+        *,
+        job: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["job", b"job"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___HoldRequest: _TypeAlias = HoldRequest  # noqa: Y015
+
+@_typing.final
+class HoldResponse(_message.Message):
+    """The order is stored."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    JOB_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def job(self) -> Global___Job:
+        """The job after the order."""
+
+    def __init__(
+        self,
+        *,
+        job: Global___Job | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["job", b"job"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["job", b"job"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___HoldResponse: _TypeAlias = HoldResponse  # noqa: Y015
+
+@_typing.final
+class UnholdRequest(_message.Message):
+    """Asks for a job to be released."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    JOB_FIELD_NUMBER: _builtins.int
+    job: _builtins.str
+    """Id, beginning of an id, or name."""
+    def __init__(
+        self,
+        *,
+        job: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["job", b"job"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___UnholdRequest: _TypeAlias = UnholdRequest  # noqa: Y015
+
+@_typing.final
+class UnholdResponse(_message.Message):
+    """The order is stored."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    JOB_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def job(self) -> Global___Job:
+        """The job after the order."""
+
+    def __init__(
+        self,
+        *,
+        job: Global___Job | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["job", b"job"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["job", b"job"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___UnholdResponse: _TypeAlias = UnholdResponse  # noqa: Y015
+
+@_typing.final
+class SuspendRequest(_message.Message):
+    """Asks for a job to be suspended."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    JOB_FIELD_NUMBER: _builtins.int
+    job: _builtins.str
+    """Id, beginning of an id, or name."""
+    def __init__(
+        self,
+        *,
+        job: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["job", b"job"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SuspendRequest: _TypeAlias = SuspendRequest  # noqa: Y015
+
+@_typing.final
+class SuspendResponse(_message.Message):
+    """The order is stored."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    JOB_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def job(self) -> Global___Job:
+        """The job after the order."""
+
+    def __init__(
+        self,
+        *,
+        job: Global___Job | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["job", b"job"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["job", b"job"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SuspendResponse: _TypeAlias = SuspendResponse  # noqa: Y015
+
+@_typing.final
+class ResumeRequest(_message.Message):
+    """Asks for a suspended job to go on."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    JOB_FIELD_NUMBER: _builtins.int
+    job: _builtins.str
+    """Id, beginning of an id, or name."""
+    def __init__(
+        self,
+        *,
+        job: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["job", b"job"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ResumeRequest: _TypeAlias = ResumeRequest  # noqa: Y015
+
+@_typing.final
+class ResumeResponse(_message.Message):
+    """The order is stored."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    JOB_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def job(self) -> Global___Job:
+        """The job after the order."""
+
+    def __init__(
+        self,
+        *,
+        job: Global___Job | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["job", b"job"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["job", b"job"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ResumeResponse: _TypeAlias = ResumeResponse  # noqa: Y015
+
+@_typing.final
+class ChangeRequest(_message.Message):
+    """Asks for a job to be changed; what is absent stays."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    JOB_FIELD_NUMBER: _builtins.int
+    PRIORITY_FIELD_NUMBER: _builtins.int
+    RUN_FIELD_NUMBER: _builtins.int
+    QUEUE_FIELD_NUMBER: _builtins.int
+    EXPECTED_FIELD_NUMBER: _builtins.int
+    NOT_BEFORE_FIELD_NUMBER: _builtins.int
+    job: _builtins.str
+    """Id, beginning of an id, or name."""
+    priority: _builtins.int
+    """Higher goes first."""
+    @_builtins.property
+    def run(self) -> _duration_pb2.Duration:
+        """The limit on run time; zero: none."""
+
+    @_builtins.property
+    def queue(self) -> _duration_pb2.Duration:
+        """The limit on an attempt's time in the queue; zero: none."""
+
+    @_builtins.property
+    def expected(self) -> _duration_pb2.Duration:
+        """How long user code will run, a hint; zero: nobody knows."""
+
+    @_builtins.property
+    def not_before(self) -> _timestamp_pb2.Timestamp:
+        """The time before which it does not begin; one that has passed: it may begin at once."""
+
+    def __init__(
+        self,
+        *,
+        job: _builtins.str = ...,
+        priority: _builtins.int | None = ...,
+        run: _duration_pb2.Duration | None = ...,
+        queue: _duration_pb2.Duration | None = ...,
+        expected: _duration_pb2.Duration | None = ...,
+        not_before: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_priority", b"_priority", "expected", b"expected", "not_before", b"not_before", "priority", b"priority", "queue", b"queue", "run", b"run"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_priority", b"_priority", "expected", b"expected", "job", b"job", "not_before", b"not_before", "priority", b"priority", "queue", b"queue", "run", b"run"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__priority: _TypeAlias = _typing.Literal["priority"]  # noqa: Y015
+    _WhichOneofArgType__priority: _TypeAlias = _typing.Literal["_priority", b"_priority"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__priority) -> _WhichOneofReturnType__priority | None: ...
+
+Global___ChangeRequest: _TypeAlias = ChangeRequest  # noqa: Y015
+
+@_typing.final
+class ChangeResponse(_message.Message):
+    """The change is stored."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    JOB_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def job(self) -> Global___Job:
+        """The job after the change."""
+
+    def __init__(
+        self,
+        *,
+        job: Global___Job | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["job", b"job"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["job", b"job"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ChangeResponse: _TypeAlias = ChangeResponse  # noqa: Y015
+
+@_typing.final
 class WatchRequest(_message.Message):
     """Asks to be told of changes."""
 
@@ -574,6 +835,7 @@ class WhyResponse(_message.Message):
     REFUSALS_FIELD_NUMBER: _builtins.int
     AWAITED_FIELD_NUMBER: _builtins.int
     FAILURE_FIELD_NUMBER: _builtins.int
+    REASONS_FIELD_NUMBER: _builtins.int
     summary: _builtins.str
     """A sentence or two."""
     phase: _builtins.str
@@ -592,6 +854,10 @@ class WhyResponse(_message.Message):
     def failure(self) -> _model_pb2.Failure:
         """For a failed job: the culprit."""
 
+    @_builtins.property
+    def reasons(self) -> _containers.RepeatedCompositeFieldContainer[Global___WaitReason]:
+        """For a waiting job: what keeps it out of the queue."""
+
     def __init__(
         self,
         *,
@@ -601,14 +867,53 @@ class WhyResponse(_message.Message):
         refusals: _abc.Iterable[Global___NodeRefusal] | None = ...,
         awaited: _abc.Iterable[Global___Awaited] | None = ...,
         failure: _model_pb2.Failure | None = ...,
+        reasons: _abc.Iterable[Global___WaitReason] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["failure", b"failure"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["awaited", b"awaited", "failure", b"failure", "phase", b"phase", "queue_position", b"queue_position", "refusals", b"refusals", "summary", b"summary"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["awaited", b"awaited", "failure", b"failure", "phase", b"phase", "queue_position", b"queue_position", "reasons", b"reasons", "refusals", b"refusals", "summary", b"summary"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___WhyResponse: _TypeAlias = WhyResponse  # noqa: Y015
+
+@_typing.final
+class WaitReason(_message.Message):
+    """What keeps a job out of the queue."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KIND_FIELD_NUMBER: _builtins.int
+    BY_FIELD_NUMBER: _builtins.int
+    SINCE_FIELD_NUMBER: _builtins.int
+    UNTIL_FIELD_NUMBER: _builtins.int
+    kind: _builtins.str
+    """A WaitKind of muster/domain/jobs/queueing/waiting.py."""
+    by: _builtins.str
+    """The account that wants it so; empty where nobody does."""
+    @_builtins.property
+    def since(self) -> _timestamp_pb2.Timestamp:
+        """From when on it holds; absent: since the submit."""
+
+    @_builtins.property
+    def until(self) -> _timestamp_pb2.Timestamp:
+        """When it ends by itself; absent: somebody has to say so."""
+
+    def __init__(
+        self,
+        *,
+        kind: _builtins.str = ...,
+        by: _builtins.str = ...,
+        since: _timestamp_pb2.Timestamp | None = ...,
+        until: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["since", b"since", "until", b"until"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["by", b"by", "kind", b"kind", "since", b"since", "until", b"until"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___WaitReason: _TypeAlias = WaitReason  # noqa: Y015
 
 @_typing.final
 class NodeRefusal(_message.Message):
@@ -707,6 +1012,7 @@ class Job(_message.Message):
     STATES_FIELD_NUMBER: _builtins.int
     FAILURE_FIELD_NUMBER: _builtins.int
     OWNER_FIELD_NUMBER: _builtins.int
+    REASONS_FIELD_NUMBER: _builtins.int
     SEQUENCE_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Its id."""
@@ -720,7 +1026,7 @@ class Job(_message.Message):
     """Its number in the fleet: 1 for the first job; 0 for a dry run."""
     @_builtins.property
     def spec(self) -> _model_pb2.JobSpec:
-        """As submitted."""
+        """As submitted, with what was changed since."""
 
     @_builtins.property
     def submitted_at(self) -> _timestamp_pb2.Timestamp:
@@ -746,6 +1052,10 @@ class Job(_message.Message):
     def failure(self) -> _model_pb2.Failure:
         """The first failure of the newest attempt."""
 
+    @_builtins.property
+    def reasons(self) -> _containers.RepeatedCompositeFieldContainer[Global___WaitReason]:
+        """For a waiting job: what keeps it out of the queue."""
+
     def __init__(
         self,
         *,
@@ -760,11 +1070,12 @@ class Job(_message.Message):
         states: _abc.Mapping[_builtins.str, _builtins.int] | None = ...,
         failure: _model_pb2.Failure | None = ...,
         owner: _builtins.str = ...,
+        reasons: _abc.Iterable[Global___WaitReason] | None = ...,
         sequence: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["ended_at", b"ended_at", "failure", b"failure", "spec", b"spec", "started_at", b"started_at", "submitted_at", b"submitted_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempts", b"attempts", "ended_at", b"ended_at", "failure", b"failure", "id", b"id", "owner", b"owner", "phase", b"phase", "sequence", b"sequence", "spec", b"spec", "started_at", b"started_at", "states", b"states", "submitted_at", b"submitted_at", "summary", b"summary"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempts", b"attempts", "ended_at", b"ended_at", "failure", b"failure", "id", b"id", "owner", b"owner", "phase", b"phase", "reasons", b"reasons", "sequence", b"sequence", "spec", b"spec", "started_at", b"started_at", "states", b"states", "submitted_at", b"submitted_at", "summary", b"summary"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

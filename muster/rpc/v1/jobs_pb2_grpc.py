@@ -66,6 +66,31 @@ class JobServiceStub(object):
                 request_serializer=muster_dot_rpc_dot_v1_dot_jobs__pb2.DeleteRequest.SerializeToString,
                 response_deserializer=muster_dot_rpc_dot_v1_dot_jobs__pb2.DeleteResponse.FromString,
                 _registered_method=True)
+        self.Hold = channel.unary_unary(
+                '/muster.rpc.v1.JobService/Hold',
+                request_serializer=muster_dot_rpc_dot_v1_dot_jobs__pb2.HoldRequest.SerializeToString,
+                response_deserializer=muster_dot_rpc_dot_v1_dot_jobs__pb2.HoldResponse.FromString,
+                _registered_method=True)
+        self.Unhold = channel.unary_unary(
+                '/muster.rpc.v1.JobService/Unhold',
+                request_serializer=muster_dot_rpc_dot_v1_dot_jobs__pb2.UnholdRequest.SerializeToString,
+                response_deserializer=muster_dot_rpc_dot_v1_dot_jobs__pb2.UnholdResponse.FromString,
+                _registered_method=True)
+        self.Suspend = channel.unary_unary(
+                '/muster.rpc.v1.JobService/Suspend',
+                request_serializer=muster_dot_rpc_dot_v1_dot_jobs__pb2.SuspendRequest.SerializeToString,
+                response_deserializer=muster_dot_rpc_dot_v1_dot_jobs__pb2.SuspendResponse.FromString,
+                _registered_method=True)
+        self.Resume = channel.unary_unary(
+                '/muster.rpc.v1.JobService/Resume',
+                request_serializer=muster_dot_rpc_dot_v1_dot_jobs__pb2.ResumeRequest.SerializeToString,
+                response_deserializer=muster_dot_rpc_dot_v1_dot_jobs__pb2.ResumeResponse.FromString,
+                _registered_method=True)
+        self.Change = channel.unary_unary(
+                '/muster.rpc.v1.JobService/Change',
+                request_serializer=muster_dot_rpc_dot_v1_dot_jobs__pb2.ChangeRequest.SerializeToString,
+                response_deserializer=muster_dot_rpc_dot_v1_dot_jobs__pb2.ChangeResponse.FromString,
+                _registered_method=True)
         self.Watch = channel.unary_stream(
                 '/muster.rpc.v1.JobService/Watch',
                 request_serializer=muster_dot_rpc_dot_v1_dot_jobs__pb2.WatchRequest.SerializeToString,
@@ -137,6 +162,42 @@ class JobServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Hold(self, request, context):
+        """Keeps a job out of the queue until it is released; refused once it has its nodes. Holding a held job changes nothing.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Unhold(self, request, context):
+        """Releases a job that is held. What an operator holds only operators release.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Suspend(self, request, context):
+        """Stops what of a job has its nodes, with the grace period, and keeps its next attempt out of the queue until it is
+        resumed. It keeps its place in the order, and its restarts are not counted.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Resume(self, request, context):
+        """Lets a suspended job go on.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Change(self, request, context):
+        """Makes a job other than it was submitted: its priority until it ends, all else until it has its nodes.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def Watch(self, request, context):
         """The job now, then at each change, until it has ended. A slow reader misses intermediate states, never the last.
         """
@@ -197,6 +258,31 @@ def add_JobServiceServicer_to_server(servicer, server):
                     servicer.Delete,
                     request_deserializer=muster_dot_rpc_dot_v1_dot_jobs__pb2.DeleteRequest.FromString,
                     response_serializer=muster_dot_rpc_dot_v1_dot_jobs__pb2.DeleteResponse.SerializeToString,
+            ),
+            'Hold': grpc.unary_unary_rpc_method_handler(
+                    servicer.Hold,
+                    request_deserializer=muster_dot_rpc_dot_v1_dot_jobs__pb2.HoldRequest.FromString,
+                    response_serializer=muster_dot_rpc_dot_v1_dot_jobs__pb2.HoldResponse.SerializeToString,
+            ),
+            'Unhold': grpc.unary_unary_rpc_method_handler(
+                    servicer.Unhold,
+                    request_deserializer=muster_dot_rpc_dot_v1_dot_jobs__pb2.UnholdRequest.FromString,
+                    response_serializer=muster_dot_rpc_dot_v1_dot_jobs__pb2.UnholdResponse.SerializeToString,
+            ),
+            'Suspend': grpc.unary_unary_rpc_method_handler(
+                    servicer.Suspend,
+                    request_deserializer=muster_dot_rpc_dot_v1_dot_jobs__pb2.SuspendRequest.FromString,
+                    response_serializer=muster_dot_rpc_dot_v1_dot_jobs__pb2.SuspendResponse.SerializeToString,
+            ),
+            'Resume': grpc.unary_unary_rpc_method_handler(
+                    servicer.Resume,
+                    request_deserializer=muster_dot_rpc_dot_v1_dot_jobs__pb2.ResumeRequest.FromString,
+                    response_serializer=muster_dot_rpc_dot_v1_dot_jobs__pb2.ResumeResponse.SerializeToString,
+            ),
+            'Change': grpc.unary_unary_rpc_method_handler(
+                    servicer.Change,
+                    request_deserializer=muster_dot_rpc_dot_v1_dot_jobs__pb2.ChangeRequest.FromString,
+                    response_serializer=muster_dot_rpc_dot_v1_dot_jobs__pb2.ChangeResponse.SerializeToString,
             ),
             'Watch': grpc.unary_stream_rpc_method_handler(
                     servicer.Watch,
@@ -383,6 +469,141 @@ class JobService(object):
             '/muster.rpc.v1.JobService/Delete',
             muster_dot_rpc_dot_v1_dot_jobs__pb2.DeleteRequest.SerializeToString,
             muster_dot_rpc_dot_v1_dot_jobs__pb2.DeleteResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Hold(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/muster.rpc.v1.JobService/Hold',
+            muster_dot_rpc_dot_v1_dot_jobs__pb2.HoldRequest.SerializeToString,
+            muster_dot_rpc_dot_v1_dot_jobs__pb2.HoldResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Unhold(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/muster.rpc.v1.JobService/Unhold',
+            muster_dot_rpc_dot_v1_dot_jobs__pb2.UnholdRequest.SerializeToString,
+            muster_dot_rpc_dot_v1_dot_jobs__pb2.UnholdResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Suspend(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/muster.rpc.v1.JobService/Suspend',
+            muster_dot_rpc_dot_v1_dot_jobs__pb2.SuspendRequest.SerializeToString,
+            muster_dot_rpc_dot_v1_dot_jobs__pb2.SuspendResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Resume(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/muster.rpc.v1.JobService/Resume',
+            muster_dot_rpc_dot_v1_dot_jobs__pb2.ResumeRequest.SerializeToString,
+            muster_dot_rpc_dot_v1_dot_jobs__pb2.ResumeResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Change(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/muster.rpc.v1.JobService/Change',
+            muster_dot_rpc_dot_v1_dot_jobs__pb2.ChangeRequest.SerializeToString,
+            muster_dot_rpc_dot_v1_dot_jobs__pb2.ChangeResponse.FromString,
             options,
             channel_credentials,
             insecure,

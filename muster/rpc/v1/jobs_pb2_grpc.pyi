@@ -51,6 +51,18 @@ class JobServiceStub:
     """Orders all executions to stop; answers once the order is stored durably. Stopping an ended job changes nothing."""
     Delete: _grpc.UnaryUnaryMultiCallable[_jobs_pb2.DeleteRequest, _jobs_pb2.DeleteResponse]
     """Forgets an ended job, its history and its logs."""
+    Hold: _grpc.UnaryUnaryMultiCallable[_jobs_pb2.HoldRequest, _jobs_pb2.HoldResponse]
+    """Keeps a job out of the queue until it is released; refused once it has its nodes. Holding a held job changes nothing."""
+    Unhold: _grpc.UnaryUnaryMultiCallable[_jobs_pb2.UnholdRequest, _jobs_pb2.UnholdResponse]
+    """Releases a job that is held. What an operator holds only operators release."""
+    Suspend: _grpc.UnaryUnaryMultiCallable[_jobs_pb2.SuspendRequest, _jobs_pb2.SuspendResponse]
+    """Stops what of a job has its nodes, with the grace period, and keeps its next attempt out of the queue until it is
+    resumed. It keeps its place in the order, and its restarts are not counted.
+    """
+    Resume: _grpc.UnaryUnaryMultiCallable[_jobs_pb2.ResumeRequest, _jobs_pb2.ResumeResponse]
+    """Lets a suspended job go on."""
+    Change: _grpc.UnaryUnaryMultiCallable[_jobs_pb2.ChangeRequest, _jobs_pb2.ChangeResponse]
+    """Makes a job other than it was submitted: its priority until it ends, all else until it has its nodes."""
     Watch: _grpc.UnaryStreamMultiCallable[_jobs_pb2.WatchRequest, _jobs_pb2.Job]
     """The job now, then at each change, until it has ended. A slow reader misses intermediate states, never the last."""
     Logs: _grpc.UnaryStreamMultiCallable[_jobs_pb2.LogsRequest, _jobs_pb2.LogLines]
@@ -83,6 +95,18 @@ class JobServiceAsyncStub(JobServiceStub):
     """Orders all executions to stop; answers once the order is stored durably. Stopping an ended job changes nothing."""
     Delete: _aio.UnaryUnaryMultiCallable[_jobs_pb2.DeleteRequest, _jobs_pb2.DeleteResponse]  # type: ignore[assignment]
     """Forgets an ended job, its history and its logs."""
+    Hold: _aio.UnaryUnaryMultiCallable[_jobs_pb2.HoldRequest, _jobs_pb2.HoldResponse]  # type: ignore[assignment]
+    """Keeps a job out of the queue until it is released; refused once it has its nodes. Holding a held job changes nothing."""
+    Unhold: _aio.UnaryUnaryMultiCallable[_jobs_pb2.UnholdRequest, _jobs_pb2.UnholdResponse]  # type: ignore[assignment]
+    """Releases a job that is held. What an operator holds only operators release."""
+    Suspend: _aio.UnaryUnaryMultiCallable[_jobs_pb2.SuspendRequest, _jobs_pb2.SuspendResponse]  # type: ignore[assignment]
+    """Stops what of a job has its nodes, with the grace period, and keeps its next attempt out of the queue until it is
+    resumed. It keeps its place in the order, and its restarts are not counted.
+    """
+    Resume: _aio.UnaryUnaryMultiCallable[_jobs_pb2.ResumeRequest, _jobs_pb2.ResumeResponse]  # type: ignore[assignment]
+    """Lets a suspended job go on."""
+    Change: _aio.UnaryUnaryMultiCallable[_jobs_pb2.ChangeRequest, _jobs_pb2.ChangeResponse]  # type: ignore[assignment]
+    """Makes a job other than it was submitted: its priority until it ends, all else until it has its nodes."""
     Watch: _aio.UnaryStreamMultiCallable[_jobs_pb2.WatchRequest, _jobs_pb2.Job]  # type: ignore[assignment]
     """The job now, then at each change, until it has ended. A slow reader misses intermediate states, never the last."""
     Logs: _aio.UnaryStreamMultiCallable[_jobs_pb2.LogsRequest, _jobs_pb2.LogLines]  # type: ignore[assignment]
@@ -148,6 +172,48 @@ class JobServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_jobs_pb2.DeleteResponse, _abc.Awaitable[_jobs_pb2.DeleteResponse]]:
         """Forgets an ended job, its history and its logs."""
+
+    @_abc_1.abstractmethod
+    def Hold(
+        self,
+        request: _jobs_pb2.HoldRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_jobs_pb2.HoldResponse, _abc.Awaitable[_jobs_pb2.HoldResponse]]:
+        """Keeps a job out of the queue until it is released; refused once it has its nodes. Holding a held job changes nothing."""
+
+    @_abc_1.abstractmethod
+    def Unhold(
+        self,
+        request: _jobs_pb2.UnholdRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_jobs_pb2.UnholdResponse, _abc.Awaitable[_jobs_pb2.UnholdResponse]]:
+        """Releases a job that is held. What an operator holds only operators release."""
+
+    @_abc_1.abstractmethod
+    def Suspend(
+        self,
+        request: _jobs_pb2.SuspendRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_jobs_pb2.SuspendResponse, _abc.Awaitable[_jobs_pb2.SuspendResponse]]:
+        """Stops what of a job has its nodes, with the grace period, and keeps its next attempt out of the queue until it is
+        resumed. It keeps its place in the order, and its restarts are not counted.
+        """
+
+    @_abc_1.abstractmethod
+    def Resume(
+        self,
+        request: _jobs_pb2.ResumeRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_jobs_pb2.ResumeResponse, _abc.Awaitable[_jobs_pb2.ResumeResponse]]:
+        """Lets a suspended job go on."""
+
+    @_abc_1.abstractmethod
+    def Change(
+        self,
+        request: _jobs_pb2.ChangeRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_jobs_pb2.ChangeResponse, _abc.Awaitable[_jobs_pb2.ChangeResponse]]:
+        """Makes a job other than it was submitted: its priority until it ends, all else until it has its nodes."""
 
     @_abc_1.abstractmethod
     def Watch(

@@ -9,6 +9,7 @@ from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import message as _message
+from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 import builtins as _builtins
 import sys
@@ -488,7 +489,9 @@ class Timeouts(_message.Message):
     GRACE_FIELD_NUMBER: _builtins.int
     RUN_FIELD_NUMBER: _builtins.int
     LOST_AFTER_FIELD_NUMBER: _builtins.int
+    QUEUE_FIELD_NUMBER: _builtins.int
     PREEMPT_FIELD_NUMBER: _builtins.int
+    EXPECTED_FIELD_NUMBER: _builtins.int
     IDLE_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def check_in(self) -> _duration_pb2.Duration:
@@ -507,8 +510,16 @@ class Timeouts(_message.Message):
         """How long a node may be silent before what it runs is lost; absent: the default."""
 
     @_builtins.property
+    def queue(self) -> _duration_pb2.Duration:
+        """Longest time of an attempt in the queue; what it waits outside does not count; absent: no limit."""
+
+    @_builtins.property
     def preempt(self) -> _duration_pb2.Duration:
         """Between notice and SIGKILL where the job comes back after the stop; absent: the larger of grace and 30 s."""
+
+    @_builtins.property
+    def expected(self) -> _duration_pb2.Duration:
+        """How long user code will run, a hint for estimates; absent: nobody knows."""
 
     @_builtins.property
     def idle(self) -> _duration_pb2.Duration:
@@ -521,12 +532,14 @@ class Timeouts(_message.Message):
         grace: _duration_pb2.Duration | None = ...,
         run: _duration_pb2.Duration | None = ...,
         lost_after: _duration_pb2.Duration | None = ...,
+        queue: _duration_pb2.Duration | None = ...,
         preempt: _duration_pb2.Duration | None = ...,
+        expected: _duration_pb2.Duration | None = ...,
         idle: _duration_pb2.Duration | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["check_in", b"check_in", "grace", b"grace", "idle", b"idle", "lost_after", b"lost_after", "preempt", b"preempt", "run", b"run"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["check_in", b"check_in", "expected", b"expected", "grace", b"grace", "idle", b"idle", "lost_after", b"lost_after", "preempt", b"preempt", "queue", b"queue", "run", b"run"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["check_in", b"check_in", "grace", b"grace", "idle", b"idle", "lost_after", b"lost_after", "preempt", b"preempt", "run", b"run"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["check_in", b"check_in", "expected", b"expected", "grace", b"grace", "idle", b"idle", "lost_after", b"lost_after", "preempt", b"preempt", "queue", b"queue", "run", b"run"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -630,6 +643,9 @@ class JobSpec(_message.Message):
     STDIN_FIELD_NUMBER: _builtins.int
     TTY_FIELD_NUMBER: _builtins.int
     ON_PREEMPT_FIELD_NUMBER: _builtins.int
+    HOLD_FIELD_NUMBER: _builtins.int
+    NOT_BEFORE_FIELD_NUMBER: _builtins.int
+    DELETE_AFTER_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Lower-case letters, digits and hyphens; need not be unique."""
     network: _builtins.str
@@ -652,6 +668,8 @@ class JobSpec(_message.Message):
     """Whether the main program of rank 0 reads what people who attach to it send."""
     tty: _builtins.bool
     """Whether the main program of rank 0 has a terminal; it then reads what people send as well."""
+    hold: _builtins.bool
+    """Whether it waits until somebody releases it."""
     @_builtins.property
     def roles(self) -> _containers.RepeatedCompositeFieldContainer[Global___Role]:
         """In rank order."""
@@ -688,6 +706,14 @@ class JobSpec(_message.Message):
     def on_preempt(self) -> Global___OnPreempt:
         """What happens when it is preempted; absent: it gets SIGTERM, and waits for its next start."""
 
+    @_builtins.property
+    def not_before(self) -> _timestamp_pb2.Timestamp:
+        """It waits until this time; absent: it may begin at once."""
+
+    @_builtins.property
+    def delete_after(self) -> _duration_pb2.Duration:
+        """How long after its end it is forgotten with its logs; absent: somebody deletes it."""
+
     def __init__(
         self,
         *,
@@ -711,10 +737,13 @@ class JobSpec(_message.Message):
         stdin: _builtins.bool = ...,
         tty: _builtins.bool = ...,
         on_preempt: Global___OnPreempt | None = ...,
+        hold: _builtins.bool = ...,
+        not_before: _timestamp_pb2.Timestamp | None = ...,
+        delete_after: _duration_pb2.Duration | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_gang_commands", b"_gang_commands", "_max_per_node", b"_max_per_node", "framework", b"framework", "gang_commands", b"gang_commands", "interactive", b"interactive", "max_per_node", b"max_per_node", "on_preempt", b"on_preempt", "restarts", b"restarts", "timeouts", b"timeouts"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_gang_commands", b"_gang_commands", "_max_per_node", b"_max_per_node", "delete_after", b"delete_after", "framework", b"framework", "gang_commands", b"gang_commands", "interactive", b"interactive", "max_per_node", b"max_per_node", "not_before", b"not_before", "on_preempt", b"on_preempt", "restarts", b"restarts", "timeouts", b"timeouts"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_gang_commands", b"_gang_commands", "_max_per_node", b"_max_per_node", "dialects", b"dialects", "framework", b"framework", "gang_commands", b"gang_commands", "interactive", b"interactive", "labels", b"labels", "max_per_node", b"max_per_node", "name", b"name", "network", b"network", "node_labels", b"node_labels", "on_disconnect", b"on_disconnect", "on_preempt", b"on_preempt", "packing", b"packing", "priority", b"priority", "project", b"project", "restarts", b"restarts", "roles", b"roles", "stdin", b"stdin", "success", b"success", "timeouts", b"timeouts", "tty", b"tty"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_gang_commands", b"_gang_commands", "_max_per_node", b"_max_per_node", "delete_after", b"delete_after", "dialects", b"dialects", "framework", b"framework", "gang_commands", b"gang_commands", "hold", b"hold", "interactive", b"interactive", "labels", b"labels", "max_per_node", b"max_per_node", "name", b"name", "network", b"network", "node_labels", b"node_labels", "not_before", b"not_before", "on_disconnect", b"on_disconnect", "on_preempt", b"on_preempt", "packing", b"packing", "priority", b"priority", "project", b"project", "restarts", b"restarts", "roles", b"roles", "stdin", b"stdin", "success", b"success", "timeouts", b"timeouts", "tty", b"tty"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__gang_commands: _TypeAlias = _typing.Literal["gang_commands"]  # noqa: Y015
     _WhichOneofArgType__gang_commands: _TypeAlias = _typing.Literal["_gang_commands", b"_gang_commands"]  # noqa: Y015

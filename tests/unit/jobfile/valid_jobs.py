@@ -1,7 +1,7 @@
 """Hypothesis strategies for valid jobs, as a job file can describe them."""
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 from hypothesis import strategies as st
 
@@ -61,6 +61,7 @@ env_names = st.from_regex(ENV_NAME, fullmatch=True).filter(
     lambda name: name not in RESERVED_ENV and not name.startswith(RESERVED_PREFIX),
 )
 paths = st.from_regex(r"/[a-z][a-z:._ ]{0,8}[a-z]", fullmatch=True).filter(lambda path: path != "/muster")
+moments = st.datetimes(datetime(2000, 1, 1), datetime(2899, 12, 31), timezones=st.just(UTC))  # noqa: DTZ001 - hypothesis adds the zone
 spans = st.timedeltas(timedelta(microseconds=1), timedelta(days=365))
 limits = st.integers(-1, 2**40)
 exit_codes = st.sets(st.integers(1, 255), min_size=1).map(lambda codes: parse_exit_codes(",".join(map(str, codes))))
@@ -217,11 +218,16 @@ def jobs(roles: st.SearchStrategy[Role], networks: list[Network]) -> st.SearchSt
             Timeouts,
             check_in=spans,
             grace=spans,
-            run=st.none() | spans,
+            run=st.none() | st.timedeltas(timedelta(hours=1), timedelta(days=365)),
+            queue=st.none() | spans,
+            expected=st.none() | st.timedeltas(timedelta(microseconds=1), timedelta(hours=1)),
             lost_after=st.timedeltas(SHORTEST_LOST_AFTER, LONGEST_LOST_AFTER),
             preempt=st.none() | st.timedeltas(timedelta(microseconds=1), LONGEST_PREEMPT_GRACE),
             idle=st.none() | st.just(NEVER_IDLE) | st.timedeltas(SHORTEST_IDLE, timedelta(days=365)),
         ),
+        hold=st.booleans(),
+        not_before=st.none() | moments,
+        delete_after=st.none() | spans,
         restarts=restarts,
         on_preempt=on_preempts,
         on_disconnect=st.sampled_from(OnDisconnect),

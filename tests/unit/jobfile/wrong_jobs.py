@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from muster.domain.jobs.frameworks.dialect import Dialect
@@ -262,6 +262,17 @@ REFUSED: Sequence[tuple[JobSpec, str]] = (
     ),
     (times(grace=timedelta()), "timeouts.grace: must be above zero"),
     (times(run=timedelta(days=366)), "timeouts.run: is longer than 365d"),
+    (times(queue=timedelta()), "timeouts.queue: must be above zero"),
+    (times(expected=timedelta(days=366)), "timeouts.expected: is longer than 365d"),
+    (
+        times(run=timedelta(hours=1), expected=timedelta(hours=2)),
+        "timeouts.expected: is longer than the job may run (timeouts.run: 1h)",
+    ),
+    (job(delete_after=timedelta()), "delete_after: must be above zero"),
+    (
+        job(not_before=datetime(1999, 12, 31, tzinfo=UTC)),
+        'not_before: must be between 2000 and 2899, not "1999-12-31 00:00:00+00:00"',
+    ),
     (times(lost_after=timedelta(seconds=59)), "timeouts.lost_after: is 59s; the least is 1m"),
     (times(preempt=timedelta(hours=2)), "timeouts.preempt: is 2h; the most is 1h"),
     (times(idle=timedelta(seconds=9)), "timeouts.idle: is 9s; the least is 10s"),

@@ -20,7 +20,7 @@ from muster.domain.jobs.rules.job_values import Wrong
 from muster.domain.jobs.rules.placeholder_rules import placeholder_faults
 from muster.domain.jobs.secret_use import SECRETS_DIRECTORY, SecretUse
 from muster.domain.jobs.size import too_much_to_share
-from muster.domain.quantity import format_cpus, format_memory
+from muster.domain.quantity import format_cpus, format_duration, format_memory
 from muster.domain.quoting import nearest, quote
 
 MAX_FILES_BYTES = 2**20
@@ -58,6 +58,10 @@ def _in_values(spec: JobSpec) -> Iterator[Fault]:
         yield from _told(("max_per_node",), values.number(spec.max_per_node, 1, values.MAX_EXECUTIONS))
     for name, value in spec.node_labels.items():
         yield from _told(("node_labels", name), values.node_label(name) or values.name_like(value))
+    if spec.not_before is not None:
+        yield from _told(("not_before",), values.moment(spec.not_before))
+    if spec.delete_after is not None:
+        yield from _told(("delete_after",), values.duration(spec.delete_after))
     yield from _timeouts(spec.timeouts)
     yield from _restarts(spec.restarts)
     yield from _roles(spec)
@@ -317,6 +321,14 @@ def _timeouts(timeouts: Timeouts) -> Iterator[Fault]:
     yield from _told(("timeouts", "grace"), values.duration(timeouts.grace))
     if timeouts.run is not None:
         yield from _told(("timeouts", "run"), values.duration(timeouts.run))
+    if timeouts.queue is not None:
+        yield from _told(("timeouts", "queue"), values.duration(timeouts.queue))
+    if timeouts.expected is not None:
+        path, wrong = ("timeouts", "expected"), values.duration(timeouts.expected)
+        yield from _told(path, wrong)
+        if not wrong and timeouts.run is not None and timeouts.expected > timeouts.run:
+            message = f"is longer than the job may run (timeouts.run: {format_duration(timeouts.run)})"
+            yield Fault(path=path, message=message)
     yield from _told(("timeouts", "lost_after"), values.lost_after(timeouts.lost_after))
     if timeouts.preempt is not None:
         yield from _told(("timeouts", "preempt"), values.preempt(timeouts.preempt))

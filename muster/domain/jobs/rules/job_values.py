@@ -5,7 +5,7 @@ Each function takes one value and gives what is wrong with it, or None. `job_rul
 
 import re
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import PurePosixPath
 
 from muster.domain.jobs.disconnect import LONGEST_LOST_AFTER, SHORTEST_LOST_AFTER
@@ -22,6 +22,7 @@ from muster.domain.quantity import (
     MAX_MEMORY,
     MEMORY_FORM,
     MILLIS_PER_CPU,
+    MOMENT_FORM,
     TOO_LONG,
     TOO_MANY_CPUS,
     TOO_MUCH_MEMORY,
@@ -54,6 +55,8 @@ MIN_MEMORY = 6 * 2**20
 MIN_SHM = 2**20
 MIN_CPU_LIMIT = 10
 """Thousandths of a CPU; Linux and Docker refuse a limit below."""
+EARLIEST_BEGIN, LATEST_BEGIN = datetime(2000, 1, 1, tzinfo=UTC), datetime(2900, 1, 1, tzinfo=UTC)
+"""Times that somebody may mean, and that every calendar has."""
 MAX_WORD = 128 * 1024 - 1
 """Bytes of one word of a command, or of a variable with its name: Linux takes no longer ones (MAX_ARG_STRLEN)."""
 
@@ -323,6 +326,15 @@ def duration(span: timedelta) -> Wrong | None:
     if span <= timedelta():
         return Wrong(f"must be above zero: {DURATION_FORM}")
     return Wrong(f"{TOO_LONG}: {quote(format_duration(span))}") if span > MAX_DURATION else None
+
+
+def moment(at: datetime) -> Wrong | None:
+    """A point in time."""
+    if at.utcoffset() is None:
+        return Wrong(f"must be {MOMENT_FORM}, not {quote(str(at))}")
+    earliest, latest = EARLIEST_BEGIN, LATEST_BEGIN
+    within = earliest <= at < latest
+    return None if within else Wrong(f"must be between {earliest.year} and {latest.year - 1}, not {quote(str(at))}")
 
 
 def lost_after(span: timedelta) -> Wrong | None:

@@ -37,6 +37,7 @@ _COMING_BACK = frozenset({StopReason.PREEMPTED, StopReason.SUSPENDED, StopReason
 REASONS_OF_FAILURES: Mapping[FailureKind, StopReason] = {
     FailureKind.DRAINED: StopReason.DRAINED,
     FailureKind.PREEMPTED: StopReason.PREEMPTED,
+    FailureKind.SUSPENDED: StopReason.SUSPENDED,
     FailureKind.TIME_LIMIT: StopReason.TIME_LIMIT,
 }
 """Failures of an attempt that give a reason of their own; any other one is that of another execution."""

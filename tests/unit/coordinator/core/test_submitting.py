@@ -39,14 +39,14 @@ def test_a_job_that_no_node_could_ever_run_is_queued_if_the_client_insists() -> 
 
 def test_a_full_queue_takes_no_more_until_a_job_has_left_it() -> None:
     w = World(("a", 1))
-    w.cluster.limits = Limits(waiting=2)
+    w.cluster.limits = Limits(queued=2)
     runs = w.running(spec(1, gpus=1))
     for _ in range(2):
         w.submit(spec(1, gpus=1))
 
     assert w.try_submit(spec(1, gpus=1)) == Refused(
         cause=RefusalCause.EXHAUSTED,
-        message="2 jobs wait already, as many as the coordinator takes; try again when some have run",
+        message="2 jobs are queued already, as many as the coordinator takes; try again when some have run",
     )
     assert len(w.store.load().jobs) == 3
 

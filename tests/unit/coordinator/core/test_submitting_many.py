@@ -58,7 +58,7 @@ def test_of_very_many_refusals_the_first_ones_are_told() -> None:
 
 def test_those_before_it_in_the_list_count_when_there_is_not_room_for_all() -> None:
     w = World(("a", 1))
-    w.cluster.limits = Limits(waiting=3, executions=6)
+    w.cluster.limits = Limits(queued=3, executions=6)
     for _ in range(2):
         w.submit(ONE_GPU)
 
@@ -69,7 +69,7 @@ def test_those_before_it_in_the_list_count_when_there_is_not_room_for_all() -> N
         refused={
             2: Refused(
                 cause=RefusalCause.EXHAUSTED,
-                message="3 jobs wait already, as many as the coordinator takes; try again when some have run",
+                message="3 jobs are queued already, as many as the coordinator takes; try again when some have run",
             )
         }
     )

@@ -1,0 +1,1 @@
+"""What callers may say of when jobs are placed: holds, changes, windows."""
