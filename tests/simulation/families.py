@@ -13,6 +13,7 @@ from tests.simulation.agent_runtime import Troubles
 from tests.simulation.network import Harshness
 from tests.simulation.scenario import GIB, PASSING_PROJECT, Scale, Scenario, anything
 from tests.simulation.weakness import Weakness
+from tests.simulation.world import EPOCH
 
 
 def draw(chance: Random, scale: Scale, family: str | None = None) -> Scenario:
@@ -274,6 +275,32 @@ def _passing_projects(scenario: Scenario) -> Scenario:
     return replace(_fickle(scenario), specs=tuple(specs), project_spell=20.0)
 
 
+def _calendar(scenario: Scenario) -> Scenario:
+    """Jobs are held, suspended, changed and come too early, while the coordinator dies and its clock is set."""
+    return replace(
+        scenario,
+        specs=tuple((at, _dated(spec, at, number)) for number, (at, spec) in enumerate(scenario.specs)),
+        fault_every=50.0,
+        faults=("kill the coordinator", "kill the coordinator", "cut a node off", "kill an agent", "reboot a node"),
+        client_nerves=min(scenario.client_nerves, 0.2),
+        holds=0.7,
+        spells=(0.3, 3.0, 20.0, 80.0),
+    )
+
+
+def _dated(spec: JobSpec, at: float, number: int) -> JobSpec:
+    """Some are held from the submit on, some come too early, some may be queued for a while only or are forgotten."""
+    begins = EPOCH + timedelta(seconds=at + 40.0)
+    timeouts = replace(spec.timeouts, queue=timedelta(seconds=90) if number % 3 == 1 else None)
+    return replace(
+        spec,
+        hold=number % 5 == 2,
+        not_before=begins if number % 4 == 1 else None,
+        delete_after=timedelta(seconds=200) if number % 6 == 3 else None,
+        timeouts=timeouts,
+    )
+
+
 def _peaceful(scenario: Scenario) -> Scenario:
     """Gangs on several nodes whose code runs for long, some ranks shorter than others, and nothing else goes wrong."""
     return replace(
@@ -316,5 +343,6 @@ FAMILIES: Mapping[str, tuple[float, Callable[[Scenario], Scenario]]] = {
     "fickle": (0.05, _fickle),
     "ambushed": (0.05, _ambushed),
     "projects": (0.05, _passing_projects),
+    "calendar": (0.08, _calendar),
 }
 """Families by name: how often, and what it makes of what was drawn."""

@@ -10,13 +10,24 @@ from agent.core.events import Event as AgentEvent
 from agent.core.step import AgentState, Now
 from agent.core.step import step as agent_step
 from agent.core.stream import StreamAction, StreamEvent, StreamState, advance
-from coordinator.core.answers import Answer, Noted, ProjectGone
-from coordinator.core.events import Event, ExecutionsReported, NodeConnected, ProjectRemoved, StopRequested
+from coordinator.core.answers import Accepted, Answer, Noted, ProjectGone
+from coordinator.core.events import (
+    Event,
+    ExecutionsReported,
+    HoldRequested,
+    NodeConnected,
+    ProjectRemoved,
+    ResumeRequested,
+    StopRequested,
+    UnholdRequested,
+)
 from coordinator.core.step import step
 from coordinator.core.turn.turn import Turn
 from muster.domain.gangs.fence import LEASE, PeerWord
 from muster.domain.gangs.plan import Report, Stage
 from muster.domain.ids import NodeId
+from muster.domain.jobs.lifecycle import JobPhase, State
+from muster.domain.jobs.queueing.waiting import WaitKind, WaitReason
 from tests.simulation.cores import Cores
 
 
@@ -59,6 +70,26 @@ def _removing_from_memory(turn: Turn, event: Event) -> Answer:
         turn.put(before)
         turn.cluster.drop_project(before.name)
     return answer
+
+
+def _counting_time_outside(turn: Turn, event: Event) -> Answer:
+    """Counts what a job waits outside the queue as time that it was there."""
+    answer = step(turn, event)
+    if isinstance(event, UnholdRequested | ResumeRequested) and event.job in turn.cluster.jobs:
+        attempt = turn.cluster.newest_attempt(event.job)
+        since = turn.cluster.gangs.rank(attempt.attempt_id, 0).times.get(State.WAITING)
+        if attempt.queued_since == turn.now and since is not None:
+            turn.put(replace(attempt, queued_for=attempt.queued_for + (turn.now - since)))
+    return answer
+
+
+def _leaving_held_jobs_queued(turn: Turn, event: Event) -> Answer:
+    """Notes a hold, and leaves the job where it is: in the queue, where its demand counts."""
+    job = turn.cluster.jobs.get(event.job) if isinstance(event, HoldRequested) else None
+    if job is None or job.ended_at is not None or turn.cluster.phase(job.id) is not JobPhase.QUEUED:
+        return step(turn, event)
+    turn.put(replace(job, holds=(WaitReason(kind=WaitKind.USER),)))
+    return Accepted(job=turn.cluster.jobs[job.id])
 
 
 def _forgetting_last_words(turn: Turn, event: Event) -> Answer:
@@ -129,6 +160,8 @@ OLD_PLAN_APPLIED = Cores(agent=_taking_old_plans)
 CONTACT_FROM_ACKNOWLEDGEMENT = Cores(agent=_counting_from_acknowledgements)
 STOP_NOT_STORED = Cores(step=_keeping_stops_in_memory)
 USED_PROJECT_REMOVED = Cores(step=_removing_used_projects)
+TIME_OUTSIDE_COUNTED = Cores(step=_counting_time_outside)
+HELD_JOB_QUEUED = Cores(step=_leaving_held_jobs_queued)
 REMOVAL_NOT_STORED = Cores(step=_removing_from_memory)
 SILENCE_NEVER_NOTICED = Cores(stream=_never_doubting)
 CONNECTED_NEVER_SAID = Cores(agent=_never_connected)

@@ -93,6 +93,8 @@ class Scenario:
     """How often the nodes of a gang are cut off just as its user code starts, per start."""
     project_spell: float = 0.0
     """Seconds for which a second project is there, or is away, on average; 0: there is only the default one."""
+    holds: float = 0.0
+    """How often a client holds, suspends or changes a job, per job."""
     skew: float = 0.0
     """How much faster or slower than true time clocks run at most."""
 

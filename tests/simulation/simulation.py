@@ -14,6 +14,7 @@ from tests.simulation.coordinator_program import CoordinatorProgram
 from tests.simulation.cores import REAL, Cores
 from tests.simulation.families import draw
 from tests.simulation.faults import Faults
+from tests.simulation.holders import Holders
 from tests.simulation.peers import Peers
 from tests.simulation.project_admin import ProjectAdmin
 from tests.simulation.scenario import SMALL, Scale
@@ -61,7 +62,9 @@ class Simulation:
             self.agents[node.name] = AgentProgram(
                 clock, node, self.coordinator, self.peers, self.scenario.frailty, cores
             )
+        self.watcher.calendar.clock = self.coordinator.clock
         self.clients = Clients(self.world, self.coordinator, self.watcher, self.scenario)
+        self.holders = Holders(self.world, self.clients, self.watcher, self.scenario)
         self.admin = ProjectAdmin(self.world, self.clients, self.watcher, self.scenario)
         self.faults = Faults(self.world, self.coordinator, self.agents, self.peers, self.clients, self.scenario)
 
@@ -99,6 +102,9 @@ class Simulation:
         sights["lost while it runs"] = self.watcher.lost_while_running
         sights["fenced"] = self.watcher.fences
         sights["job unused"] = self.watcher.unused
+        calendar = self.watcher.calendar
+        sights["job suspended"], sights["job forgotten"] = calendar.suspended, calendar.forgotten
+        sights["queue timeout"] = calendar.queue_timeouts
         sights["project removed"], sights["project kept"] = self.admin.removed, self.admin.refused
         return sights
 
@@ -196,7 +202,7 @@ class Simulation:
     def _check_jobs(self, cluster: Cluster) -> None:
         for job in self.watcher.accepted:
             if job not in cluster.jobs:
-                if job not in self.watcher.deletable:
+                if not self.watcher.may_be_gone(job):
                     raise Violation(f"accepted job {job} is lost", job)
                 continue
             attempt, phase = cluster.newest_attempt(job), cluster.phase(job)

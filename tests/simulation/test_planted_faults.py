@@ -59,6 +59,18 @@ def test_a_removal_of_a_project_that_is_acknowledged_and_not_stored_is_found() -
     assert "ProjectGone was acknowledged for vision, but it is not stored" in str(outcome.problem)
 
 
+def test_time_outside_the_queue_that_counts_as_time_there_is_found() -> None:
+    outcome = _first_problem(planted.TIME_OUTSIDE_COUNTED, "calendar")
+
+    assert "but it was there for" in str(outcome.problem)
+
+
+def test_a_held_job_that_stays_in_the_queue_is_found() -> None:
+    outcome = _first_problem(planted.HELD_JOB_QUEUED, "calendar")
+
+    assert "is queued; what keeps it is" in str(outcome.problem)
+
+
 def test_an_agent_that_never_says_that_it_is_connected_is_found() -> None:
     outcome = _first_problem(planted.CONNECTED_NEVER_SAID, "lonely")
 

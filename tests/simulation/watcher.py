@@ -13,9 +13,10 @@ from muster.domain.ids import ExecutionId, JobId, NodeId, execution_id
 from muster.domain.jobs.disconnect import OnDisconnect
 from muster.domain.jobs.failure import Exit
 from muster.domain.jobs.job import JobSpec, Network, Role
-from muster.domain.jobs.lifecycle import PROGRESS, TERMINAL, State
+from muster.domain.jobs.lifecycle import NOT_PLACED, PROGRESS, TERMINAL, State
 from muster.domain.jobs.ports import ports_of
 from tests.invariants import lasting, validate, validate_job
+from tests.simulation.calendar_truth import CalendarTruth
 from tests.simulation.scenario import Scenario, behaviour
 from tests.simulation.truth import Behaviour, Sandbox, SimulatedNode
 from tests.simulation.world import SECOND, Violation, World
@@ -43,6 +44,9 @@ class Watcher:
         """Executions that were ended for want of contact."""
         self.unused = 0
         """Jobs that were stopped because nobody used them."""
+        self.calendar = CalendarTruth(world)
+        self.on_accept: list[Callable[[Job], None]] = []
+        """Told of each job that a client was told of, once for each."""
         self._unchecked = 0
         self._world = world
         self._scenario = scenario
@@ -59,6 +63,8 @@ class Watcher:
         """Nodes that an operator wants to take jobs again."""
         self._attempts: dict[tuple[JobId, int], Attempt] = {}
         self._jobs: dict[JobId, Job] = {}
+        self._forgotten: set[JobId] = set()
+        """Jobs that went by themselves, some time after their end."""
         self._projects: set[str] = set()
         self.on_start: Callable[[SimulatedNode, Sandbox], None] | None = None
         """Told whenever user code has started."""
@@ -129,7 +135,10 @@ class Watcher:
         known = self.keys.setdefault(job.idempotency_key, job.id)
         if known != job.id and known not in self.deletable:
             raise Violation(f"one key made two jobs: {known} and {job.id}", known, job.id)
-        self.accepted[job.id] = job.spec
+        if job.id not in self.accepted:
+            self.accepted[job.id] = job.spec
+            for tell in self.on_accept:
+                tell(job)
 
     def check_stop(self, job: JobId) -> None:
         """A client was told that its order to stop a job is taken; so it must be stored."""
@@ -160,7 +169,7 @@ class Watcher:
     def loaded(self, cluster: Cluster) -> None:
         """After a start everything that was committed is there."""
         for job in self.accepted:
-            if job not in cluster.jobs and job not in self.deletable:
+            if job not in cluster.jobs and not self.may_be_gone(job):
                 raise Violation(f"accepted job {job} is lost over a restart", job, "coordinator")
         for execution in self._records:
             if execution.partition("-")[0] not in cluster.jobs:
@@ -191,6 +200,15 @@ class Watcher:
                 case DropProject(project=name):
                     self._projects.discard(name)
 
+        self._check_calendar(changes)
+
+    def _check_calendar(self, changes: tuple[Change, ...]) -> None:
+        """Look at the attempts once all executions are known."""
+        for change in changes:
+            match change:
+                case Put(record=Attempt() as attempt):
+                    self.calendar.see_attempt(self._jobs[attempt.job], attempt)
+
     def _check_unused(self, after: Job) -> None:
         """A job that is stopped because nobody uses it was used by nobody, as far as anybody can have heard of it."""
         before, limit = self._jobs.get(after.id), after.spec.idle_limit
@@ -209,8 +227,14 @@ class Watcher:
                     f"{after.id} is stopped as unused, but rank {rank} was used {since:.0f} s ago", after.id
                 )
 
+    def may_be_gone(self, job: JobId) -> bool:
+        """Whether a job that was accepted need not be there any more."""
+        return job in self.deletable or job in self._forgotten
+
     def _drop(self, job: JobId) -> None:
-        if job not in self.deletable:
+        if self.calendar.see_forgotten(self._jobs[job]):
+            self._forgotten.add(job)
+        elif job not in self.deletable:
             raise Violation(f"{job} is dropped, though nobody asked for it", job)
         self._records = {each: record for each, record in self._records.items() if record.job != job}
         self._jobs.pop(job, None)
@@ -225,10 +249,11 @@ class Watcher:
     def _check_execution(self, after: Execution, closed: frozenset[NodeId]) -> None:
         before = self._records.get(after.id)
         self._records[after.id] = after
+        self.calendar.see_execution(self._jobs[after.job], before, after)
         about = (after.job, *(() if after.node is None else (after.node,)))
         if before is not None:
             _check_change(before, after, about)
-        if before is not None and before.state is State.QUEUED and after.state in PROGRESS[1:]:
+        if before is not None and before.state in NOT_PLACED and after.state in PROGRESS[1:]:
             self._check_seat(after, about)
             if after.node in closed:
                 raise Violation(f"{after.id} is placed on {after.node}, which is cordoned", *about)
