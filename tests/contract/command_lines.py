@@ -49,6 +49,8 @@ AGAINST_A_FLEET: Sequence[Line] = (
     Line("projects allow vision --nothing --privileged --gain-privileges"),
     Line("projects allow vision --attach members --no-commands --no-connections --no-files"),
     Line("projects allow vision --attach owner --commands --connections --files"),
+    Line("run --dry-run --stdin -- cat"),
+    Line("run --dry-run --tty -- bash"),
     Line("submit {dir}/job.yaml --set workers=1 --queue-anyway -o yaml --follow"),
     Line("submit --dry-run {dir}/job.yaml"),
     Line("jobs -a --phase succeeded --name opt --mine --user admin --project vision --label paper=icml -o wide"),
@@ -76,6 +78,14 @@ AGAINST_A_FLEET: Sequence[Line] = (
     Line("cp {job}:out {dir} --all --times", REFUSED),
     Line("sync {dir} {job}:out --rank 0 --delete --exclude *.pt --down --overwrite -o json", REFUSED),
     Line("sync {dir} {job}:out --all", REFUSED),
+    Line("hold --all --name none --phase queued --mine --project vision --label a=b -y -o json"),
+    Line("unhold --all --name none --mine --project vision --label a=b -y -o json"),
+    Line("suspend --all --name none --phase running --mine --project vision --label a=b -y -o json"),
+    Line("resume --all --name none --mine --project vision --label a=b -y -o json"),
+    Line(
+        "change --all --name none --phase queued --mine --project vision --label a=b -y --priority 1 --limit 3h "
+        "--queue-limit 1d --expected 1h --not-before 2h -o json"
+    ),
     Line("stop --all --name none --phase queued --mine --project vision --label a=b -y"),
     Line("delete --all --name none --phase failed --mine --project vision --label a=b --force --yes"),
     Line("delete {job}"),

@@ -242,7 +242,7 @@ async def test_another_container_on_the_network_of_the_node_shares_no_memory(
             await first.release()
             async with prepared(runtime, tmp_path, assigned(reader)) as second:
                 assert await second.run() == Exit(code=0)
-                assert second.printed() == [b"config", b"first", b"home", b"outputs"]
+                assert second.printed() == [b"config", b"first", b"home", b"outputs", b"status"]
 
 
 async def test_the_agent_keeps_what_it_gave_to_a_job(place: DockerPlace, tmp_path: Path) -> None:

@@ -115,6 +115,8 @@ async def forward(
 
 
 def _execution(view: "JobView", rank: int | None) -> "ExecutionView":
+    if view.phase.ended:
+        raise ConflictError(f"{view.spec.name} has ended: {view.summary}")
     members = view.attempts[-1].executions if view.attempts else ()
     for each in members:
         if each.rank == rank or (rank is None and each.exit is None):
