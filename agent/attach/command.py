@@ -3,6 +3,7 @@
 import asyncio
 import fcntl
 import os
+import signal
 import stat
 import struct
 import termios
@@ -16,6 +17,9 @@ from agent.core.door.packets import LARGEST_DATA, DoorError, GangErrorOutput, Ga
 
 LINGERING_OUTPUT = 2.0
 """Seconds for which output is waited for after the end, where something that the command left running has it open."""
+
+HANG_UP_AFTER = 2.0
+"""Seconds that a command without a terminal has to end by itself once it has lost what it reads and writes."""
 
 LOST_CODE = 255
 """Exit code of a command whose companion is gone."""
@@ -136,6 +140,23 @@ class AttachedCommand:
         self._outputs.clear()
         self._input = self._terminal = None
         close_all(self._all)
+
+    def hang_up(self) -> None:
+        """Let go of it, and have what then still runs of it hear SIGHUP; what has ended hears nothing.
+
+        With a terminal it hears that at once. Otherwise it first finds the end of its input, as with sshd. So a shell
+        that waits for more of a script ends, and what it has started in the background goes on: servers of editors are
+        started like that.
+        """
+        if self._terminal is None:
+            asyncio.get_running_loop().call_later(HANG_UP_AFTER, self._hear_of_it)
+        else:
+            self.signal(signal.SIGHUP)
+        self.close()
+
+    def _hear_of_it(self) -> None:
+        if not self._exit.done():
+            self.signal(signal.SIGHUP)
 
     def _piece(self, descriptor: int) -> GangOutput | GangErrorOutput | None:
         """What there is of one stream; None: nothing now, or nothing any more."""

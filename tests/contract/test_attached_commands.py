@@ -125,6 +125,34 @@ async def test_a_command_without_a_terminal_has_no_size(tmp_path: Path) -> None:
         command.close()
 
 
+async def test_a_shell_that_waits_for_more_ends_with_its_caller_and_what_it_left_running_goes_on(
+    tmp_path: Path,
+) -> None:
+    left = tmp_path / "left"
+    os.mkfifo(left)
+    async with a_place(tmp_path) as place, place.agent() as companion:
+        command = await companion.run(CommandWanted(number=0, words=("sh",), has_input=True))
+        await command.write(f"(read line <{left}; echo $line >{left}) >{tmp_path}/log 2>&1 &\necho begun\n".encode())
+        assert await command.read() == GangOutput(data=b"begun\n")
+        command.hang_up()
+        assert await command.read() == GangExit(code=0)
+        async with asyncio.timeout(10):
+            await asyncio.to_thread(left.write_text, "goes on\n")
+            assert await asyncio.to_thread(left.read_text) == "goes on\n"
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+async def test_a_command_that_does_not_mind_hears_sighup_when_its_caller_goes(
+    tmp_path: Path, *, terminal: bool
+) -> None:
+    async with a_place(tmp_path) as place, place.agent() as companion:
+        words = ("sh", "-c", "echo begun; exec sleep 1000")
+        command = await companion.run(CommandWanted(number=0, words=words, has_input=True, terminal=terminal))
+        assert isinstance(await command.read(), GangOutput)
+        command.hang_up()
+        assert await command.read() == GangExit(code=129)
+
+
 async def test_a_directory_that_is_missing_is_named(tmp_path: Path) -> None:
     async with a_place(tmp_path) as place, place.agent() as companion:
         for workdir, text in (

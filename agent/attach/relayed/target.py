@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import signal
 import socket
 from contextlib import suppress
 from dataclasses import replace
@@ -91,10 +90,11 @@ class CommandTarget:
                 pass
 
     def hang_up(self) -> None:
-        """Let it hear SIGHUP, as when a terminal is closed; one that has ended hears nothing. What is kept goes on."""
+        """Leave a command alone, which then ends or is hung up. What is kept goes on."""
         if isinstance(self._command, AttachedCommand):
-            self._command.signal(signal.SIGHUP)
-        self._command.close()
+            self._command.hang_up()
+        else:
+            self._command.close()
 
 
 class SocketTarget:
