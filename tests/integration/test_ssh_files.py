@@ -70,6 +70,19 @@ async def test_a_batch_of_sftp_does_what_it_says(host: SshHost, mine: Path, tmp_
     assert (host.execution / "models" / "two").stat().st_mode & 0o777 == 0o600
 
 
+async def test_files_go_over_a_connection_that_is_shared(host: SshHost, mine: Path, tmp_path: Path) -> None:
+    shared = ("-o", "ControlMaster=auto", "-o", f"ControlPath={tmp_path / 'c'}", "-o", "ControlPersist=yes")
+    assert (await host.ssh("true", *shared)).code == 0
+    try:
+        await copied(host, *shared, "-r", str(mine), f"{host.name}:theirs")
+        done = await host.run("-b", "-", *shared, host.name, program="sftp", given=b"rename theirs/model theirs/two\n")
+        assert (done.code, (host.execution / "theirs" / "two").read_bytes()) == (0, MUCH)
+        await copied(host, *shared, f"{host.name}:theirs/two", str(tmp_path / "back"))
+        assert (tmp_path / "back").read_bytes() == MUCH
+    finally:
+        assert (await host.run(*shared, "-O", "exit", host.name)).code == 0
+
+
 async def test_a_directory_is_kept_the_same_by_rsync(host: SshHost, mine: Path, tmp_path: Path) -> None:
     await rsynced(host, "-a", f"{mine}/", f"{host.name}:theirs/")
     assert same(mine, host.execution / "theirs")

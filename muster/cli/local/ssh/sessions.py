@@ -168,9 +168,15 @@ class CommandSession(ChannelSide, asyncssh.SSHServerSession[bytes]):
         if not self._session.is_closing():
             self._session.write_stderr(data)
 
+    def output_end(self) -> None:
+        """Keep it to oneself until the exit code is told: a client that has said all closes the channel at this word.
+
+        A shared one (ControlMaster) then takes no exit code any more, and scp fails.
+        """
+
     def ends(self, code: int, words: str) -> None:
         """Tell the client how it ended, with a line of last words, if there are any."""
-        if words and not self._session.is_closing():  # which it is once there is no more output
+        if words and not self._session.is_closing():
             self._session.write_stderr(f"{words}\r\n".encode())
         self._session.exit(code)
 
