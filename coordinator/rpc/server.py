@@ -265,7 +265,7 @@ def _attachments(
     holder_of: Callable[[str, str, datetime], Caller | None],
 ) -> tuple[AttachmentOperations, AgentLines]:
     lines = AgentLines()
-    rights = AttachRights(permissions_of=permissions_of, still_counts=parts.registry.still_counts, holder_of=holder_of)
+    rights = AttachRights(permissions_of=permissions_of, holder_of=holder_of)
     ways = AttachWays(relay=parts.relay, lines=lines)
     return AttachmentOperations(parts.operations, parts.engine, parts.audit, rights, parts.attachments, ways), lines
 

@@ -63,6 +63,8 @@ class ProjectOperations:
                 raise ConflictError("the projects of `muster up` are open for everything; there is nothing to allow")
             kept = await self._kept(ProjectChanged(name=name, permissions=permissions))
             assert kept.before is not None
+            if kept.project.permissions.attach != kept.before.permissions.attach:
+                self._registry.changes.on_less(None)
             await self._note(operation.done(changes(kept.before.permissions, kept.project.permissions)))
             return kept.project
 

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -21,6 +21,8 @@ from coordinator.clock import wall_time
 from coordinator.logins.desk import LoginDesk
 from coordinator.logins.provider import Provider
 from coordinator.logins.settings import LoginSettings
+from coordinator.relaying.desk import RelayDesk
+from coordinator.relaying.socket import serving_relay
 from coordinator.rpc.pace import Pace
 from coordinator.rpc.server import Doors, serving
 from coordinator.service.trust.rotations import Rotations
@@ -37,9 +39,11 @@ from muster.rpc.channel import Credentials, open_channel
 from muster.rpc.status import reason_lost
 from muster.rpc.v1 import agents_pb2_grpc
 from muster.trust.certificates import new_key, request_certificate
+from muster.trust.tickets import TICKET_SECRET_BYTES
 from muster.trust.tokens import new_api_token, parse_join_token
 from tests.integration.parts import working_parts
 from tests.integration.programs import ROOT
+from tests.integration.relays import relay, until
 from tests.integration.strangers import hello
 
 READY_WITHIN = 30.0
@@ -107,12 +111,20 @@ async def secured(
     pace: Pace | None = None,
     login: LoginSettings | None = None,
     bundle_signers: frozenset[str] = frozenset(),
+    *,
+    with_relay: bool = False,
 ) -> AsyncIterator[Secured]:
-    """Serve until the context ends, clients at that address; people may come from an identity provider."""
+    """Serve until the context ends, clients at that address; people may come from an identity provider.
+
+    `with_relay` has a relay beside it, through which they attach.
+    """
     directory.mkdir(parents=True, exist_ok=True)  # noqa: ASYNC240 - what only takes a moment
     bundles = BundleStore(directory / "bundles", signers=bundle_signers, largest=4 << 20, left_free=0)
     logins = None if login is None else LoginDesk(Provider(login))
-    async with working_parts(directory, bundles=bundles, pace=pace or Pace(), logins=logins) as parts:
+    authorities: list[FleetAuthority] = []
+    desk = RelayDesk(bytes(TICKET_SECRET_BYTES), "fleet", "127.0.0.1:0", lambda: authorities[0].server)
+    more = {"relay": desk} if with_relay else {}
+    async with working_parts(directory, bundles=bundles, pace=pace or Pace(), logins=logins, **more) as parts:
         now, secret = wall_time(), new_api_token()
         admin = Account(name=ADMIN, kind=AccountKind.USER, created_at=now, grants={EVERYWHERE: Access.ADMIN})
         token = IssuedToken(id=secret.id, account=ADMIN, note="", created_at=now)
@@ -120,10 +132,16 @@ async def secured(
         await parts.registry.add_first_admin(admin, secret, token, made)
         trust = directory / "trust"
         authority = FleetAuthority(load_or_make(trust, now), ["127.0.0.1"], now, RotationFile(trust))
+        authorities.append(authority)
         async with (
             serving(parts, Doors(clients=clients, agents="127.0.0.1:0"), authority) as doors,
             _watched(Rotations(authority, parts.registry.joined, parts.engine)),
+            AsyncExitStack() as stack,
         ):
+            if with_relay:
+                await stack.enter_async_context(serving_relay(desk, directory))
+                await stack.enter_async_context(relay(directory))
+                await until(lambda: desk.address is not None)
             yield Secured(
                 directory=directory,
                 doors=doors,

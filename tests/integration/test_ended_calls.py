@@ -132,9 +132,7 @@ async def test_a_node_whose_stream_is_cancelled_leaves_no_circle(tmp_path: Path,
     async with working_parts(tmp_path) as parts:
         nodes = parts.registry.joined
         secrets = SecretDelivery(parts.engine, parts.secrets, parts.audit)
-        rights = AttachRights(
-            permissions_of=lambda _: OPEN, still_counts=parts.registry.still_counts, holder_of=parts.registry.holder_of
-        )
+        rights = AttachRights(permissions_of=lambda _: OPEN, holder_of=parts.registry.holder_of)
         lines = AgentLines()
         ways = AttachWays(relay=None, lines=lines)
         book = AttachmentBook()

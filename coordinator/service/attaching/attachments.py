@@ -15,7 +15,7 @@ from coordinator.service.attaching.lines import AgentLines
 from coordinator.service.attaching.open_book import AttachmentBook
 from coordinator.service.attaching.place import AttachPlace, attach_place, served_place
 from coordinator.service.attaching.relay_side import RelaySide
-from coordinator.service.attaching.rights import AttachRights
+from coordinator.service.attaching.rights import COUNTS_NO_MORE, AttachRights
 from coordinator.service.finding import resolved
 from coordinator.service.operations import Operation, Operations
 from coordinator.trust.audit.log import AuditLog
@@ -169,21 +169,24 @@ class AttachmentOperations:
         found = self._engine.query_now(place)
         caller = self._rights.holder_of(served.who, served.token, now)
         if found is None or caller is None:
-            self._cut(
-                served.attachment, "what you have shown counts no more" if found else "its execution is not known"
-            )
+            self._cut(served.attachment, COUNTS_NO_MORE if found else "its execution is not known")
             return
-        self._book.add(_held_again(caller, found, served))  # the audit log has its beginning
+        held = _held_again(caller, found, served)
+        if refusal := self._rights.refusal_to_stay(held, now):
+            self._cut(served.attachment, refusal)
+            return
+        self._book.add(held)  # the audit log has its beginning
         self.notices.attached(found.job)
         if self._relay is not None:
             self._relay.opened(served.attachment)
 
     def look_again(self) -> None:
-        """End the attachments of those who may not attach any more."""
+        """End the attachments of those who may not attach any more, by the question that a new one is asked."""
         now = wall_time()
-        for held in list(self._book):
-            if not self._rights.still_counts(held.caller, now):
-                self._cut(held.attachment, "what you have shown counts no more")
+        for held in self._book:
+            refusal = self._rights.refusal_to_stay(held, now)
+            if refusal is not None:
+                self._cut(held.attachment, refusal)
 
     async def tidy(self) -> None:
         """Tell the audit log of forwards that rest, and forget attachments that both sides left; until cancelled."""
@@ -192,6 +195,7 @@ class AttachmentOperations:
             await asyncio.sleep(TIDIED_EVERY)
             now = wall_time()
             self._note(self._book.settle(now))
+            self.look_again()  # tokens may have come to their end
             deserted = {
                 held.attachment: deserted.get(held.attachment, now) for held in self._book if self._is_deserted(held)
             }
@@ -265,7 +269,12 @@ def _held(caller: Caller, place: AttachPlace, request: AttachmentRequest, now: d
         bytes_out=0,
     )
     return HeldAttachment(
-        opened=opened, execution=place.execution, project=place.project, caller=caller, said=said_of(request)
+        opened=opened,
+        execution=place.execution,
+        project=place.project,
+        owner=place.owner,
+        caller=caller,
+        said=said_of(request),
     )
 
 
@@ -284,7 +293,9 @@ def _held_again(caller: Caller, place: AttachPlace, served: ServedAttachment) ->
         bytes_out=0,
     )
     said = f"{served.kind} {served.about}".rstrip()
-    return HeldAttachment(opened=opened, execution=place.execution, project=place.project, caller=caller, said=said)
+    return HeldAttachment(
+        opened=opened, execution=place.execution, project=place.project, owner=place.owner, caller=caller, said=said
+    )
 
 
 def _lost(attachment: str, why: str) -> AttachmentReport:

@@ -29,6 +29,8 @@ class HeldAttachment:
     opened: OpenedAttachment
     execution: ExecutionId
     project: str
+    owner: str
+    """The account that submitted the job."""
     caller: Caller
     """The account that attached, with its token and address."""
     said: str

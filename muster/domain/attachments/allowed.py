@@ -22,11 +22,14 @@ class AttachTarget:
 
 
 def refusal_to_attach(
-    target: AttachTarget, *, kind: AttachmentKind, account: str, access: Access, permission: AttachPermission
+    target: AttachTarget, *, kind: AttachmentKind, account: str, access: Access | None, permission: AttachPermission
 ) -> str | None:
-    """Why an account with this access to the job's project may not attach, and what would let it; None: it may."""
+    """Why an account with this access to the job's project, or none, may not attach, and what would let it.
+
+    None: it may.
+    """
     project = target.project
-    if not access.covers(Access.MEMBER):
+    if access is None or not access.covers(Access.MEMBER):
         return f"attaching to {target.job} needs member access to project {project}"
     if permission.who is Attachers.NOBODY:
         return (

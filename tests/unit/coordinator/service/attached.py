@@ -57,6 +57,7 @@ def held(
         opened=opened,
         execution=ExecutionId(f"j-{job}-1-{rank}"),
         project="vision",
+        owner="ada",
         caller=caller(account),
         said=said_of(request),
     )
