@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from muster.cli.attaching.places import LocalPlace, RemotePlace
 from muster.cli.attaching.transfers import SyncWanted, copied, synced
+from muster.client.attachments.places import LocalPlace, RemotePlace
 from muster.client.files.byte_stream import ByteStream
 from muster.client.files.copying import TransferResult
 from muster.client.files.ignore_rules import IgnoreRules

@@ -85,7 +85,7 @@ LOST: Mapping[str, tuple[Loss, str]] = {
         "what you have shown counts no more",
     ),
 }
-"""By the name of a person: how the right is lost, and what is told then."""
+"""Ways to lose the right, each by the name of a person, with what is told then."""
 
 
 async def test_each_way_to_lose_the_right_ends_what_is_attached_at_once(tmp_path: Path) -> None:

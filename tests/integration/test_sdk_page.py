@@ -10,6 +10,7 @@ import pytest
 
 from muster import Client, Credentials, JobPhase, JobSpec, Role
 from tests.integration.programs import agent, coordinator
+from tests.integration.relays import relay, until
 
 ROOT = Path(__file__).parents[2]
 PROGRAMS = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "sdk.md").read_text(), re.DOTALL)
@@ -22,6 +23,7 @@ SAID = {
     "load_job(": "hello would be accepted",
     "errors.InvalidJobError": "('roles', 0, 'count') must be",
     "submit_many": "5 jobs",
+    "attachments.copy": "1 sent, 1 back: {}",
 }
 """What each program prints, by what stands in it."""
 
@@ -35,11 +37,18 @@ def test_the_page_has_the_programs_that_are_tried_here() -> None:
     "program", OUTSIDE, ids=lambda each: next(words for words in SAID if words in each).split("(")[0]
 )
 async def test_a_program_of_the_page_runs(program: str, tmp_path: Path) -> None:
-    async with coordinator(tmp_path) as login, agent(tmp_path, login):
+    ready = tmp_path / "relay-address"
+    async with (
+        coordinator(tmp_path) as login,
+        agent(tmp_path, login),
+        relay(tmp_path / "coordinator", "--ready-file", str(ready)),
+    ):
+        await until(ready.exists)
         own = {**os.environ, "MUSTER_COORDINATOR": login.address, "MUSTER_TOKEN": login.token or ""}
         running = await asyncio.create_subprocess_exec(
             *(sys.executable, "-c", program),
             env={**own, "PYTHONPATH": str(ROOT), "MUSTER_HOME": str(tmp_path / "home")},
+            cwd=tmp_path,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
         )

@@ -7,19 +7,19 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from muster.cli.attaching.places import LocalPlace, Place, RemotePlace, name_at_target
 from muster.cli.exit_codes import ExitCode, code_of_error
 from muster.cli.output.screen import screen
 from muster.cli.streams import sentence_of
+from muster.client.attachments.places import LocalPlace, Place, RemotePlace, execution_meant, name_at_target
 from muster.client.files.byte_stream import ByteStream
 from muster.client.files.copying import OnTransfer, TransferProgress, TransferResult
 from muster.client.files.ignore_rules import IgnoreRules
 from muster.client.files.local_tree import LocalTree
 from muster.client.files.plan import NotCopied, PlanRules
-from muster.client.files.remote_tree import RemoteTree
 from muster.client.files.sftp import SftpClient, sftp_over
 from muster.client.files.transfers import ClashError, CopySource, copy_all, sync_trees
-from muster.domain.errors import InvalidJobError, MusterError
+from muster.client.services.copies import tree_of
+from muster.domain.errors import MusterError
 from muster.domain.quantity import counted, size_text
 
 RANKS_COPIED_AT_ONCE = 8
@@ -78,13 +78,13 @@ async def copied(
     line: "TransferLine | None" = None,
 ) -> list[RankTransfer]:
     """Copy to or from each rank. From several ranks, each has a directory of its number in the target."""
-    job = job_meant(sources, target)
+    job, _ = execution_meant(sources, target)
     several = len(ranks) > 1
 
     async def one(rank: int | None, tell: OnTransfer) -> TransferResult:
         async with _connected(open_files, job, rank) as client:
-            given = [CopySource(tree=_tree(each, client), name=name_at_target(each)) for each in sources]
-            place, into = _tree(target, client), target.path.endswith("/")
+            given = [CopySource(tree=tree_of(each, client), name=name_at_target(each)) for each in sources]
+            place, into = tree_of(target, client), target.path.endswith("/")
             if several and isinstance(target, LocalPlace):
                 place, into = LocalTree(Path(target.path) / str(rank)), True
             return await copy_all(given, place, into=into, times=times, on_progress=tell)
@@ -117,7 +117,7 @@ async def synced(
             try:
                 return await sync_trees(
                     LocalTree(here / str(rank) if apart else here),
-                    _tree(wanted.remote, client),
+                    tree_of(wanted.remote, client),
                     down=wanted.down,
                     rules=wanted.rules,
                     ignored=IgnoreRules(wanted.excluded),
@@ -130,20 +130,6 @@ async def synced(
     if apart:
         await asyncio.to_thread(here.mkdir, exist_ok=True)
     return await _in_ranks(ranks, one, line)
-
-
-def job_meant(sources: Sequence[Place], target: Place) -> str:
-    """The job whose files are copied; raises InvalidJobError where not exactly one side is remote."""
-    remote = {(each.job, each.rank) for each in (*sources, target) if isinstance(each, RemotePlace)}
-    if not remote:
-        raise InvalidJobError("both sides are on this machine; write JOB:PATH for files of an execution")
-    if len({isinstance(each, RemotePlace) for each in sources}) > 1 or (
-        isinstance(target, RemotePlace) and isinstance(sources[0], RemotePlace)
-    ):
-        raise InvalidJobError("files go between this machine and executions; copy them to this machine first")
-    if len(remote) > 1:
-        raise InvalidJobError("the sources are of several executions; copy from one after the other")
-    return next(iter(remote))[0]
 
 
 class TransferLine:
@@ -233,9 +219,3 @@ def _told(rank: int | None, result: TransferResult) -> RankTransfer:
 async def _connected(open_files: OpenFiles, job: str, rank: int | None) -> AsyncIterator[SftpClient]:
     async with sftp_over(await open_files(job, rank)) as client:
         yield client
-
-
-def _tree(place: Place, client: SftpClient) -> LocalTree | RemoteTree:
-    if isinstance(place, LocalPlace):
-        return LocalTree(Path(place.path))
-    return RemoteTree(client, place.path, place.text)

@@ -1,7 +1,7 @@
 """The SDK for running executions: commands, terminals, ports and files in them."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import grpc.aio
 
@@ -17,6 +17,7 @@ from muster.domain.attachments.request import (
     AttachmentRequest,
     CommandRequest,
     ConnectionRequest,
+    FilesRequest,
     OpenedAttachment,
 )
 from muster.rpc.channel import RELAY_CHANNEL_OPTIONS, Credentials, open_channel
@@ -28,6 +29,10 @@ from muster.wire.attachments.requests import (
     attachment_request_to_wire,
     opened_attachment_from_wire,
 )
+
+if TYPE_CHECKING:
+    from muster.client.files.copying import TransferProgress, TransferResult
+    from muster.client.services.copies import WrittenPlace
 
 
 class AttachmentsClient:
@@ -127,6 +132,32 @@ class AttachmentsClient:
         here, _, local = at.rpartition(":")
         await forward.listen(here.removeprefix("[").removesuffix("]"), int(local))
         return forward
+
+    async def copy(
+        self,
+        sources: "WrittenPlace | Sequence[WrittenPlace]",
+        target: "WrittenPlace",
+        *,
+        times: bool = True,
+        on_progress: "Callable[[TransferProgress], None]" = lambda _: None,
+    ) -> "TransferResult":
+        """Copy files and directories to a running execution or from it, as `muster cp` does.
+
+        `JOB:PATH` and `JOB:RANK:PATH` are in an execution; other texts, and every `Path`, are on this machine. Each
+        file is compared with what the other side holds, and takes its place when it is whole. What could not be read
+        is in `failed` of the answer, and hinders no other file. `on_progress` is told how far it is; `times` has files
+        keep theirs. Raises FileTransferError, ConflictError where a target would be lost, and OSError for files here.
+
+        >>> done = await client.attachments.copy("dev:results", "here/", on_progress=print)
+        >>> print(done.files, done.size, [each.path for each in done.failed])
+        """
+        from muster.client.files.byte_stream import AttachmentBytes  # noqa: PLC0415 - seldom
+        from muster.client.services.copies import copied  # noqa: PLC0415 - as above
+
+        async def open_files(job: str, rank: int | None) -> AttachmentBytes:
+            return AttachmentBytes(await self.open(job, FilesRequest(), rank=rank))
+
+        return await copied(sources, target, open_files, times=times, on_progress=on_progress)
 
     async def list(self, job: str = "") -> tuple[OpenedAttachment, ...]:
         """Attachments that are open, the oldest first: of one job, or of all that one may look at.

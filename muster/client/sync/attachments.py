@@ -1,12 +1,17 @@
 """The synchronous form of `muster.client.services.attachments`, made from it by `make sync`; change that one."""
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from muster.client.attachments.finished import FinishedCommand
 from muster.client.attachments.sync_forms import SyncAttachment, SyncPortForward
 from muster.client.services.attachments import AttachmentsClient
 from muster.client.sync.loop_thread import LoopThread
 from muster.domain.attachments.request import HERE, AttachmentRequest, OpenedAttachment
+
+if TYPE_CHECKING:
+    from muster.client.files.copying import TransferProgress, TransferResult
+    from muster.client.services.copies import WrittenPlace
 
 
 class SyncAttachmentsClient:
@@ -78,6 +83,26 @@ class SyncAttachmentsClient:
         return SyncPortForward(
             self._loop.run(self._own.forward(job, port, rank=rank, host=host, at=at, on_trouble=on_trouble)), self._loop
         )
+
+    def copy(
+        self,
+        sources: "WrittenPlace | Sequence[WrittenPlace]",
+        target: "WrittenPlace",
+        *,
+        times: bool = True,
+        on_progress: "Callable[[TransferProgress], None]" = lambda _: None,
+    ) -> "TransferResult":
+        """Copy files and directories to a running execution or from it, as `muster cp` does.
+
+        `JOB:PATH` and `JOB:RANK:PATH` are in an execution; other texts, and every `Path`, are on this machine. Each
+        file is compared with what the other side holds, and takes its place when it is whole. What could not be read
+        is in `failed` of the answer, and hinders no other file. `on_progress` is told how far it is; `times` has files
+        keep theirs. Raises FileTransferError, ConflictError where a target would be lost, and OSError for files here.
+
+        >>> done = client.attachments.copy("dev:results", "here/", on_progress=print)
+        >>> print(done.files, done.size, [each.path for each in done.failed])
+        """
+        return self._loop.run(self._own.copy(sources, target, times=times, on_progress=on_progress))
 
     def list(self, job: str = "") -> tuple[OpenedAttachment, ...]:
         """Attachments that are open, the oldest first: of one job, or of all that one may look at.

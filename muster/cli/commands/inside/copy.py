@@ -12,8 +12,8 @@ from muster.cli.output.screen import say, say_lines
 from muster.domain.errors import ConflictError, InvalidJobError
 
 if TYPE_CHECKING:
-    from muster.cli.attaching.places import RemotePlace
     from muster.cli.attaching.transfers import OpenFiles, Ranks, RankTransfer
+    from muster.client.attachments.places import RemotePlace
     from muster.client.client import Client
 
 _MOST_NAMED = 20
@@ -55,13 +55,13 @@ async def copy(
       muster cp train.py data dev:/scratch
       muster cp --all train:/muster/outputs results
     """
-    from muster.cli.attaching.places import place_of
-    from muster.cli.attaching.transfers import copied, job_meant, transfer_line
+    from muster.cli.attaching.transfers import copied, transfer_line
+    from muster.client.attachments.places import execution_meant, place_of
 
     *sources, target = [place_of(text) for text in places]
     if not sources:
         raise InvalidJobError("say what to copy and where: muster cp SOURCE... TARGET")
-    job_meant(sources, target)
+    execution_meant(sources, target)
     remote = _remote(*sources, target)
     async with session_of(context).client() as client:
         ranks = await _ranks(client, remote, rank, everywhere=everywhere)
@@ -100,8 +100,8 @@ async def sync(
       muster sync . dev:/workspace --delete
       muster sync results train:/muster/outputs --down --all
     """
-    from muster.cli.attaching.places import LocalPlace, RemotePlace, place_of
     from muster.cli.attaching.transfers import SyncWanted, synced, transfer_line
+    from muster.client.attachments.places import LocalPlace, RemotePlace, place_of
     from muster.client.files.plan import PlanRules
 
     local, remote = place_of(directory), place_of(there)
@@ -124,7 +124,7 @@ async def sync(
 
 
 def _remote(*places: object) -> "RemotePlace":
-    from muster.cli.attaching.places import RemotePlace
+    from muster.client.attachments.places import RemotePlace
 
     return next(each for each in places if isinstance(each, RemotePlace))
 

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from muster.cli.attaching.places import LocalPlace, Place, RemotePlace, name_at_target, place_of
-from muster.cli.attaching.transfers import job_meant
+from muster.client.attachments.places import LocalPlace, Place, RemotePlace, execution_meant, name_at_target, place_of
 from muster.domain.errors import InvalidJobError
 
 
@@ -55,7 +54,7 @@ def test_a_source_keeps_its_name_in_a_directory(text: str, name: str) -> None:
 )
 def test_the_job_of_a_copy_is_known(words: list[str], job: str) -> None:
     *sources, target = map(place_of, words)
-    assert job_meant(sources, target) == job
+    assert execution_meant(sources, target)[0] == job
 
 
 @pytest.mark.parametrize(
@@ -65,4 +64,4 @@ def test_the_job_of_a_copy_is_known(words: list[str], job: str) -> None:
 def test_a_copy_between_other_places_is_refused(words: str) -> None:
     *sources, target = map(place_of, words.split())
     with pytest.raises(InvalidJobError):
-        job_meant(sources, target)
+        execution_meant(sources, target)

@@ -1,6 +1,7 @@
 """Places of files as people write them: a path on this machine, or `JOB:[RANK:]PATH`."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from muster.domain.errors import InvalidJobError
@@ -57,3 +58,17 @@ def name_at_target(place: Place) -> str:
     """The name that a source gets in a directory; empty for `.` and the like: what is in it goes there itself."""
     name = place.path.rstrip("/").rpartition("/")[2]
     return "" if name in {".", ".."} else name
+
+
+def execution_meant(sources: Sequence[Place], target: Place) -> tuple[str, int | None]:
+    """The job whose files are copied, and its rank; raises InvalidJobError where not exactly one side is remote."""
+    remote = {(each.job, each.rank) for each in (*sources, target) if isinstance(each, RemotePlace)}
+    if not remote:
+        raise InvalidJobError("both sides are on this machine; write JOB:PATH for files of an execution")
+    if len({isinstance(each, RemotePlace) for each in sources}) > 1 or (
+        isinstance(target, RemotePlace) and isinstance(sources[0], RemotePlace)
+    ):
+        raise InvalidJobError("files go between this machine and executions; copy them to this machine first")
+    if len(remote) > 1:
+        raise InvalidJobError("the sources are of several executions; copy from one after the other")
+    return next(iter(remote))
