@@ -39,6 +39,7 @@ def validate(cluster: Cluster) -> None:
         members = seated.get(node, [])
         _no_gpu_is_given_twice(node, members)
         _no_port_is_given_twice(cluster, node, members)
+        _a_job_that_has_its_nodes_for_itself_shares_none(cluster, node, members)
         _used_capacity_is_what_live_executions_hold(cluster, node, members)
         _a_plan_lists_exactly_what_it_should(cluster, node, members)
         _the_capacity_is_what_is_left(cluster, node)
@@ -249,7 +250,8 @@ def _nothing_fits_that_is_said_not_to(cluster: Cluster, capacities: Capacities) 
     for job in cluster.queue:
         request_class = cluster.queue.request_class(job.id)
         if request_class not in tried and request_class.fails(capacities):
-            assert not fits(job.spec, Available(capacities=capacities)), f"{job.id} fits and is not tried"
+            offered = Available(capacities=capacities, pools=request_class.pools)
+            assert not fits(job.spec, offered), f"{job.id} fits and is not tried"
         tried.add(request_class)
 
 
@@ -265,6 +267,12 @@ def _seated(cluster: Cluster) -> dict[NodeId, list[Execution]]:
 def _no_gpu_is_given_twice(node: NodeId, seated: list[Execution]) -> None:
     given = [gpu for execution in seated if _live(execution) for gpu in execution.gpus]
     assert len(set(given)) == len(given), f"GPUs of {node} given twice: {given}"
+
+
+def _a_job_that_has_its_nodes_for_itself_shares_none(cluster: Cluster, node: NodeId, seated: list[Execution]) -> None:
+    live = [cluster.jobs[execution.job] for execution in seated if _live(execution)]
+    alone = any(job.spec.exclusive for job in live)
+    assert not alone or len({job.id for job in live}) == 1, f"{node} is shared, though a job has it for itself"
 
 
 def _no_port_is_given_twice(cluster: Cluster, node: NodeId, seated: list[Execution]) -> None:
@@ -287,6 +295,7 @@ def _used_capacity_is_what_live_executions_hold(cluster: Cluster, node: NodeId, 
             expected.memory += need.memory or 0
             expected.executions.add(execution.id)
             expected.ports.update(_ports(cluster, execution))
+            expected.exclusive = cluster.jobs[execution.job].spec.exclusive
     assert cluster.load.used(node) == expected, f"used capacity of {node}"
 
 
@@ -304,11 +313,12 @@ def _the_capacity_is_what_is_left(cluster: Cluster, node: NodeId) -> None:
     assert free.cpu_millis == everything.cpu_millis - used.cpu_millis, f"free CPUs of {node}"
     assert free.ports == set(used.ports), f"taken ports of {node}"
     assert free.memory == everything.memory - used.memory, f"free memory of {node}"
-    assert free.problem == cluster.placeable(node), f"{node}: why nothing can be placed on it"
+    assert free.idle == (not used.executions), f"{node}: whether it is idle"
+    problem = cluster.placeable(node)
+    assert used.exclusive or free.problem == problem, f"{node}: why nothing can be placed on it"
+    assert not used.exclusive or free.problem is not None, f"{node} takes something beside a job that excludes others"
     usable = tuple(gpu for gpu in everything.gpus if gpu.usable)
-    assert cluster.load.empty.of(node) == replace(everything, gpus=usable, problem=free.problem), (
-        f"{node} if it were empty"
-    )
+    assert cluster.load.empty.of(node) == replace(everything, gpus=usable, problem=problem), f"{node} if it were empty"
 
 
 def _live(execution: Execution) -> bool:

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from datetime import datetime
 
 from coordinator.core.cluster.cluster import Cluster
-from coordinator.core.placement.candidates import Available
 from coordinator.core.placement.placement import NoFit, refusals
 from coordinator.core.records import Attempt, Job
 from coordinator.core.scheduling import cycle as scheduling
@@ -65,7 +64,7 @@ def _explain_queued(cluster: Cluster, job: JobId, now: datetime, visible: Callab
         ),
         phase=JobPhase.QUEUED,
         queue_position=position,
-        refusals=refusals(cluster.jobs[job].spec, Available(capacities=cluster.load.free.fresh())) if no_fit else (),
+        refusals=refusals(cluster.jobs[job].spec, scheduling.free_for(cluster, job)) if no_fit else (),
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
 from coordinator.core.cluster.by_key import Records
-from coordinator.core.cluster.deadlines import Deadlines
+from coordinator.core.cluster.deadlines import CycleDue, Deadlines
 from coordinator.core.cluster.draining import Draining
 from coordinator.core.cluster.gangs import Gangs
 from coordinator.core.cluster.job_index import JobIndex
@@ -41,11 +41,13 @@ class Cluster:
         self.job_index = JobIndex()
         self.submits = Submits()
         self.gangs = Gangs(self.records.jobs, self.records.nodes, started_at)
-        self.queue = Queue(self.records.jobs, self.records.attempts, order)
+        self.deadlines = Deadlines()
+        self.queue = Queue(
+            self.records.jobs, self.records.attempts, order, lambda at: self.deadlines.add(at, CycleDue())
+        )
         self.load = Load(self.records, self.placeable)
         self.draining = Draining(lambda node: bool(self.load.used(node).executions))
         self.presence = Presences(self.load.touch)
-        self.deadlines = Deadlines()
 
     # reading
 

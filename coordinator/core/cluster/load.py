@@ -113,8 +113,11 @@ class Load:
         spec = self._records.jobs[execution.job].spec
         role = spec.role_of(execution.rank)
         usage = self._used[node]
-        change = usage.take if taken else usage.give_back
-        change(execution.id, role.resources, execution.gpus, node_ports(spec, role, execution.rank))
+        ports = node_ports(spec, role, execution.rank)
+        if taken:
+            usage.take(execution.id, role.resources, execution.gpus, ports, exclusive=spec.exclusive)
+        else:
+            usage.give_back(execution.id, role.resources, execution.gpus, ports)
 
     def _touch_used(self, node: NodeId) -> None:
         self.free.touch(node)

@@ -2,7 +2,7 @@
 
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterator, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from heapq import heappop, heappush
 from typing import TypeAlias
 
@@ -11,6 +11,7 @@ from coordinator.core.placement.request_classes import RequestClass, RequestClas
 from coordinator.core.records import Attempt, Execution, Job
 from muster.domain.ids import AttemptId, JobId
 from muster.domain.jobs.lifecycle import State
+from muster.domain.jobs.placing.pool_choice import open_pools
 
 QueueOrder: TypeAlias = Callable[[Job], SortKey]
 """Gives a waiting job its place. It must tell the same for as long as the job waits."""
@@ -19,16 +20,28 @@ QueueOrder: TypeAlias = Callable[[Job], SortKey]
 class Queue:
     """An index over executions: the jobs whose newest attempt is queued."""
 
-    def __init__(self, jobs: Mapping[JobId, Job], attempts: Mapping[AttemptId, Attempt], order: QueueOrder) -> None:
+    def __init__(
+        self,
+        jobs: Mapping[JobId, Job],
+        attempts: Mapping[AttemptId, Attempt],
+        order: QueueOrder,
+        wake_at: Callable[[datetime], None],
+    ) -> None:
+        """`wake_at` has the queue looked at again at a time."""
         self._jobs = jobs
         self._attempts = attempts
         self._order = order
+        self._wake_at = wake_at
         self._line: list[LineEntry] = []
         self._classes = RequestClasses()
         self._refused: dict[JobId, str] = {}
         self._paused: dict[JobId, None] = {}
         self._wakes: list[tuple[datetime, JobId]] = []
         """A heap of the times at which pauses end; some of jobs that are not paused any more."""
+        self._queued_at: dict[JobId, datetime] = {}
+        """Since when each job is in the queue."""
+        self._openings: list[tuple[datetime, JobId]] = []
+        """A heap of the times at which pools open for jobs; some of jobs that do not wait any more."""
         self.lines = Lines()
         """The jobs that may be placed now."""
 
@@ -59,7 +72,11 @@ class Queue:
         self._refused[job] = why
 
     def wake(self, now: datetime) -> None:
-        """Have jobs in their lines whose pause is over."""
+        """Have jobs in the lines that they belong to by now: those whose pause is over, or for which a pool opens."""
+        while self._openings and self._openings[0][0] <= now:
+            _, job = heappop(self._openings)
+            if job in self._queued_at:
+                self._open_pools(self._jobs[job], now)
         while self._wakes and self._wakes[0][0] <= now:
             _, job = heappop(self._wakes)
             if job not in self._paused:
@@ -80,7 +97,8 @@ class Queue:
         waited = before is not None and before.state is State.QUEUED
         waits = after is not None and after.state is State.QUEUED
         if waits and not waited:
-            self._join(self._jobs[execution.job])
+            assert after is not None
+            self._join(self._jobs[execution.job], after.times[State.QUEUED])
         elif waited and not waits:
             self._leave(self._jobs[execution.job])
 
@@ -88,12 +106,18 @@ class Queue:
         """Hear of a job that is other than before; one that is queued gets the place that it has now."""
         if before is None or after is None or before.spec is after.spec or before.id not in self._classes:
             return
+        since = self._queued_at[before.id]
         self._leave(before)
-        self._join(after)
+        self._join(after, since)
 
-    def _join(self, job: Job) -> None:
+    def _join(self, job: Job, since: datetime) -> None:
         insort(self._line, self._entry(job))
-        self._classes.add(job)
+        self._queued_at[job.id] = since
+        choices = job.spec.pools
+        self._classes.add(job, open_pools(choices, timedelta()))
+        for opens_at in sorted({since + choice.after for choice in choices if choice.after}):
+            heappush(self._openings, (opens_at, job.id))
+            self._wake_at(opens_at)
         not_before = self._not_before(job)
         if not_before is None:
             self._line_up(job)
@@ -102,17 +126,27 @@ class Queue:
             heappush(self._wakes, (not_before, job.id))
 
     def _leave(self, job: Job) -> None:
+        self._leave_line(job)
+        self._paused.pop(job.id, None)
         entry = self._entry(job)
         del self._line[bisect_left(self._line, entry)]
-        if job.id in self._paused:
-            del self._paused[job.id]
-        else:
-            self.lines.remove(entry, job.spec.project, self._classes[job.id])
+        del self._queued_at[job.id]
         self._classes.remove(job.id)
         self._refused.pop(job.id, None)
 
+    def _open_pools(self, job: Job, now: datetime) -> None:
+        self._leave_line(job)
+        self._classes.add(job, open_pools(job.spec.pools, now - self._queued_at[job.id]))
+        if job.id not in self._paused:
+            self._line_up(job)
+
     def _line_up(self, job: Job) -> None:
         self.lines.add(self._entry(job), job.spec.project, self._classes[job.id])
+
+    def _leave_line(self, job: Job) -> None:
+        """Be in no line; a paused job is in none anyway."""
+        if job.id not in self._paused:
+            self.lines.remove(self._entry(job), job.spec.project, self._classes[job.id])
 
     def _not_before(self, job: Job) -> datetime | None:
         """When the newest attempt may begin at the earliest."""

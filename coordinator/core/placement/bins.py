@@ -17,6 +17,8 @@ MOST_NODE_CLASSES = 256
 
 FreeGpus = tuple[tuple[str, int], ...]
 """Free GPUs by model."""
+FreeLevel = tuple[FreeGpus, bool]
+"""Free GPUs by model, and whether nothing is held on the node."""
 BinLevels = tuple[int, int]
 """Powers of two of free CPUs and of free GiB of memory."""
 
@@ -73,35 +75,35 @@ class NodeClass:
 
     sample: Capacity
     """One of them; it has those labels alone that are part of classes."""
-    bins: dict[FreeGpus, dict[BinLevels, Bin]] = field(default_factory=dict)
+    bins: dict[FreeLevel, dict[BinLevels, Bin]] = field(default_factory=dict)
 
     def bin_of(self, capacity: Capacity) -> Bin:
         """The bin of a node of this class."""
-        return self.bins[_free_gpus(capacity)][_levels(capacity)]
+        return self.bins[_free_level(capacity)][_levels(capacity)]
 
     def enter(self, capacity: Capacity) -> None:
         """Have a node in its bin."""
-        gpus, levels = _free_gpus(capacity), _levels(capacity)
-        bins = self.bins.setdefault(gpus, {})
+        free, levels = _free_level(capacity), _levels(capacity)
+        bins = self.bins.setdefault(free, {})
         found = bins.get(levels)
         if found is None:
             cpus, memory = levels
-            found = bins[levels] = Bin(sum(count for _, count in gpus), _span(cpus, 1000), _span(memory, 1 << 30))
+            found = bins[levels] = Bin(len(capacity.gpus), _span(cpus, 1000), _span(memory, 1 << 30))
         found.add(capacity)
 
     def leave(self, capacity: Capacity) -> None:
         """Have a node in no bin any more."""
-        gpus, levels = _free_gpus(capacity), _levels(capacity)
-        bins = self.bins[gpus]
+        free, levels = _free_level(capacity), _levels(capacity)
+        bins = self.bins[free]
         bins[levels].remove(capacity)
         if not bins[levels].keys:
             del bins[levels]
             if not bins:
-                del self.bins[gpus]
+                del self.bins[free]
 
     def move(self, before: Capacity, after: Capacity) -> None:
         """Have a node in the bin of what it has now."""
-        if _levels(before) == _levels(after) and _free_gpus(before) == _free_gpus(after):
+        if _levels(before) == _levels(after) and _free_level(before) == _free_level(after):
             self.bin_of(after).change(before, after)
             return
         self.leave(before)
@@ -121,6 +123,8 @@ class Capacities:
         self._labelled: dict[tuple[str, str], dict[NodeId, None]] = {}
         """The nodes that carry a label with a value."""
         self._holders: dict[int, set[NodeId]] = {}
+        self._pools: Counter[str] = Counter()
+        """How many nodes each pool has."""
         self._version = 0
         for capacity in capacities:
             self.put(capacity)
@@ -143,6 +147,11 @@ class Capacities:
     def loose(self) -> frozenset[str]:
         """Labels that are not part of classes."""
         return frozenset(self._loose)
+
+    @property
+    def pools(self) -> tuple[str, ...]:
+        """The pools that have nodes, by name."""
+        return tuple(sorted(self._pools)) if len(self._pools) > 1 else tuple(self._pools)
 
     def of(self, node: NodeId) -> Capacity:
         """The capacity of one node."""
@@ -176,6 +185,8 @@ class Capacities:
             self._hold_ports(capacity.node, () if before is None else before.ports, capacity.ports)
         if before is None or before.labels != capacity.labels:
             self._carry(capacity.node, {} if before is None else before.labels, capacity.labels)
+        if before is None or before.pool != capacity.pool:
+            self._count_pools(None if before is None else before.pool, capacity.pool)
         node_class = self._class_of.get(capacity.node)
         if node_class is not None and before is not None:
             if capacity.problem is None and capacity.is_like(before):
@@ -195,12 +206,13 @@ class Capacities:
             return
         self._hold_ports(node, capacity.ports, ())
         self._carry(node, capacity.labels, {})
+        self._count_pools(capacity.pool, None)
         if node in self._class_of:
             self._leave(capacity)
 
     def _join(self, capacity: Capacity) -> None:
         labels = {label: value for label, value in capacity.labels.items() if label not in self._loose}
-        traits = (tuple(sorted(labels.items())), capacity.runtimes, capacity.features)
+        traits = (tuple(sorted(labels.items())), capacity.runtimes, capacity.features, capacity.pool)
         node_class = self._classes.get(traits)
         if node_class is None:
             node_class = self._classes[traits] = NodeClass(replace(capacity, labels=labels))
@@ -212,7 +224,7 @@ class Capacities:
         node_class.leave(capacity)
         if not node_class.bins:
             labels = tuple(sorted(node_class.sample.labels.items()))
-            del self._classes[(labels, capacity.runtimes, capacity.features)]
+            del self._classes[(labels, capacity.runtimes, capacity.features, capacity.pool)]
 
     def _bound_classes(self) -> None:
         """Take the label with the most values out of the classes while there are too many of them."""
@@ -236,6 +248,14 @@ class Capacities:
         for port in after:
             self._holders.setdefault(port, set()).add(node)
 
+    def _count_pools(self, before: str | None, after: str | None) -> None:
+        if after is not None:
+            self._pools[after] += 1
+        if before is not None:
+            self._pools[before] -= 1
+            if not self._pools[before]:
+                del self._pools[before]
+
     def _carry(self, node: NodeId, before: Mapping[str, str], after: Mapping[str, str]) -> None:
         for label in before.items():
             del self._labelled[label][node]
@@ -249,6 +269,10 @@ def _free_gpus(capacity: Capacity) -> FreeGpus:
     if not capacity.gpus:
         return ()
     return tuple(sorted(Counter(gpu.model for gpu in capacity.gpus).items()))
+
+
+def _free_level(capacity: Capacity) -> FreeLevel:
+    return (_free_gpus(capacity), capacity.idle)
 
 
 def _levels(capacity: Capacity) -> BinLevels:

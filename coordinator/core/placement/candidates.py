@@ -5,14 +5,16 @@ with levels, and goes on to bins and to nodes only where the bounds are too wide
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 
 from coordinator.core.placement.bins import Bin, BinLevels, Capacities, FreeGpus
 from coordinator.core.placement.capacity import Key, key_of
 from coordinator.core.placement.draft import Draft
 from coordinator.core.placement.parts import Part
-from coordinator.core.placement.suitable import unfit
+from coordinator.core.placement.suitable import asked_labels, unfit
+from muster.domain.fleet.pool import NODE_TYPE_LABEL
 from muster.domain.ids import NodeId
 from muster.domain.jobs.job import JobSpec
 
@@ -22,11 +24,22 @@ class Available:
     """The capacities that a search may use."""
 
     capacities: Capacities
+    pools: tuple[str, ...] | None = None
+    """The pools in which to look, one after the other; None: all of them, by name."""
     without: NodeId | None = None
     """A node that is left out."""
 
     def __len__(self) -> int:
         return len(self.capacities) - (self.without in self.capacities)
+
+    def by_pool(self) -> "Iterator[Available]":
+        """What each pool has of it."""
+        pools = self.capacities.pools if self.pools is None else self.pools
+        return (Available(capacities=self.capacities, pools=(pool,), without=self.without) for pool in pools)
+
+    def has(self, pool: str) -> bool:
+        """Whether the nodes of a pool are among them."""
+        return self.pools is None or pool in self.pools
 
 
 @dataclass(slots=True)
@@ -91,6 +104,7 @@ class Candidates:
     def __post_init__(self) -> None:
         capacities = self.available.capacities
         self._out = {*self.drafts, *capacities.holders(self.part.ports)}
+        self._out.update(self.spec.exclude_nodes)
         if self.available.without is not None:
             self._out.add(self.available.without)
         self._missing = Counter(id(capacities.bin_of(node)) for node in self._out if node in capacities)
@@ -100,16 +114,17 @@ class Candidates:
         for node, draft in self.drafts.items():
             if slots := draft.slots(self.spec, self.part):
                 yield SingleNode(key_of(node), slots, len(draft.gpus), draft.cpu_millis, draft.taken)
-        if loose := self._loose:
-            for node in self.available.capacities.labelled(loose):
-                if node not in self._out:
-                    draft = Draft(self.available.capacities.of(node))
+        if self._is_by_node:
+            for node in self._nodes_with_labels():
+                capacity = self.available.capacities.of(node)
+                if node not in self._out and self.available.has(capacity.pool):
+                    draft = Draft(capacity)
                     if slots := draft.slots(self.spec, self.part):
                         yield SingleNode(key_of(node), slots, len(draft.gpus), draft.cpu_millis)
 
     def levels(self) -> Iterator[LevelOfBins]:
         """All other nodes."""
-        if self._loose:
+        if self._is_by_node:
             return
         spec, role = self.spec, self.part.role
         need = role.resources
@@ -117,8 +132,10 @@ class Candidates:
         if self.part.ports:
             most = min(most, 1)
         for node_class in self.available.capacities.classes():
-            if unfit(spec, role, node_class.sample) is None:
-                for free, bins in node_class.bins.items():
+            if self.available.has(node_class.sample.pool) and unfit(spec, role, node_class.sample) is None:
+                for (free, idle), bins in node_class.bins.items():
+                    if spec.exclusive and not idle:
+                        continue
                     limit = min(most, _matching(free, need.gpu_model) // need.gpus) if need.gpus else most
                     if limit:
                         yield LevelOfBins(bins, sum(count for _, count in free), limit)
@@ -149,10 +166,18 @@ class Candidates:
         return min(of.limit, self._slots(capacity.cpu_millis, capacity.memory))
 
     @property
-    def _loose(self) -> Mapping[str, str]:
-        """Labels that are asked for and part of no class."""
+    def _is_by_node(self) -> bool:
+        """Whether labels are asked for that are part of no class."""
         loose = self.available.capacities.loose
-        return {label: value for label, value in self.spec.node_labels.items() if label in loose} if loose else {}
+        return bool(loose) and not loose.isdisjoint(asked_labels(self.spec))
+
+    def _nodes_with_labels(self) -> Iterable[NodeId]:
+        """Nodes that carry the labels which are part of no class."""
+        capacities = self.available.capacities
+        labels = {label: value for label, value in self.spec.node_labels.items() if label in capacities.loose}
+        if labels:
+            return capacities.labelled(labels)
+        return chain.from_iterable(capacities.labelled({NODE_TYPE_LABEL: each}) for each in self.spec.node_types)
 
     def _bound(self, levels: BinLevels, nodes: Bin) -> tuple[int, int]:
         least, most = nodes.cpu_millis.least, nodes.cpu_millis.most

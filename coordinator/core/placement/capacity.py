@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from muster.domain.fleet.node import Gpu, RuntimeOffer
+from muster.domain.fleet.pool import DEFAULT_POOL
 from muster.domain.ids import NodeId
 
 
@@ -24,6 +25,9 @@ class Capacity:
     """Fixed port numbers that are taken. No bin depends on them: they are looked at node by node."""
     features: frozenset[str] = frozenset()
     """Words for what its agent can."""
+    pool: str = DEFAULT_POOL
+    idle: bool = True
+    """Whether nothing is held on it."""
     problem: str | None = None
     """Why nothing can be placed on it at all."""
 
@@ -36,13 +40,19 @@ class Capacity:
             or self.cpu_millis > before.cpu_millis
             or self.memory > before.memory
             or not before.ports <= self.ports
+            or (self.idle and not before.idle)
             or any(gpu not in before.gpus for gpu in self.gpus)
             or not self.is_like(before)
         )
 
     def is_like(self, other: "Capacity") -> bool:
         """Whether a node has the same traits: all that stays as it is while a node runs."""
-        return self.labels == other.labels and self.runtimes == other.runtimes and self.features == other.features
+        return (
+            self.labels == other.labels
+            and self.runtimes == other.runtimes
+            and self.features == other.features
+            and self.pool == other.pool
+        )
 
 
 Key = tuple[tuple[tuple[int, str], ...], NodeId]

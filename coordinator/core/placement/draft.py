@@ -3,7 +3,7 @@
 from coordinator.core.placement.capacity import Capacity
 from coordinator.core.placement.devices import matching, pick
 from coordinator.core.placement.parts import Part
-from coordinator.core.placement.suitable import unfit
+from coordinator.core.placement.suitable import excluded, unfit
 from muster.domain.ids import GpuUuid
 from muster.domain.jobs.job import JobSpec, Resources
 from muster.domain.quantity import counted, size_text
@@ -22,7 +22,7 @@ class Draft:
 
     def slots(self, spec: JobSpec, part: Part) -> int:
         """How many more executions of a part fit."""
-        if unfit(spec, part.role, self.capacity) is not None:
+        if (unfit(spec, part.role, self.capacity) or excluded(spec, self.capacity)) is not None:
             return 0
         need = part.role.resources
         limits = [part.count]
@@ -50,7 +50,7 @@ class Draft:
 
     def lack(self, spec: JobSpec, part: Part) -> str:
         """What is missing for one more execution of a part."""
-        unsuitable = unfit(spec, part.role, self.capacity)
+        unsuitable = unfit(spec, part.role, self.capacity) or excluded(spec, self.capacity)
         if unsuitable is not None:
             return unsuitable
         need = part.role.resources

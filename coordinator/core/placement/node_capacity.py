@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from coordinator.core.placement.capacity import Capacity
 from coordinator.core.records import Node
 from muster.domain.fleet.features import ALL_FEATURES
+from muster.domain.fleet.pool import pool_of
 from muster.domain.ids import ExecutionId, GpuUuid
 from muster.domain.jobs.job import Resources
 
@@ -22,11 +23,20 @@ class UsedCapacity:
 
     ports: Counter[int] = field(default_factory=Counter)
     """Fixed port numbers, and how many executions have each."""
+    exclusive: bool = False
+    """Whether those that hold something are of a job that has its nodes for itself."""
 
     def take(
-        self, execution: ExecutionId, resources: Resources, gpus: Collection[GpuUuid], ports: Collection[int]
+        self,
+        execution: ExecutionId,
+        resources: Resources,
+        gpus: Collection[GpuUuid],
+        ports: Collection[int],
+        *,
+        exclusive: bool = False,
     ) -> None:
-        """Give an execution what it asks for."""
+        """Give an execution what it asks for; `exclusive`: with all else that the node has."""
+        self.exclusive = exclusive
         self.ports.update(ports)
         self.executions.add(execution)
         self.gpus.update(gpus)
@@ -42,6 +52,7 @@ class UsedCapacity:
             if not self.ports[port]:
                 del self.ports[port]
         self.executions.discard(execution)
+        self.exclusive = self.exclusive and bool(self.executions)
         self.gpus.difference_update(gpus)
         self.cpu_millis -= resources.cpu_millis
         self.memory -= resources.memory or 0
@@ -58,6 +69,7 @@ def total_capacity(node: Node) -> Capacity:
         runtimes=inventory.runtimes,
         labels=inventory.labels,
         features=node.features & ALL_FEATURES,
+        pool=pool_of(inventory.labels),
     )
 
 
@@ -69,5 +81,6 @@ def free_capacity(total: Capacity, used: UsedCapacity, problem: str | None) -> C
         cpu_millis=total.cpu_millis - used.cpu_millis,
         memory=total.memory - used.memory,
         ports=frozenset(used.ports),
-        problem=problem,
+        idle=not used.executions,
+        problem=problem or ("belongs to a job that has its nodes for itself" if used.exclusive else None),
     )

@@ -45,22 +45,38 @@ class NoFit:
     """How many executions would fit."""
     nodes: int
     """How many were looked at."""
+    pools: int = 1
+    """How many pools were looked at; a gang lies in one."""
 
     def __str__(self) -> str:
         if not self.nodes:
             return f"needs room for {counted(self.wanted, 'execution')}, but no node has joined"
         fit = f"{self.found} {'fits' if self.found == 1 else 'fit'}"
+        if self.pools > 1:
+            fit = f"at most {fit} in one pool"
         return f"needs room for {counted(self.wanted, 'execution')} at once; {fit}"
 
 
 def place(spec: JobSpec, available: Available) -> Placement | NoFit:
     """Seats for the whole gang, or NoFit.
 
+    The pools are tried one after the other; no gang lies in two of them.
+
     `pack` fills as few nodes as possible and takes the tightest fit last, which keeps whole nodes free for the next
     large job; `spread` takes one more execution wherever the job has the fewest. Ranks are dealt out in node order, so
     neighbouring ranks share a node. Roles are seated in the order of the job; where that leaves no room for a role that
     needs much, the one that needs most is seated first.
     """
+    found = pools = 0
+    for pool in available.by_pool():
+        fit = _place_in_pool(spec, pool)
+        if isinstance(fit, Placement):
+            return fit
+        found, pools = max(found, fit.found), pools + 1
+    return NoFit(wanted=spec.size, found=found, nodes=len(available), pools=max(1, pools))
+
+
+def _place_in_pool(spec: JobSpec, available: Available) -> Placement | NoFit:
     as_given = range(len(spec.roles))
     seats, found = _seat(spec, available, as_given)
     if found < spec.size and len(spec.roles) > 1:
@@ -76,27 +92,44 @@ def fits(spec: JobSpec, available: Available) -> bool:
     part = part_of(spec, 0)
     if len(spec.roles) > 1 or part.first:
         return isinstance(place(spec, available), Placement)
-    return search.has_room(spec, part, available)
+    return any(search.has_room(spec, part, pool) for pool in available.by_pool())
 
 
 def refusals(spec: JobSpec, available: Available) -> tuple[NodeRefusal, ...]:
     """What each node lacks for one more execution, by node; for a job that does not fit."""
     drafts: dict[NodeId, Draft] = {}
+    lacking: dict[str, Part] = {}
+    for pool in available.by_pool():
+        found = _lacking(spec, pool, drafts)
+        if found is None:
+            return ()
+        lacking.update(dict.fromkeys(pool.pools or (), found))
+    every = (capacity for capacity in available.capacities if capacity.node != available.without)
+    return tuple(
+        NodeRefusal(node=capacity.node, reason=_reason(spec, drafts.get(capacity.node) or Draft(capacity), lacking))
+        for capacity in sorted(every, key=lambda capacity: key_of(capacity.node))
+    )
+
+
+def _reason(spec: JobSpec, draft: Draft, lacking: Mapping[str, Part]) -> str:
+    part = lacking.get(draft.capacity.pool)
+    return f"is in pool {draft.capacity.pool}" if part is None else draft.reason(spec, part)
+
+
+def _lacking(spec: JobSpec, available: Available, drafts: dict[NodeId, Draft]) -> Part | None:
+    """The part of which not all find a place, what has found one being taken; None: there is none."""
+    own: dict[NodeId, Draft] = {}
     for place_in_job in range(len(spec.roles)):
         part = part_of(spec, place_in_job)
-        counts = search.counts(spec, part, available, drafts)
+        counts = search.counts(spec, part, available, own)
         whole = sum(counts.values()) == part.count
         if not whole:
-            _take(part, counts, available, drafts)
-        elif _take_all(spec, part, counts, available, drafts):
+            _take(part, counts, available, own)
+        elif _take_all(spec, part, counts, available, own):
             continue
-        lacking = part.alone if whole else part
-        nodes = sorted(
-            (capacity.node for capacity in available.capacities if capacity.node != available.without), key=key_of
-        )
-        every = (drafts.get(node) or Draft(available.capacities.of(node)) for node in nodes)
-        return tuple(NodeRefusal(node=draft.capacity.node, reason=draft.reason(spec, lacking)) for draft in every)
-    return ()
+        drafts.update(own)
+        return part.alone if whole else part
+    return None
 
 
 def _seat(spec: JobSpec, available: Available, order: Iterable[int]) -> tuple[list[_Place], int]:

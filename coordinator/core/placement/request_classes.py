@@ -14,9 +14,11 @@ from muster.domain.jobs.ports import node_ports
 class RequestClass:
     """One and the same object for all jobs that are alike in everything that decides whether they fit."""
 
-    __slots__ = ("__weakref__", "_failed")
+    __slots__ = ("__weakref__", "_failed", "pools")
 
-    def __init__(self) -> None:
+    def __init__(self, pools: tuple[str, ...] | None) -> None:
+        self.pools = pools
+        """The pools in which they are placed by now, in order; None: in any."""
         self._failed: dict[Capacities, int] = {}
         """The version of capacities at which none of them found seats there."""
 
@@ -43,9 +45,9 @@ class RequestClasses:
     def __contains__(self, job: JobId) -> bool:
         return job in self._classes
 
-    def add(self, job: Job) -> None:
-        """Hear that a job begins to wait."""
-        self._classes[job.id] = self._by_request.setdefault(_request_of(job.spec), RequestClass())
+    def add(self, job: Job, pools: tuple[str, ...] | None) -> None:
+        """Hear that a job waits, and in which pools it is placed by now."""
+        self._classes[job.id] = self._by_request.setdefault((_request_of(job.spec), pools), RequestClass(pools))
 
     def remove(self, job: JobId) -> None:
         """Hear that a job waits no longer."""
@@ -64,4 +66,12 @@ def _request_of(spec: JobSpec) -> Hashable:
         )
         for role in spec.roles
     )
-    return (roles, spec.packing, spec.max_per_node, tuple(sorted(spec.node_labels.items())))
+    return (
+        roles,
+        spec.packing,
+        spec.max_per_node,
+        tuple(sorted(spec.node_labels.items())),
+        spec.node_types,
+        spec.exclude_nodes,
+        spec.exclusive,
+    )

@@ -7,11 +7,10 @@ seats: what runs there now drains, nothing new takes its place, and once it has 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from coordinator.core.placement.bins import Capacities
 from coordinator.core.placement.candidates import Available
 from coordinator.core.placement.capacity import Capacity
 from coordinator.core.placement.placement import NoFit, Placement, place
-from coordinator.core.placement.suitable import unfit
+from coordinator.core.placement.suitable import excluded, unfit
 from muster.domain.fleet.node import Gpu
 from muster.domain.ids import JobId, NodeId
 from muster.domain.jobs.job import JobSpec, Role
@@ -26,6 +25,8 @@ class Reserved:
     cpu_millis: int = 0
     memory: int = 0
     ports: frozenset[int] = frozenset()
+    exclusive: bool = False
+    """Whether the whole node is kept."""
     roles: tuple[Role, ...] = ()
     """The roles for which it is kept."""
 
@@ -43,9 +44,9 @@ class Reservation:
         return _unreserved(capacity, self.nodes[capacity.node]) if capacity.node in self.nodes else capacity
 
 
-def reserve(job: JobId, spec: JobSpec, empty: Capacities) -> Reservation | None:
-    """Seats for the head, as if nothing ran; None: it could not run on the nodes that are there, so nothing is kept."""
-    fit = place(spec, Available(capacities=empty))
+def reserve(job: JobId, spec: JobSpec, available: Available) -> Reservation | None:
+    """Seats for the head in what would be there if nothing ran; None: it could not run on the nodes that are there."""
+    fit, empty = place(spec, available), available.capacities
     if isinstance(fit, NoFit):
         return None
     nodes: dict[NodeId, Reserved] = {}
@@ -57,6 +58,7 @@ def reserve(job: JobId, spec: JobSpec, empty: Capacities) -> Reservation | None:
             cpu_millis=reserved.cpu_millis + role.resources.cpu_millis,
             memory=reserved.memory + (role.resources.memory or 0),
             ports=reserved.ports | node_ports(spec, role, seat.rank),
+            exclusive=spec.exclusive,
             roles=reserved.roles if role in reserved.roles else (*reserved.roles, role),
         )
     return Reservation(job=job, fit=fit, nodes=nodes)
@@ -74,6 +76,7 @@ def _has(spec: JobSpec, capacity: Capacity, reserved: Reserved) -> bool:
         and reserved.cpu_millis <= capacity.cpu_millis
         and reserved.memory <= capacity.memory
         and reserved.ports.isdisjoint(capacity.ports)
+        and excluded(spec, capacity) is None
         and all(unfit(spec, role, capacity) is None for role in reserved.roles)
     )
 
@@ -93,4 +96,6 @@ def _unreserved(capacity: Capacity, reserved: Reserved) -> Capacity:
         cpu_millis=max(0, capacity.cpu_millis - reserved.cpu_millis),
         memory=max(0, capacity.memory - reserved.memory),
         ports=capacity.ports | reserved.ports,
+        idle=False,
+        problem=capacity.problem or ("is kept for a job that has its nodes for itself" if reserved.exclusive else None),
     )

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from coordinator.core.placement.capacity import Capacity
 from muster.domain.fleet.features import MEANINGS, needed
 from muster.domain.fleet.node import RuntimeOffer
+from muster.domain.fleet.pool import NODE_TYPE_LABEL
 from muster.domain.jobs.job import JobSpec, Role, RuntimeKind
 
 
@@ -15,11 +16,27 @@ def unfit(spec: JobSpec, role: Role, capacity: Capacity) -> str | None:
     lacking = [f"{key}={value}" for key, value in spec.node_labels.items() if capacity.labels.get(key) != value]
     if lacking:
         return f"does not carry the label {', '.join(lacking)}"
+    if spec.node_types and capacity.labels.get(NODE_TYPE_LABEL) not in spec.node_types:
+        return f"is not of the type {' or '.join(spec.node_types)}"
     missing = needed(spec, role) - capacity.features
     if missing:
         words = ", ".join(sorted(MEANINGS.get(word, word) for word in missing))
         return f"has an agent that does not know {words}; upgrade it"
     return _runtime_problem(capacity.runtimes, role)
+
+
+def excluded(spec: JobSpec, capacity: Capacity) -> str | None:
+    """Why this very node takes none of the executions of a job, though others like it do; None: it does."""
+    if capacity.node in spec.exclude_nodes:
+        return "is one of the nodes that the job excludes"
+    if spec.exclusive and not capacity.idle:
+        return "runs something else, and the job wants its nodes for itself"
+    return None
+
+
+def asked_labels(spec: JobSpec) -> frozenset[str]:
+    """The labels that decide whether a node is suitable for a job."""
+    return frozenset(spec.node_labels) | ({NODE_TYPE_LABEL} if spec.node_types else frozenset())
 
 
 def _runtime_problem(offers: Sequence[RuntimeOffer], role: Role) -> str | None:

@@ -51,7 +51,8 @@ def schedule(turn: Turn) -> None:
 
 def possible(cluster: Cluster, spec: JobSpec) -> NoFit | None:
     """Why a job could not run even if every node were there and empty; None: it could."""
-    available = Available(capacities=cluster.load.total.fresh())
+    pools = tuple(choice.pool for choice in spec.pools) or None
+    available = Available(capacities=cluster.load.total.fresh(), pools=pools)
     if placement.fits(spec, available):
         return None
     fit = placement.place(spec, available)
@@ -60,19 +61,23 @@ def possible(cluster: Cluster, spec: JobSpec) -> NoFit | None:
 
 def refusal(cluster: Cluster, job: JobId) -> NoFit | None:
     """Why a queued job does not fit into what is free; None: it would fit."""
-    fit = placement.place(cluster.jobs[job].spec, _free(cluster))
+    fit = placement.place(cluster.jobs[job].spec, free_for(cluster, job))
     return fit if isinstance(fit, NoFit) else None
 
 
-def _free(cluster: Cluster) -> Available:
-    """All that is free: for the head of the queue."""
-    return Available(capacities=cluster.load.free.fresh())
+def free_for(cluster: Cluster, job: JobId) -> Available:
+    """All that is free in the pools in which a job is placed by now."""
+    return _offered(cluster, job, cluster.load.free.fresh())
 
 
-def _unreserved(cluster: Cluster) -> Available:
+def _offered(cluster: Cluster, job: JobId, capacities: Capacities) -> Available:
+    return Available(capacities=capacities, pools=cluster.queue.request_class(job).pools)
+
+
+def _unreserved(cluster: Cluster) -> Capacities:
     """What others may use: what is free, but not kept for the head."""
     left = cluster.load.free if cluster.load.reservation is None else cluster.load.unreserved
-    return Available(capacities=left.fresh())
+    return left.fresh()
 
 
 def _place_heads(turn: Turn) -> int:
@@ -100,12 +105,12 @@ def _place_behind(turn: Turn, most: int) -> int:
     """Place jobs behind the head that fit beside what is kept for it; how many were tried."""
     cluster = turn.cluster
     queue, rooms = cluster.queue, _unreserved(cluster)
-    open_lines = _OpenLines(cluster, rooms.capacities)
+    open_lines = _OpenLines(cluster, rooms)
     looks = 0
     while looks < most and (job := open_lines.pop()) is not None:
         looks += 1
-        if not _try(turn, job, _place(cluster, job, rooms), is_head=False):
-            queue.request_class(job.id).fail(rooms.capacities)
+        if not _try(turn, job, _place(cluster, job, _offered(cluster, job.id, rooms)), is_head=False):
+            queue.request_class(job.id).fail(rooms)
         rooms = _unreserved(cluster)
     return looks
 
@@ -186,7 +191,7 @@ def _place(cluster: Cluster, job: Job, available: Available) -> Placement | NoFi
 
 def _place_head(cluster: Cluster, head: Job) -> Placement | NoFit:
     """Seats for the head; what was kept for it counts even where a search over all capacity comes out otherwise."""
-    fit, kept = _place(cluster, head, _free(cluster)), cluster.load.reservation
+    fit, kept = _place(cluster, head, free_for(cluster, head.id)), cluster.load.reservation
     if isinstance(fit, NoFit) and kept is not None and kept.job == head.id:
         return kept.fit if holds(kept, head.spec, map(cluster.load.free.of, kept.nodes)) else fit
     return fit
@@ -204,7 +209,7 @@ def _reservation(cluster: Cluster, head: Job) -> Reservation | None:
     request_class, empty = cluster.queue.request_class(head.id), cluster.load.empty.fresh()
     if request_class.fails(empty):
         return None
-    found = reserve(head.id, head.spec, empty)
+    found = reserve(head.id, head.spec, _offered(cluster, head.id, empty))
     if found is None:
         request_class.fail(empty)
     return found

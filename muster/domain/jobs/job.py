@@ -5,11 +5,13 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from muster.domain.ids import NodeId
 from muster.domain.jobs.disconnect import DEFAULT_LOST_AFTER, OnDisconnect
 from muster.domain.jobs.frameworks.dialect import Dialect
 from muster.domain.jobs.frameworks.framework import Framework
 from muster.domain.jobs.interactive import NEVER_IDLE, Interactive, MainProgramStreams
 from muster.domain.jobs.lifecycle import SuccessRule
+from muster.domain.jobs.placing.pool_choice import PoolChoice
 from muster.domain.jobs.restart import NO_EXIT_RULES, ExitRules, RestartPolicy
 from muster.domain.jobs.secret_use import SecretUse
 from muster.domain.jobs.stopping.preemption import DEFAULT_ON_PREEMPT, OnPreempt
@@ -234,6 +236,14 @@ class JobSpec:
     """Most executions of this job on one node."""
     node_labels: Mapping[str, str] = field(default_factory=dict)
     """Only nodes that carry all of these labels."""
+    pools: tuple[PoolChoice, ...] = ()
+    """The pools in which it is placed, in this order; empty: in any."""
+    node_types: tuple[str, ...] = ()
+    """Only nodes whose label `type` has one of these values; empty: whatever it is."""
+    exclude_nodes: tuple[NodeId, ...] = ()
+    """Nodes on which it is not placed."""
+    exclusive: bool = False
+    """Whether it has its nodes for itself."""
     timeouts: Timeouts = Timeouts()
     restarts: RestartPolicy = field(default_factory=RestartPolicy)
     on_preempt: OnPreempt = DEFAULT_ON_PREEMPT

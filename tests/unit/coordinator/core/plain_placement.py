@@ -29,7 +29,9 @@ class Draft:
         need, most = role.resources, role.count
         if ports:
             most = min(most, int(self.ports.isdisjoint(ports)))
-        if unfit(spec, role, self.capacity) is not None:
+        if unfit(spec, role, self.capacity) is not None or self.capacity.node in spec.exclude_nodes:
+            return 0
+        if spec.exclusive and not self.capacity.idle:
             return 0
         if need.gpus:
             most = min(most, len(matching(self.gpus, need)) // need.gpus)
@@ -53,8 +55,16 @@ class Draft:
         return (self.capacity.node, chosen)
 
 
-def place_plainly(spec: JobSpec, capacities: Sequence[Capacity]) -> list[Place] | None:
-    """Node and GPUs by rank; None if the gang does not fit."""
+def place_plainly(
+    spec: JobSpec, capacities: Sequence[Capacity], pools: Sequence[str] | None = None
+) -> list[Place] | None:
+    """Node and GPUs by rank; None if the gang fits into no pool."""
+    names = sorted({capacity.pool for capacity in capacities}) if pools is None else pools
+    by_pool = ([capacity for capacity in capacities if capacity.pool == name] for name in names)
+    return next(filter(None, (_place_in_pool(spec, members) for members in by_pool)), None)
+
+
+def _place_in_pool(spec: JobSpec, capacities: Sequence[Capacity]) -> list[Place] | None:
     in_order = sorted(capacities, key=lambda capacity: key_of(capacity.node))
     as_given = range(len(spec.roles))
     by_demand = sorted(as_given, key=lambda index: _demand(spec.roles[index]), reverse=True)

@@ -151,8 +151,10 @@ def uneven(draw: st.DrawFn, most: int = 12) -> list[Capacity]:
                 draw(st.integers(0, 8)),
                 cpus=draw(st.sampled_from([0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 3.999, 4.0, 5.0, 7.0, 8.0, 9.5, 31.0])),
                 memory=draw(st.integers(0, 9 * 2**30)),
-                labels={"rack": f"r{draw(st.integers(0, 3))}", "zone": draw(st.sampled_from("ab"))},
+                labels={"rack": f"r{draw(st.integers(0, 3))}", "zone": draw(st.sampled_from("ab")), "type": name[-1]},
                 ports=draw(PORTS),
+                pool=draw(st.sampled_from(["a100", "a100", "h100"])),
+                idle=draw(st.booleans()),
             )
         )
     return found
@@ -177,19 +179,25 @@ def asking(draw: st.DrawFn) -> JobSpec:
         packing=draw(st.sampled_from(Packing)),
         max_per_node=draw(st.none() | st.integers(1, 5)),
         node_labels=draw(st.sampled_from([{}, {}, {"zone": "a"}, {"rack": "r1"}, {"rack": "r0", "zone": "b"}])),
+        node_types=draw(st.sampled_from([(), (), (), ("1", "2", "4")])),
+        exclude_nodes=draw(st.sampled_from([(), (), ("n0", "n3")])),
+        exclusive=draw(st.sampled_from([False, False, True])),
     )
 
 
-@given(asking(), uneven(), st.integers(1, 8))
+POOLS = st.sampled_from([None, None, ("h100", "a100"), ("h100",), ("gone", "a100")])
+
+
+@given(asking(), uneven(), st.integers(1, 8), POOLS)
 @settings(max_examples=500)
 def test_on_uneven_nodes_it_comes_to_the_same_as_looking_at_every_node(
-    wanted: JobSpec, having: list[Capacity], most_classes: int
+    wanted: JobSpec, having: list[Capacity], most_classes: int, pools: tuple[str, ...] | None
 ) -> None:
     """The more classes there may be, the fewer labels are looked at node by node."""
-    rooms = Available(capacities=Capacities(having, most_classes))
+    rooms = Available(capacities=Capacities(having, most_classes), pools=pools)
     fit = place(wanted, rooms)
 
-    assert seats(fit) == place_plainly(wanted, having)
+    assert seats(fit) == place_plainly(wanted, having, pools)
     assert fits(wanted, rooms) == isinstance(fit, Placement)
 
 

@@ -1,0 +1,20 @@
+"""The pools in which a job is placed, one after the other."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import timedelta
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolChoice:
+    """A pool that a job names."""
+
+    pool: str
+    after: timedelta = timedelta()
+    """How long the job has waited in the queue before it goes there."""
+
+
+def open_pools(choices: Iterable[PoolChoice], waited: timedelta) -> tuple[str, ...] | None:
+    """The pools in which a job that has waited for so long is placed, in order; None: in any."""
+    pools = tuple(choices)
+    return tuple(choice.pool for choice in pools if choice.after <= waited) if pools else None
