@@ -4,9 +4,11 @@ import pathlib
 from collections.abc import Iterator
 
 from muster.domain.fault import Fault, Path
+from muster.domain.ids import NodeId
 from muster.domain.jobs.frameworks.framework import Framework
 from muster.domain.jobs.interactive import Interactive
 from muster.domain.jobs.job import InlineFile, JobSpec, Mount, PortRequest, Resources, Role, Security, Timeouts, Ulimit
+from muster.domain.jobs.placing.pool_choice import PoolChoice
 from muster.domain.jobs.restart import ExitCodes, ExitRules, RestartPolicy
 from muster.domain.jobs.rules.filling_in import filled_in
 from muster.domain.jobs.rules.job_rules import MAX_FILES_BYTES, ONLY_WITH_IMAGE, faults, needs_image
@@ -58,6 +60,10 @@ class Builder:
             interactive=None if job.interactive is None else Interactive(setup=job.interactive.setup),
             stdin=job.stdin,
             tty=job.tty,
+            pools=tuple(PoolChoice(pool=each.pool, after=each.after) for each in job.pools),
+            node_types=tuple(job.node_type),
+            exclude_nodes=tuple(map(NodeId, job.exclude_nodes)),
+            exclusive=job.exclusive,
             on_preempt=_on_preempt(job.on_preempt),
             hold=job.hold,
             not_before=job.not_before,

@@ -17,6 +17,7 @@ from muster.domain.jobs.job import (
     Timeouts,
     Ulimit,
 )
+from muster.domain.jobs.placing.pool_choice import PoolChoice
 from muster.domain.jobs.restart import ExitRules, RestartPolicy
 from muster.domain.jobs.secret_use import SecretUse
 from muster.domain.jobs.stopping.preemption import DEFAULT_ON_PREEMPT, OnPreempt
@@ -47,6 +48,8 @@ def dump(spec: JobSpec) -> dict[str, Any]:
         ),
         "placement": str(spec.packing),
         **_present(max_per_node=spec.max_per_node, node_labels=dict(spec.node_labels)),
+        **_present(pools=list(map(_pool, spec.pools)), node_type=list(spec.node_types)),
+        **_present(exclude_nodes=list(spec.exclude_nodes), exclusive=spec.exclusive or None),
         "timeouts": _timeouts(spec.timeouts),
         **_present(restarts=_restarts(spec.restarts), on_preempt=_on_preempt(spec.on_preempt)),
         "on_disconnect": str(spec.on_disconnect),
@@ -157,6 +160,10 @@ def _memory_limit(limit: int | None) -> str | None:
     if limit is None:
         return None
     return format_memory(limit) if limit else NO_LIMIT
+
+
+def _pool(choice: PoolChoice) -> dict[str, Any]:
+    return _present(pool=choice.pool, after=None if choice.after is None else format_duration(choice.after))
 
 
 def _on_preempt(on_preempt: OnPreempt) -> dict[str, Any] | None:

@@ -3,12 +3,12 @@
 Each is a type for the models: a check that takes the written value, and the JSON Schema that says the same.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import partial
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from pydantic import BeforeValidator, PlainValidator, WithJsonSchema
 
@@ -223,7 +223,9 @@ def _size(least: int) -> WithJsonSchema:
 Verbatim = Annotated[
     str, BeforeValidator(verbatim), _schema(type=SCALARS, pattern=f"^{PLAIN}$", maxLength=job_values.MAX_WORD)
 ]
-Filled = Annotated[str, _by(job_values.filled), _schema(type=SCALARS, pattern=rf"^(?=.*\S){SEEN}+$")]
+FILLED: Mapping[str, Any] = {"type": SCALARS, "pattern": rf"^(?=.*\S){SEEN}+$"}
+"""What the JSON Schema says of a name that says something."""
+Filled = Annotated[str, _by(job_values.filled), _schema(**FILLED)]
 Setup = Annotated[
     str,
     BeforeValidator(partial(text_by, job_values.setup)),

@@ -20,7 +20,7 @@ from pydantic import WithJsonSchema as JsonSchema
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from muster.domain.jobs.rules import job_values
+from muster.domain.jobs.rules import job_values, placing_rules
 from muster.domain.jobs.secret_use import MAX_USES
 from muster.domain.quoting import quote
 from muster.jobfile import fields
@@ -31,11 +31,13 @@ from muster.jobfile.secret_keys import SHORT_SECRET, SecretKeys, secret_form
 from muster.jobfile.section import (
     SHORT_FRAMEWORK,
     SHORT_INTERACTIVE,
+    SHORT_POOL,
     Also,
     ExitCodesKeys,
     FrameworkKeys,
     InteractiveKeys,
     OnPreemptKeys,
+    PoolKeys,
     ResourcesKeys,
     RestartsKeys,
     Section,
@@ -44,6 +46,8 @@ from muster.jobfile.section import (
     framework_form,
     interactive_form,
     key,
+    listed,
+    pool_form,
 )
 
 NEEDED = ...
@@ -64,6 +68,13 @@ class _OrShort:
         return {"anyOf": [self.schema, handler(core)]}
 
 
+PoolForm = Annotated[PoolKeys, BeforeValidator(pool_form), _OrShort(SHORT_POOL)]
+NodeTypes = Annotated[
+    list[fields.Filled],
+    BeforeValidator(listed),
+    Also({"maxItems": placing_rules.MAX_NODE_TYPES}),
+    _OrShort(dict(fields.FILLED)),
+]
 Count = Annotated[int, *fields.within(1, job_values.MAX_EXECUTIONS)]
 PortNumber = Annotated[int, *fields.within(1, job_values.MAX_PORT)]
 Priority = Annotated[int, *fields.within(-job_values.MAX_PRIORITY, job_values.MAX_PRIORITY)]
@@ -374,6 +385,23 @@ class JobKeys(RoleDefaults):
         "map of name: value",
         "Only nodes that carry all of these labels; what agents say themselves begins with `local/`.",
         {},
+    )
+    pools: Annotated[list[PoolForm], Also({"maxItems": placing_rules.MAX_POOLS})] = key(
+        "list of words or maps",
+        "The pools in which it is placed, in this order: it goes to the first that has room for all of it. No gang "
+        "lies in two pools. See below and docs/pools.md (default: any pool).",
+        [],
+    )
+    node_type: NodeTypes = key(
+        "word or list of words", "Only nodes whose label `type` has one of these values (default: any).", []
+    )
+    exclude_nodes: Annotated[list[fields.Filled], Also({"maxItems": placing_rules.MAX_EXCLUDED})] = key(
+        "list of names", "Nodes on which it is not placed.", []
+    )
+    exclusive: fields.Flag = key(
+        "`true`, `false`",
+        "Whether it has its nodes for itself: it goes only to nodes on which nothing runs, and then nothing else does.",
+        default=False,
     )
     timeouts: TimeoutsKeys = key("map", "Limits in time, see below.", {})
     restarts: RestartsKeys | None = key("map", "What follows a failure, see below (default: nothing).")

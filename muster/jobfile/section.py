@@ -159,6 +159,30 @@ class ResourcesKeys(Section):
     )
 
 
+class PoolKeys(Section):
+    """A pool in which the job is placed; short: its name."""
+
+    pool: fields.Label = key("word", "Its name.", default=...)
+    after: fields.Span | None = key(
+        "duration", "How long the job has waited in the queue before it goes there (default: it goes there at once)."
+    )
+
+
+def pool_form(value: object) -> object:
+    """The map for a bare name."""
+    if not isinstance(value, Scalar):
+        return value
+    return {"pool": Scalar(value=fields.given(value).text, text=fields.given(value).text, at=value.at)}
+
+
+def listed(value: object) -> object:
+    """The list for a single value."""
+    return [value] if isinstance(value, Scalar) and value.value is not None else value
+
+
+SHORT_POOL = {"type": "string", "pattern": f"^{job_values.LABEL}$"}
+
+
 class TimeoutsKeys(Section):
     """The limits in time of one attempt."""
 

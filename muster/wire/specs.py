@@ -5,6 +5,7 @@ What is checked here makes a value of a message. What a valid job is says `muste
 
 from collections.abc import Iterable
 
+from muster.domain.ids import NodeId
 from muster.domain.jobs.disconnect import DEFAULT_LOST_AFTER, OnDisconnect
 from muster.domain.jobs.frameworks.dialect import Dialect
 from muster.domain.jobs.frameworks.framework import Framework, FrameworkName, LaunchPlace, Rendezvous
@@ -24,6 +25,7 @@ from muster.domain.jobs.job import (
     Ulimit,
 )
 from muster.domain.jobs.lifecycle import success_named
+from muster.domain.jobs.placing.pool_choice import PoolChoice
 from muster.domain.jobs.restart import ExitCodes, ExitRules, RestartPolicy, parse_exit_codes
 from muster.domain.jobs.stopping.preemption import DEFAULT_ON_PREEMPT, OnPreempt, PreemptSignal
 from muster.rpc.v1 import model_pb2 as pb
@@ -68,6 +70,10 @@ def job_spec_to_wire(spec: JobSpec) -> pb.JobSpec:
         interactive=interactive_to_wire(spec.interactive),
         stdin=spec.stdin,
         tty=spec.tty,
+        pools=[pb.PoolChoice(pool=choice.pool, after=checks.duration(choice.after)) for choice in spec.pools],
+        node_types=spec.node_types,
+        exclude_nodes=spec.exclude_nodes,
+        exclusive=spec.exclusive,
         on_preempt=_on_preempt_to_wire(spec.on_preempt),
         hold=spec.hold,
         not_before=checks.timestamp(spec.not_before),
@@ -100,11 +106,20 @@ def job_spec_from_wire(message: pb.JobSpec) -> JobSpec:
         interactive=interactive_from_wire(message.interactive) if message.HasField("interactive") else None,
         stdin=message.stdin,
         tty=message.tty,
+        pools=tuple(map(_pool_choice, message.pools)),
+        node_types=tuple(message.node_types),
+        exclude_nodes=tuple(map(NodeId, message.exclude_nodes)),
+        exclusive=message.exclusive,
         on_preempt=_on_preempt(message.on_preempt) if message.HasField("on_preempt") else DEFAULT_ON_PREEMPT,
         hold=message.hold,
         not_before=checks.optional_moment(message, "not_before"),
         delete_after=checks.optional_span(message, "delete_after"),
     )
+
+
+def _pool_choice(message: pb.PoolChoice) -> PoolChoice:
+    after = checks.span(message.after, "PoolChoice.after") if message.HasField("after") else None
+    return PoolChoice(pool=message.pool, after=after)
 
 
 def dialects_from_wire(words: Iterable[str], field: str) -> tuple[Dialect, ...]:

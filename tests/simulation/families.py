@@ -5,8 +5,10 @@ from dataclasses import replace
 from datetime import timedelta
 from random import Random
 
+from muster.domain.ids import NodeId
 from muster.domain.jobs.disconnect import SHORTEST_LOST_AFTER, OnDisconnect
 from muster.domain.jobs.job import JobSpec, Resources
+from muster.domain.jobs.placing.pool_choice import PoolChoice
 from muster.domain.jobs.restart import RestartPolicy
 from tests.simulation.agent_program import Frailty
 from tests.simulation.agent_runtime import Troubles
@@ -301,6 +303,30 @@ def _dated(spec: JobSpec, at: float, number: int) -> JobSpec:
     )
 
 
+def _pooled(scenario: Scenario) -> Scenario:
+    """Nodes are in two pools; jobs name them in an order, exclude nodes, or have their nodes for themselves."""
+    parts = tuple(
+        replace(parts, labels={**parts.labels, "pool": "even" if number % 2 else "odd"})
+        for number, parts in enumerate(scenario.parts, start=1)
+    )
+    return replace(
+        scenario,
+        parts=parts,
+        specs=tuple((at, _choosy(spec, number)) for number, (at, spec) in enumerate(scenario.specs)),
+    )
+
+
+def _choosy(spec: JobSpec, number: int) -> JobSpec:
+    odd, even = PoolChoice(pool="odd"), PoolChoice(pool="even")
+    later = replace(even, after=timedelta(seconds=20 + number % 3 * 40))
+    return replace(
+        spec,
+        pools=((), (odd,), (even, odd), (odd, later))[number % 4],
+        exclude_nodes=(NodeId(f"node-{number % 3 + 1}"),) if number % 5 == 0 else (),
+        exclusive=number % 3 == 0,
+    )
+
+
 def _peaceful(scenario: Scenario) -> Scenario:
     """Gangs on several nodes whose code runs for long, some ranks shorter than others, and nothing else goes wrong."""
     return replace(
@@ -344,5 +370,6 @@ FAMILIES: Mapping[str, tuple[float, Callable[[Scenario], Scenario]]] = {
     "ambushed": (0.05, _ambushed),
     "projects": (0.05, _passing_projects),
     "calendar": (0.08, _calendar),
+    "pools": (0.05, _pooled),
 }
 """Families by name: how often, and what it makes of what was drawn."""

@@ -12,6 +12,7 @@ from muster.domain.jobs.frameworks.dialect import Dialect
 from muster.domain.jobs.frameworks.framework import Framework, FrameworkName, LaunchPlace, Rendezvous
 from muster.domain.jobs.interactive import Interactive, MainProgramStreams
 from muster.domain.jobs.queueing import change, waiting
+from muster.domain.jobs.placing.pool_choice import PoolChoice
 from muster.domain.jobs.restart import ExitCodes, ExitRules, RestartPolicy, parse_exit_codes
 from muster.domain.jobs.secret_use import KEY_FORM, SecretUse
 from muster.domain.jobs.stopping.notice import StopOrder, StopReason
@@ -142,6 +143,10 @@ job_specs = st.builds(
     packing=st.sampled_from(job.Packing),
     max_per_node=optional(st.integers(1, 2**31 - 1)),
     node_labels=labels_map,
+    pools=tuples_of(st.builds(PoolChoice, pool=labels, after=st.none() | spans)),
+    node_types=tuples_of(texts),
+    exclude_nodes=tuples_of(node_ids),
+    exclusive=st.booleans(),
     timeouts=st.builds(
         job.Timeouts,
         check_in=spans,

@@ -115,7 +115,7 @@ class Queue:
         self._queued_at[job.id] = since
         choices = job.spec.pools
         self._classes.add(job, open_pools(choices, timedelta()))
-        for opens_at in sorted({since + choice.after for choice in choices if choice.after}):
+        for opens_at in sorted({since + choice.after for choice in choices if choice.after is not None}):
             heappush(self._openings, (opens_at, job.id))
             self._wake_at(opens_at)
         not_before = self._not_before(job)

@@ -642,6 +642,10 @@ class JobSpec(_message.Message):
     INTERACTIVE_FIELD_NUMBER: _builtins.int
     STDIN_FIELD_NUMBER: _builtins.int
     TTY_FIELD_NUMBER: _builtins.int
+    POOLS_FIELD_NUMBER: _builtins.int
+    NODE_TYPES_FIELD_NUMBER: _builtins.int
+    EXCLUDE_NODES_FIELD_NUMBER: _builtins.int
+    EXCLUSIVE_FIELD_NUMBER: _builtins.int
     ON_PREEMPT_FIELD_NUMBER: _builtins.int
     HOLD_FIELD_NUMBER: _builtins.int
     NOT_BEFORE_FIELD_NUMBER: _builtins.int
@@ -668,6 +672,8 @@ class JobSpec(_message.Message):
     """Whether the main program of rank 0 reads what people who attach to it send."""
     tty: _builtins.bool
     """Whether the main program of rank 0 has a terminal; it then reads what people send as well."""
+    exclusive: _builtins.bool
+    """Whether it has its nodes for itself."""
     hold: _builtins.bool
     """Whether it waits until somebody releases it."""
     @_builtins.property
@@ -703,6 +709,18 @@ class JobSpec(_message.Message):
         """What it has as a job in which people work; absent: it is none."""
 
     @_builtins.property
+    def pools(self) -> _containers.RepeatedCompositeFieldContainer[Global___PoolChoice]:
+        """The pools in which it is placed, in this order; empty: in any."""
+
+    @_builtins.property
+    def node_types(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Types of nodes on which it may be, as their label `type` says; empty: whatever it says."""
+
+    @_builtins.property
+    def exclude_nodes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Nodes on which it is not placed."""
+
+    @_builtins.property
     def on_preempt(self) -> Global___OnPreempt:
         """What happens when it is preempted; absent: it gets SIGTERM, and waits for its next start."""
 
@@ -736,6 +754,10 @@ class JobSpec(_message.Message):
         interactive: Global___Interactive | None = ...,
         stdin: _builtins.bool = ...,
         tty: _builtins.bool = ...,
+        pools: _abc.Iterable[Global___PoolChoice] | None = ...,
+        node_types: _abc.Iterable[_builtins.str] | None = ...,
+        exclude_nodes: _abc.Iterable[_builtins.str] | None = ...,
+        exclusive: _builtins.bool = ...,
         on_preempt: Global___OnPreempt | None = ...,
         hold: _builtins.bool = ...,
         not_before: _timestamp_pb2.Timestamp | None = ...,
@@ -743,7 +765,7 @@ class JobSpec(_message.Message):
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_gang_commands", b"_gang_commands", "_max_per_node", b"_max_per_node", "delete_after", b"delete_after", "framework", b"framework", "gang_commands", b"gang_commands", "interactive", b"interactive", "max_per_node", b"max_per_node", "not_before", b"not_before", "on_preempt", b"on_preempt", "restarts", b"restarts", "timeouts", b"timeouts"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_gang_commands", b"_gang_commands", "_max_per_node", b"_max_per_node", "delete_after", b"delete_after", "dialects", b"dialects", "framework", b"framework", "gang_commands", b"gang_commands", "hold", b"hold", "interactive", b"interactive", "labels", b"labels", "max_per_node", b"max_per_node", "name", b"name", "network", b"network", "node_labels", b"node_labels", "not_before", b"not_before", "on_disconnect", b"on_disconnect", "on_preempt", b"on_preempt", "packing", b"packing", "priority", b"priority", "project", b"project", "restarts", b"restarts", "roles", b"roles", "stdin", b"stdin", "success", b"success", "timeouts", b"timeouts", "tty", b"tty"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_gang_commands", b"_gang_commands", "_max_per_node", b"_max_per_node", "delete_after", b"delete_after", "dialects", b"dialects", "exclude_nodes", b"exclude_nodes", "exclusive", b"exclusive", "framework", b"framework", "gang_commands", b"gang_commands", "hold", b"hold", "interactive", b"interactive", "labels", b"labels", "max_per_node", b"max_per_node", "name", b"name", "network", b"network", "node_labels", b"node_labels", "node_types", b"node_types", "not_before", b"not_before", "on_disconnect", b"on_disconnect", "on_preempt", b"on_preempt", "packing", b"packing", "pools", b"pools", "priority", b"priority", "project", b"project", "restarts", b"restarts", "roles", b"roles", "stdin", b"stdin", "success", b"success", "timeouts", b"timeouts", "tty", b"tty"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__gang_commands: _TypeAlias = _typing.Literal["gang_commands"]  # noqa: Y015
     _WhichOneofArgType__gang_commands: _TypeAlias = _typing.Literal["_gang_commands", b"_gang_commands"]  # noqa: Y015
@@ -755,6 +777,34 @@ class JobSpec(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__max_per_node) -> _WhichOneofReturnType__max_per_node | None: ...
 
 Global___JobSpec: _TypeAlias = JobSpec  # noqa: Y015
+
+@_typing.final
+class PoolChoice(_message.Message):
+    """A pool that a job names."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    POOL_FIELD_NUMBER: _builtins.int
+    AFTER_FIELD_NUMBER: _builtins.int
+    pool: _builtins.str
+    """Its name."""
+    @_builtins.property
+    def after(self) -> _duration_pb2.Duration:
+        """How long the job has waited in the queue before it goes there; absent: it goes there at once."""
+
+    def __init__(
+        self,
+        *,
+        pool: _builtins.str = ...,
+        after: _duration_pb2.Duration | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["after", b"after"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after", b"after", "pool", b"pool"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PoolChoice: _TypeAlias = PoolChoice  # noqa: Y015
 
 @_typing.final
 class OnPreempt(_message.Message):

@@ -32,6 +32,7 @@ from muster.domain.jobs.job import (
     Ulimit,
 )
 from muster.domain.jobs.lifecycle import SuccessRule
+from muster.domain.jobs.placing.pool_choice import PoolChoice
 from muster.domain.jobs.restart import (
     MOST_RESTARTS,
     SHORTEST_BACKOFF,
@@ -89,6 +90,9 @@ def capped(draw: st.DrawFn) -> Resources:
 
 
 resources = capped()
+pool_choices = st.lists(
+    st.builds(PoolChoice, pool=labels, after=st.none() | spans), max_size=3, unique_by=lambda choice: choice.pool
+).map(lambda choices: tuple(choices) if any(choice.after is None for choice in choices) else ())
 on_preempts = st.builds(OnPreempt, signal=st.sampled_from(PreemptSignal), restart=st.booleans())
 ports = st.lists(
     st.builds(PortRequest, name=st.from_regex(PORT_NAME, fullmatch=True)),
@@ -214,6 +218,10 @@ def jobs(roles: st.SearchStrategy[Role], networks: list[Network]) -> st.SearchSt
         packing=st.sampled_from(Packing),
         max_per_node=st.none() | st.integers(1, 10_000),
         node_labels=st.dictionaries(st.sampled_from(["rack", "muster.io/zone", "1"]), names, max_size=2),
+        pools=pool_choices,
+        node_types=st.lists(names.filter(str.strip), max_size=2).map(tuple),
+        exclude_nodes=st.lists(names.filter(str.strip), max_size=2).map(tuple),
+        exclusive=st.booleans(),
         timeouts=st.builds(
             Timeouts,
             check_in=spans,

@@ -21,6 +21,7 @@ from muster.domain.jobs.job import (
     Ulimit,
 )
 from muster.domain.jobs.lifecycle import SuccessRule
+from muster.domain.jobs.placing.pool_choice import PoolChoice
 from muster.domain.jobs.restart import RestartPolicy
 from muster.domain.jobs.secret_use import SecretUse
 
@@ -64,6 +65,15 @@ REFUSED: Sequence[tuple[JobSpec, str]] = (
     (job(labels={"a": "x" * 257}), "labels.a: has 257 characters; the value of a label has at most 256"),
     (job(labels={f"a{number}": "" for number in range(65)}), "labels: has 65 labels; 64 are the most"),
     (job(max_per_node=0), "max_per_node: must be at least 1, not 0"),
+    (job(pools=(PoolChoice(pool="H 100"),)), "pools[0].pool: must be 1 to 63 lower-case letters"),
+    (job(pools=(PoolChoice(pool="a"), PoolChoice(pool="a"))), 'pools[1].pool: "a" is the pool of pools[0], too'),
+    (job(pools=(PoolChoice(pool="a", after=timedelta(seconds=1)),)), "pools: has no pool to begin with"),
+    (job(pools=(PoolChoice(pool="a"), PoolChoice(pool="b", after=timedelta()))), "pools[1].after: must be "),
+    (job(pools=tuple(PoolChoice(pool=f"p{each}") for each in range(17))), "pools: names 17 pools; 16 are the most"),
+    (job(node_types=("",)), "node_type[0]: is empty"),
+    (job(node_types=tuple(map(str, range(17)))), "node_type: names 17 types; 16 are the most"),
+    (job(exclude_nodes=("a\x1b",)), "exclude_nodes[0]: has the character"),
+    (job(exclude_nodes=tuple(map(str, range(257)))), "exclude_nodes: names 257 nodes; 256 are the most"),
     (job(node_labels={"a b": "x"}), 'node_labels["a b"]: "a b" is no name of a label'),
     (job(node_labels={"a": "x\x1b[2J"}), "node_labels.a: has the character \\x1b, which cannot be seen"),
     (role(workdir="/a\u202eb"), "roles[0].workdir: has the character \\u202e, which cannot be seen"),

@@ -10,11 +10,11 @@ class PoolChoice:
     """A pool that a job names."""
 
     pool: str
-    after: timedelta = timedelta()
-    """How long the job has waited in the queue before it goes there."""
+    after: timedelta | None = None
+    """How long the job has waited in the queue before it goes there; None: it goes there at once."""
 
 
 def open_pools(choices: Iterable[PoolChoice], waited: timedelta) -> tuple[str, ...] | None:
     """The pools in which a job that has waited for so long is placed, in order; None: in any."""
     pools = tuple(choices)
-    return tuple(choice.pool for choice in pools if choice.after <= waited) if pools else None
+    return tuple(choice.pool for choice in pools if choice.after is None or choice.after <= waited) if pools else None

@@ -18,6 +18,7 @@ from muster.domain.jobs.rules.framework_rules import framework_faults
 from muster.domain.jobs.rules.interactive_rules import interactive_faults
 from muster.domain.jobs.rules.job_values import Wrong
 from muster.domain.jobs.rules.placeholder_rules import placeholder_faults
+from muster.domain.jobs.rules.placing_rules import placing_faults
 from muster.domain.jobs.secret_use import SECRETS_DIRECTORY, SecretUse
 from muster.domain.jobs.size import too_much_to_share
 from muster.domain.quantity import format_cpus, format_duration, format_memory
@@ -65,6 +66,7 @@ def _in_values(spec: JobSpec) -> Iterator[Fault]:
     yield from _timeouts(spec.timeouts)
     yield from _restarts(spec.restarts)
     yield from _roles(spec)
+    yield from placing_faults(spec)
     yield from interactive_faults(spec)
     if spec.framework is not None:
         yield from framework_faults(spec, spec.framework)

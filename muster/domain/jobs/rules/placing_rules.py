@@ -1,0 +1,46 @@
+"""What a job may say about where it goes."""
+
+from collections.abc import Iterator
+
+from muster.domain.fault import Fault
+from muster.domain.jobs.job import JobSpec
+from muster.domain.jobs.rules import job_values as values
+
+MAX_POOLS = 16
+"""Pools that one job names."""
+MAX_NODE_TYPES = 16
+"""Types of nodes that one job names."""
+MAX_EXCLUDED = 256
+"""Nodes that one job excludes."""
+
+
+def placing_faults(spec: JobSpec) -> Iterator[Fault]:
+    """What is wrong with the pools and nodes that a job names."""
+    for key, count, most, what in (
+        ("pools", len(spec.pools), MAX_POOLS, "pools"),
+        ("node_type", len(spec.node_types), MAX_NODE_TYPES, "types"),
+        ("exclude_nodes", len(spec.exclude_nodes), MAX_EXCLUDED, "nodes"),
+    ):
+        if count > most:
+            yield Fault(path=(key,), message=f"names {count} {what}; {most} are the most")
+    yield from _pools(spec)
+    for key, names in (("node_type", spec.node_types), ("exclude_nodes", spec.exclude_nodes)):
+        for place, name in enumerate(names):
+            if wrong := values.filled(name):
+                yield Fault(path=(key, place), message=wrong.message)
+
+
+def _pools(spec: JobSpec) -> Iterator[Fault]:
+    first: dict[str, int] = {}
+    for place, choice in enumerate(spec.pools):
+        if wrong := values.label(choice.pool):
+            yield Fault(path=("pools", place, "pool"), message=wrong.message, suggestion=wrong.suggestion)
+        if choice.pool in first:
+            message = values.twice("the pool", choice.pool, f"pools[{first[choice.pool]}]").message
+            yield Fault(path=("pools", place, "pool"), message=message)
+        first.setdefault(choice.pool, place)
+        if choice.after is not None and (wrong := values.duration(choice.after)):
+            yield Fault(path=("pools", place, "after"), message=wrong.message)
+    if spec.pools and all(choice.after is not None for choice in spec.pools):
+        message = "has no pool to begin with; name one without `after`"
+        yield Fault(path=("pools",), message=message)
