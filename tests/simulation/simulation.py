@@ -5,6 +5,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from coordinator.core.cluster.cluster import Cluster
+from coordinator.core.records import Job
 from coordinator.core.scheduling.cycle import possible, refusal
 from muster.domain.ids import NodeId
 from muster.domain.jobs.lifecycle import JobPhase
@@ -153,7 +154,9 @@ class Simulation:
             return False
         if any(any(cluster.load.planned(node)) for node in cluster.nodes):
             return False
-        return queue_empty or all(refusal(cluster, job.id) is not None for job in live)
+        return queue_empty or all(
+            refusal(cluster, job.id) is not None and _has_all_its_pools(cluster, job) for job in live
+        )
 
     def _node_at_rest(self, agent: AgentProgram) -> bool:
         cluster, node = self.coordinator.cluster, agent.node
@@ -212,6 +215,11 @@ class Simulation:
                 raise Violation(f"{job} failed, and nobody says why", job)
             if phase is JobPhase.STOPPED and cluster.jobs[job].stop_requested_at is None:
                 raise Violation(f"{job} was stopped though nobody asked for it", job)
+
+
+def _has_all_its_pools(cluster: Cluster, job: Job) -> bool:
+    """Whether a queued job goes by now to every pool that it names."""
+    return len(cluster.queue.request_class(job.id).pools or ()) == len(job.spec.pools)
 
 
 def _check_used(cluster: Cluster) -> None:
