@@ -6,19 +6,15 @@ and the JSON Schema are made from these models, so a title says what is written 
 
 import base64
 import binascii
-from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import (
     AfterValidator,
     BeforeValidator,
     ConfigDict,
-    GetJsonSchemaHandler,
     model_validator,
 )
 from pydantic import WithJsonSchema as JsonSchema
-from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema
 
 from muster.domain.jobs.rules import job_values, placing_rules
 from muster.domain.jobs.secret_use import MAX_USES
@@ -31,13 +27,14 @@ from muster.jobfile.secret_keys import SHORT_SECRET, SecretKeys, secret_form
 from muster.jobfile.section import (
     SHORT_FRAMEWORK,
     SHORT_INTERACTIVE,
-    SHORT_POOL,
     Also,
     ExitCodesKeys,
     FrameworkKeys,
     InteractiveKeys,
+    NodeTypes,
     OnPreemptKeys,
-    PoolKeys,
+    OrShort,
+    PoolForm,
     ResourcesKeys,
     RestartsKeys,
     Section,
@@ -46,8 +43,6 @@ from muster.jobfile.section import (
     framework_form,
     interactive_form,
     key,
-    listed,
-    pool_form,
 )
 
 NEEDED = ...
@@ -58,23 +53,6 @@ SHELL = ("/bin/sh", "-c")
 """What runs a command that is written as one text."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)  # by identity, because typing hashes annotations
-class _OrShort:
-    """The short form beside the map, in the JSON Schema."""
-
-    schema: dict[str, Any]
-
-    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        return {"anyOf": [self.schema, handler(core)]}
-
-
-PoolForm = Annotated[PoolKeys, BeforeValidator(pool_form), _OrShort(SHORT_POOL)]
-NodeTypes = Annotated[
-    list[fields.Filled],
-    BeforeValidator(listed),
-    Also({"maxItems": placing_rules.MAX_NODE_TYPES}),
-    _OrShort(dict(fields.FILLED)),
-]
 Count = Annotated[int, *fields.within(1, job_values.MAX_EXECUTIONS)]
 PortNumber = Annotated[int, *fields.within(1, job_values.MAX_PORT)]
 Priority = Annotated[int, *fields.within(-job_values.MAX_PRIORITY, job_values.MAX_PRIORITY)]
@@ -193,25 +171,25 @@ Command = Annotated[
     list[fields.Verbatim],
     BeforeValidator(_shell_or_words),
     Also({"minItems": 1, "prefixItems": [_PROGRAM]}),
-    _OrShort({**_PROGRAM, "type": "string"}),
+    OrShort({**_PROGRAM, "type": "string"}),
 ]
 Port = Annotated[
-    PortKeys, BeforeValidator(_port_form), _OrShort({"type": "string", "pattern": f"^{job_values.PORT_NAME}$"})
+    PortKeys, BeforeValidator(_port_form), OrShort({"type": "string", "pattern": f"^{job_values.PORT_NAME}$"})
 ]
 MountForm = Annotated[
     MountKeys,
     BeforeValidator(_mount_form),
-    _OrShort({"type": "string", "pattern": "^/[^:]*:(?!/+(:|$))(?!/+muster(/|:|$))/[^:]*(:rw|:ro)?$"}),
+    OrShort({"type": "string", "pattern": "^/[^:]*:(?!/+(:|$))(?!/+muster(/|:|$))/[^:]*(:rw|:ro)?$"}),
 ]
 UlimitForm = Annotated[
     UlimitKeys,
     BeforeValidator(_ulimit_form),
-    _OrShort({"anyOf": [{"type": "integer", "minimum": -1}, {"const": "unlimited"}]}),
+    OrShort({"anyOf": [{"type": "integer", "minimum": -1}, {"const": "unlimited"}]}),
 ]
 
-FrameworkForm = Annotated[FrameworkKeys, BeforeValidator(framework_form), _OrShort(SHORT_FRAMEWORK)]
-InteractiveForm = Annotated[InteractiveKeys | None, BeforeValidator(interactive_form), _OrShort(SHORT_INTERACTIVE)]
-SecretForm = Annotated[SecretKeys, BeforeValidator(secret_form), _OrShort(SHORT_SECRET)]
+FrameworkForm = Annotated[FrameworkKeys, BeforeValidator(framework_form), OrShort(SHORT_FRAMEWORK)]
+InteractiveForm = Annotated[InteractiveKeys | None, BeforeValidator(interactive_form), OrShort(SHORT_INTERACTIVE)]
+SecretForm = Annotated[SecretKeys, BeforeValidator(secret_form), OrShort(SHORT_SECRET)]
 
 
 class RoleDefaults(Section):

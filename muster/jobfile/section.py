@@ -3,14 +3,14 @@
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from muster.domain.jobs.frameworks.framework import MOST_RESTARTS_IN_PLACE, FrameworkName
 from muster.domain.jobs.job import DEFAULT_PIDS, MOST_PIDS
 from muster.domain.jobs.restart import MOST_RESTARTS
-from muster.domain.jobs.rules import job_values
+from muster.domain.jobs.rules import job_values, placing_rules
 from muster.jobfile import fields
 from muster.jobfile.document import Scalar, kind
 from muster.jobfile.errors import FieldError
@@ -24,6 +24,16 @@ class Also:
 
     def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         return {**handler(core), **self.schema}
+
+
+@dataclass(frozen=True, slots=True, eq=False)  # by identity, because typing hashes annotations
+class OrShort:
+    """The short form beside the map, in the JSON Schema."""
+
+    schema: dict[str, Any]
+
+    def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return {"anyOf": [self.schema, handler(core)]}
 
 
 Restarts = Annotated[int, *fields.within(0, MOST_RESTARTS)]
@@ -181,6 +191,15 @@ def listed(value: object) -> object:
 
 
 SHORT_POOL = {"type": "string", "pattern": f"^{job_values.LABEL}$"}
+
+
+PoolForm = Annotated[PoolKeys, BeforeValidator(pool_form), OrShort(SHORT_POOL)]
+NodeTypes = Annotated[
+    list[fields.Filled],
+    BeforeValidator(listed),
+    Also({"maxItems": placing_rules.MAX_NODE_TYPES}),
+    OrShort(dict(fields.FILLED)),
+]
 
 
 class TimeoutsKeys(Section):

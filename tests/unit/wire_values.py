@@ -11,8 +11,8 @@ from muster.domain.jobs import disconnect, explanation, failure, job, lifecycle,
 from muster.domain.jobs.frameworks.dialect import Dialect
 from muster.domain.jobs.frameworks.framework import Framework, FrameworkName, LaunchPlace, Rendezvous
 from muster.domain.jobs.interactive import Interactive, MainProgramStreams
-from muster.domain.jobs.queueing import change, waiting
 from muster.domain.jobs.placing.pool_choice import PoolChoice
+from muster.domain.jobs.queueing import change, waiting
 from muster.domain.jobs.restart import ExitCodes, ExitRules, RestartPolicy, parse_exit_codes
 from muster.domain.jobs.secret_use import KEY_FORM, SecretUse
 from muster.domain.jobs.stopping.notice import StopOrder, StopReason
