@@ -1,4 +1,4 @@
-"""In which pool a node is."""
+"""The pool of a node."""
 
 from muster.domain.fleet.pool import Pool, pool_of
 

@@ -1,4 +1,4 @@
-"""In which pool a job is placed, and on which nodes of it."""
+"""The pools and nodes on which a job is placed."""
 
 from datetime import timedelta
 from typing import Any
