@@ -123,10 +123,11 @@ def _add_events(app: typer.Typer) -> None:
 
 
 def _add_inside(app: typer.Typer) -> None:
-    from muster.cli.commands.inside import attachments, copy, execute, forward
+    from muster.cli.commands.inside import attach, attachments, copy, execute, forward
 
     app.command("exec")(execute.execute)
     app.command()(execute.shell)
+    app.command()(attach.attach)
     app.command()(forward.forward)
     app.command("cp")(copy.copy)
     app.command()(copy.sync)
@@ -214,7 +215,7 @@ _PARTS: Mapping[Add, tuple[str, ...]] = {
     _add_holding: ("hold", "unhold", "suspend", "resume", "change"),
     _add_logs: ("logs",),
     _add_events: ("events",),
-    _add_inside: ("exec", "shell", "forward", "cp", "sync", "attachments"),
+    _add_inside: ("exec", "shell", "attach", "forward", "cp", "sync", "attachments"),
     _add_ssh: ("ssh", "ssh-proxy", "ssh-config"),
     _add_nodes: ("nodes",),
     _add_secrets: ("secrets",),

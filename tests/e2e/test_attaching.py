@@ -7,12 +7,14 @@ from functools import partial
 
 import pytest
 
-from muster.domain.attachments.frame import AttachmentEnded
+from muster.client.attachments.attachment import Attachment
+from muster.domain.attachments.frame import AttachmentEnded, AttachmentInput, AttachmentOutput
+from muster.domain.attachments.request import MainProgramRequest, TerminalSize
 from tests.e2e.deployment import Deployment
 from tests.e2e.engine import Daemon
 from tests.e2e.programs import Program
 from tests.e2e.waiting import until
-from tests.integration.attaching import digest, echo
+from tests.integration.attaching import digest, echo, ended
 
 MUCH = os.urandom(30_000_000)
 
@@ -100,3 +102,37 @@ def test_whatever_breaks_while_bytes_flow_both_ways_all_of_them_come(muster: Dep
     output, end = asyncio.run(echoed())
 
     assert (digest(output), end) == (digest(MUCH), AttachmentEnded(code=0))
+
+
+@pytest.mark.fleet
+def test_a_main_program_at_a_terminal_goes_on_while_dockerd_is_killed(muster: Deployment) -> None:
+    relay = muster.start_relay()
+    muster.start_agents(muster.fleet.nodes[0])
+    script = "stty -echo; while read line; do echo got $line; done; exit 3"
+    job = muster.submit({**_job(1), "command": ["sh", "-c", script], "tty": True})
+    muster.await_states(job, ["running"])
+
+    async def talked() -> AttachmentEnded:
+        request = MainProgramRequest(terminal=TerminalSize(rows=30, columns=90))
+        async with muster.client as client, await client.attachments.open(job, request) as hand:
+            await _answered(hand, b"one\n", b"got one\r\n")
+            await asyncio.to_thread(_kill_dockerd, muster, relay)
+            await _answered(hand, b"two\n", b"got two\r\n")
+            await hand.send(AttachmentInput(data=b"\x04"))
+            return (await ended(hand))[1]
+
+    end = asyncio.run(asyncio.wait_for(talked(), 120))
+    followed = muster.run("attach", job)
+
+    assert end == AttachmentEnded(code=3)
+    assert (followed.code, followed.out) == (3, "[0] got one\n[0] got two\n")
+
+
+async def _answered(hand: Attachment, typed: bytes, answer: bytes) -> None:
+    """Type, and wait until something is shown."""
+    await hand.send(AttachmentInput(data=typed))
+    seen = b""
+    while answer not in seen:
+        frame = await hand.receive()
+        assert not isinstance(frame, AttachmentEnded), (seen, frame)
+        seen += frame.data if isinstance(frame, AttachmentOutput) else b""

@@ -50,7 +50,7 @@ async def test_whoever_comes_to_a_kept_shell_takes_it_over(tmp_path: Path) -> No
                 _, end = await asyncio.wait_for(ended(first), WITHIN)
                 await typed(second, b"echo $((3 * 3)) times\n", b"9 times\r\n")
 
-        assert (end.trouble, end.text) == (AttachmentTrouble.TAKEN_OVER, "somebody else has attached to this shell")
+        assert (end.trouble, end.text) == (AttachmentTrouble.TAKEN_OVER, "somebody else has attached here")
 
 
 async def test_a_kept_shell_outlives_its_agent_and_what_is_not_kept_does_not(tmp_path: Path) -> None:

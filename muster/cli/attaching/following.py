@@ -23,26 +23,41 @@ from muster.domain.attachments.frame import (
 )
 from muster.domain.visible_text import visible
 
+END_KEY = b"\x04"
+"""What a terminal takes for the end of its input: Ctrl-D."""
+
+LEFT_CODE = 130
+"""Exit code of a command line that has left what goes on."""
+
 _PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
-async def joined(stream: AttachmentStream, *, terminal: bool, has_input: bool) -> int:
+async def joined(stream: AttachmentStream, *, terminal: bool, has_input: bool, leaves: bool = False) -> int:
     """Join the standard streams with a command; its exit code. Raises MusterError where the attachment broke.
 
     With a terminal every key goes there; otherwise signals of this program are passed on, and a second one leaves.
+    With `leaves` signals are not passed on: the first one leaves, and what runs there goes on.
     """
     with ExitStack() as stack:
         if terminal:
             stack.enter_context(raw_terminal())
-        return await _joined(stream, terminal=terminal, has_input=has_input)
+        return await _joined(stream, terminal=terminal, has_input=has_input, leaves=leaves)
 
 
-async def _joined(stream: AttachmentStream, *, terminal: bool, has_input: bool) -> int:
+async def fed(stream: AttachmentStream, end: bytes = b"") -> None:
+    """Send what comes on standard input, and then the end of it; `end` is what a terminal takes for that."""
+    given = StandardInput()
+    while data := await given.read():
+        await stream.send(AttachmentInput(data=data))
+    await stream.send(AttachmentInput(data=end) if end else AttachmentInputEnd())
+
+
+async def _joined(stream: AttachmentStream, *, terminal: bool, has_input: bool, leaves: bool) -> int:
     left = asyncio.Event()
     async with asyncio.TaskGroup() as tasks:
         beside: list[asyncio.Task[None]] = []
         if has_input:
-            feed = _typed(stream, left) if terminal else _fed(stream)
+            feed = _typed(stream, left) if terminal else fed(stream, END_KEY if leaves else b"")
             beside.append(tasks.create_task(feed, name="standard input"))
 
         def resized() -> None:
@@ -51,7 +66,7 @@ async def _joined(stream: AttachmentStream, *, terminal: bool, has_input: bool) 
         def signalled(number: int) -> None:
             tasks.create_task(stream.send(AttachmentSignal(number=number)), name="signal")
 
-        with _resized_or_left(resized, left.set) if terminal else _signals(signalled, left.set):
+        with _resized_or_left(resized, left.set) if terminal else _signals(signalled, left.set, leaves=leaves):
             printing = tasks.create_task(_printed(stream), name="output")
             leaving = tasks.create_task(_until(left), name="leave")
             await asyncio.wait((printing, leaving), return_when=asyncio.FIRST_COMPLETED)
@@ -60,7 +75,7 @@ async def _joined(stream: AttachmentStream, *, terminal: bool, has_input: bool) 
         if not printing.done():
             printing.cancel()
     if printing.cancelled():
-        return 130
+        return LEFT_CODE
     ended = printing.result()
     error = error_of_end(ended)
     if error is not None:
@@ -85,13 +100,6 @@ async def _printed(stream: AttachmentStream) -> AttachmentEnded:
                 return ended
 
 
-async def _fed(stream: AttachmentStream) -> None:
-    given = StandardInput()
-    while data := await given.read():
-        await stream.send(AttachmentInput(data=data))
-    await stream.send(AttachmentInputEnd())
-
-
 async def _typed(stream: AttachmentStream, left: asyncio.Event) -> None:
     given, reader = StandardInput(), EscapeReader()
     while data := await given.read():
@@ -107,14 +115,14 @@ async def _typed(stream: AttachmentStream, left: asyncio.Event) -> None:
 
 
 @contextmanager
-def _signals(tell: Callable[[int], None], leave: Callable[[], None]) -> Iterator[None]:
-    """Pass signals on; a second Ctrl-C leaves."""
+def _signals(tell: Callable[[int], None], leave: Callable[[], None], *, leaves: bool) -> Iterator[None]:
+    """Pass signals on; a second Ctrl-C leaves. With `leaves` the first signal does."""
     loop, interrupts = asyncio.get_running_loop(), 0
 
     def heard(number: int) -> None:
         nonlocal interrupts
         interrupts += number == signal.SIGINT
-        if interrupts > 1:
+        if leaves or interrupts > 1:
             leave()
         else:
             tell(number)

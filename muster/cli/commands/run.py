@@ -1,13 +1,14 @@
 """The command run."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from muster.cli.commands.submit import Wish, make, overrides_of
-from muster.cli.context import answers, session_of
+from muster.cli.context import CliContext, answers, session_of
 from muster.cli.file_hint import MISSING_FILE_CODES, forgotten_files
 from muster.cli.options import DryRun, Output, QueueAnyway, labels_of
 from muster.cli.output.documents import Format
@@ -16,7 +17,7 @@ from muster.cli.run_document import RunFlags, job_name, run_document
 from muster.cli.streams import has_unread_input
 from muster.domain.errors import InvalidJobError
 from muster.domain.jobs.disconnect import OnDisconnect
-from muster.domain.jobs.job import Network, Packing, PullPolicy
+from muster.domain.jobs.job import JobSpec, Network, Packing, PullPolicy
 from muster.jobfile import job_from, refused_in_values
 
 
@@ -169,10 +170,10 @@ async def run(
         typer.Option(help="What executions do on a node that is cut off: `keep` running, or `stop` (default: keep)."),
     ] = None,
     has_input: Annotated[
-        bool, typer.Option("--stdin", "-i", help="Pass on what comes on stdin; the job ends with the command.")
+        bool, typer.Option("--stdin", "-i", help="Pass on what comes on stdin, to rank 0 of several workers.")
     ] = False,
     terminal: Annotated[
-        bool, typer.Option("--tty", "-t", help="Give the command your terminal; the job ends with the command.")
+        bool, typer.Option("--tty", "-t", help="Give the command your terminal; of several workers, rank 0.")
     ] = False,
     detach: Annotated[
         bool, typer.Option("--detach", "-d", help="Submit the job and print its id, without staying with it.")
@@ -197,17 +198,18 @@ async def run(
       muster run --file train.py --gpus 8 --time-limit 12h -- python3 train.py --lr 0.1
     """
     attached = has_input or terminal
-    if attached and (workers != 1 or detach or not output.for_people):
-        raise InvalidJobError("-i and -t are for one worker that you stay with; leave out -N, --detach and --output")
+    alone = attached and workers == 1
+    if attached:
+        _refuse_unattended(stays=not detach and output.for_people)
     if has_unread_input() and not attached:
         raise InvalidJobError(
             "data waits on stdin, which does not reach a job: send it as a file of a job file (`files`), or write "
             "`< /dev/null` behind the command if it is not for the job"
         )
     flags = RunFlags(
-        command=() if attached else command or (),
+        command=() if alone else command or (),
         workers=workers,
-        name=name or (job_name(command, image) if attached and command else None),
+        name=name or (job_name(command, image) if alone and command else None),
         image=image,
         workdir=workdir,
         user=user,
@@ -246,14 +248,12 @@ async def run(
     )
     document, overrides = run_document(flags, os.environ), overrides_of(settings or ())
     if attached:
-        document = {**document, "interactive": True}
+        document |= {"interactive": True} if alone else {"stdin": True, "tty": terminal}
     spec = job_from(document, "muster run", base=Path(), overrides=overrides)
     wish = Wish(follow=not detach, stops=True, dry_run=dry_run, queue_anyway=queue_anyway, output=output)
     try:
         if attached and not dry_run:
-            from muster.cli.commands.inside.own_job import run_in_own_job
-
-            return await run_in_own_job(session_of(context), spec, command or (), wish, terminal=terminal)
+            return await _run_attached(session_of(context), spec, wish, command or (), alone=alone, terminal=terminal)
         code = await make(session_of(context), spec, wish)
     except InvalidJobError as error:
         located = refused_in_values(str(error), "muster run", document, base=Path(), overrides=overrides)
@@ -264,3 +264,24 @@ async def run(
         for word in forgotten_files(spec, [Path()]):
             print_dim(f"hint: the file {word} is here, and no execution got it; `--file {word}` sends it along")
     return code
+
+
+def _refuse_unattended(*, stays: bool) -> None:
+    """Refuse to give a job that nobody stays with an input or a terminal."""
+    if not stays:
+        raise InvalidJobError("-i and -t are for a job that you stay with; leave out --detach and --output")
+
+
+async def _run_attached(
+    session: CliContext, spec: JobSpec, wish: Wish, command: Sequence[str], *, alone: bool, terminal: bool
+) -> int:
+    """Run the command with what comes on stdin, or with this terminal; `alone`: there is one worker, and the command
+    ends its job.
+    """
+    if alone:
+        from muster.cli.commands.inside.own_job import run_in_own_job
+
+        return await run_in_own_job(session, spec, command, wish, terminal=terminal)
+    from muster.cli.commands.inside.attach import run_with_main_program
+
+    return await run_with_main_program(session, spec, wish)

@@ -139,6 +139,12 @@ def _how(execution: ExecutionView) -> str:
     return execution.detail
 
 
+def kept_shells_table(shells: Sequence[tuple[int, str, int, bool]]) -> TextTable:
+    """One line a kept shell: its rank, its name, its process, and whether somebody is attached."""
+    rows = ((str(rank), name, str(pid), "yes" if attached else "no") for rank, name, pid, attached in shells)
+    return listing(("RANK", Column("NAME", least=10), "PID", "ATTACHED"), rows)
+
+
 def attachments_table(opened: Sequence[OpenedAttachment], now: datetime) -> TextTable:
     """One line an attachment, the oldest first."""
     rows = (

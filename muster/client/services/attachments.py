@@ -8,9 +8,10 @@ import grpc.aio
 from muster.carrying.carrier import ChannelCarrier
 from muster.carrying.channel_end import ChannelEnd
 from muster.client.attachments.attachment import Attachment
-from muster.client.attachments.finished import FinishedCommand, finished
+from muster.client.attachments.finished import FinishedCommand, finished, raise_if_broken
 from muster.client.attachments.port_forward import PortForward
 from muster.client.calls import Calls
+from muster.domain.attachments.frame import AttachmentEnded, AttachmentKeptShells, KeptShell
 from muster.domain.attachments.request import (
     HERE,
     AttachmentPass,
@@ -18,6 +19,7 @@ from muster.domain.attachments.request import (
     CommandRequest,
     ConnectionRequest,
     FilesRequest,
+    KeptShellsRequest,
     OpenedAttachment,
 )
 from muster.rpc.channel import RELAY_CHANNEL_OPTIONS, Credentials, open_channel
@@ -158,6 +160,31 @@ class AttachmentsClient:
             return AttachmentBytes(await self.open(job, FilesRequest(), rank=rank))
 
         return await copied(sources, target, open_files, times=times, on_progress=on_progress)
+
+    async def kept(self, job: str, *, rank: int | None = None) -> tuple[KeptShell, ...]:
+        """The kept shells of a running execution, by name; without `rank` of the lowest that runs.
+
+        >>> names = [each.name for each in await client.attachments.kept("dev")]
+        """
+        async with await self.open(job, KeptShellsRequest(), rank=rank) as attachment:
+            listed: tuple[KeptShell, ...] = ()
+            while not isinstance(frame := await attachment.receive(), AttachmentEnded):
+                if isinstance(frame, AttachmentKeptShells):
+                    listed = frame.shells
+            raise_if_broken(frame)
+            return listed
+
+    async def end_kept(self, job: str, name: str, *, rank: int | None = None) -> None:
+        """Have a kept shell of a running execution hang up; without `rank` of the lowest that runs.
+
+        Raises ConflictError where there is none of that name.
+
+        >>> await client.attachments.end_kept("dev", "work")
+        """
+        async with await self.open(job, KeptShellsRequest(end=name), rank=rank) as attachment:
+            while not isinstance(frame := await attachment.receive(), AttachmentEnded):
+                pass
+            raise_if_broken(frame)
 
     async def list(self, job: str = "") -> tuple[OpenedAttachment, ...]:
         """Attachments that are open, the oldest first: of one job, or of all that one may look at.

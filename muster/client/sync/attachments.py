@@ -7,6 +7,7 @@ from muster.client.attachments.finished import FinishedCommand
 from muster.client.attachments.sync_forms import SyncAttachment, SyncPortForward
 from muster.client.services.attachments import AttachmentsClient
 from muster.client.sync.loop_thread import LoopThread
+from muster.domain.attachments.frame import KeptShell
 from muster.domain.attachments.request import HERE, AttachmentRequest, OpenedAttachment
 
 if TYPE_CHECKING:
@@ -103,6 +104,22 @@ class SyncAttachmentsClient:
         >>> print(done.files, done.size, [each.path for each in done.failed])
         """
         return self._loop.run(self._own.copy(sources, target, times=times, on_progress=on_progress))
+
+    def kept(self, job: str, *, rank: int | None = None) -> tuple[KeptShell, ...]:
+        """The kept shells of a running execution, by name; without `rank` of the lowest that runs.
+
+        >>> names = [each.name for each in client.attachments.kept("dev")]
+        """
+        return self._loop.run(self._own.kept(job, rank=rank))
+
+    def end_kept(self, job: str, name: str, *, rank: int | None = None) -> None:
+        """Have a kept shell of a running execution hang up; without `rank` of the lowest that runs.
+
+        Raises ConflictError where there is none of that name.
+
+        >>> client.attachments.end_kept("dev", "work")
+        """
+        self._loop.run(self._own.end_kept(job, name, rank=rank))
 
     def list(self, job: str = "") -> tuple[OpenedAttachment, ...]:
         """Attachments that are open, the oldest first: of one job, or of all that one may look at.

@@ -134,6 +134,7 @@ DRAWN: Mapping[Callable[..., Any], Callable[[], RenderableType]] = {
     render_tables.listing: lambda: render_tables.listing([HOSTILE], [[HOSTILE + FORGED]]),
     render_tables.sentences: lambda: render_tables.sentences([HOSTILE], [[HOSTILE + FORGED]]),
     render_executions.executions_table: lambda: render_executions.executions_table(made_hostile(FAILED), LATER),
+    render_executions.kept_shells_table: lambda: render_executions.kept_shells_table([(0, HOSTILE + FORGED, 7, True)]),
     render_executions.attachments_table: lambda: render_executions.attachments_table([made_hostile(ATTACHMENT)], LATER),
     render_tables.facts: lambda: render_tables.facts([(HOSTILE, HOSTILE)]),
     render_tables.shown: lambda: render_tables.shown(HOSTILE + FORGED),

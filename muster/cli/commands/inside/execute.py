@@ -105,7 +105,10 @@ async def shell(
             "--keep", metavar="NAME", help="Keep the shell under this name when you leave; the same name comes back."
         ),
     ] = None,
+    end: Annotated[str | None, typer.Option("--end", metavar="NAME", help="End this kept shell.")] = None,
+    lists: Annotated[bool, typer.Option("--list", help="List the kept shells of every rank, or of one.")] = False,
     wait: Wait = False,
+    output: Output = Format.TABLE,
 ) -> int:
     """Open a shell in a running execution.
 
@@ -118,6 +121,18 @@ async def shell(
     from muster.cli.attaching.terminal import has_terminal, terminal_size
     from muster.domain.attachments.request import CommandRequest
 
+    if sum((keep is not None, end is not None, lists)) > 1:
+        raise InvalidJobError("--keep, --end and --list do different things; leave out all but one")
+    if lists or end is not None:
+        async with session_of(context).client() as client:
+            if end is not None:
+                await client.attachments.end_kept(job, end, rank=rank)
+                say(f"{end} is ended")
+                return ExitCode.SUCCESS
+            from muster.cli.commands.inside.kept_shells import list_kept
+
+            await list_kept(client, job, await meant_ranks(client, job, None if rank is None else str(rank)), output)
+            return ExitCode.SUCCESS
     if not has_terminal():
         raise InvalidJobError("a shell needs a terminal; `muster exec JOB -- sh` runs commands that come on stdin")
     request = CommandRequest(
@@ -161,8 +176,8 @@ async def attached(
         return await joined(stream, terminal=request.terminal is not None, has_input=request.has_input)
 
 
-async def until_running(client: "Client", job: str, rank: int | None) -> None:
-    """Wait until an execution runs, or its job has ended; says on stderr what it waits for."""
+async def until_running(client: "Client", job: str, rank: int | None, *, tells: bool = True) -> None:
+    """Wait until an execution runs, or its job has ended; says on stderr what it waits for, if it `tells`."""
     from muster.domain.jobs.lifecycle import State
 
     known = await client.jobs.get(job)
@@ -173,7 +188,7 @@ async def until_running(client: "Client", job: str, rank: int | None) -> None:
             meant = [each for each in members if rank in {None, each.rank}]
             if any(each.state is State.RUNNING for each in meant):
                 return
-            if view.summary != told:
+            if tells and view.summary != told:
                 told = view.summary
                 say(f"{view.spec.name}: {told}", err=True, flush=True)
 
