@@ -65,6 +65,8 @@ class AttachedCommand:
         """The number that the companion knows it by."""
         self.signal = signal
         """Send a signal to the group of the command; harmless after its end."""
+        self.is_lost = False
+        """Whether its companion is gone, so that nobody knows how it ends."""
         self._all = streams.all
         self._input = streams.input
         self._terminal = streams.terminal
@@ -131,6 +133,11 @@ class AttachedCommand:
         """The companion tells how it ended, or is gone."""
         if not self._exit.done():
             self._exit.set_result(code)
+
+    def lost(self) -> None:
+        """The companion is gone before it has told how the command ended."""
+        self.is_lost = not self._exit.done()
+        self.ended(LOST_CODE)
 
     def close(self) -> None:
         """Let go of it: a command that still runs loses what it reads and writes.

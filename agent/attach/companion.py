@@ -13,7 +13,7 @@ from functools import partial
 from ipaddress import IPv4Address, IPv6Address
 from typing import TypeVar
 
-from agent.attach.command import LOST_CODE, AttachedCommand, CommandStreams, checked
+from agent.attach.command import AttachedCommand, CommandStreams, checked
 from agent.attach.kept.shells import KeptShells
 from agent.attach.line import PacketLine, close_all, ready
 from agent.core.door.coding import decoded
@@ -44,6 +44,9 @@ NOT_RUN = 126
 """Exit code of a shell for a program that cannot be run."""
 
 HANGUP = 1
+
+COMPANION_KILLED = "the companion of the execution was killed"
+"""What people are told who had something from it."""
 
 T = TypeVar("T")
 
@@ -301,14 +304,14 @@ class Companion:
         """Nobody will tell any more how its commands end."""
         for asked in self._starting.values():
             if not asked.answer.done():
-                asked.answer.set_exception(CompanionAwayError("the companion of the execution was killed"))
+                asked.answer.set_exception(CompanionAwayError(COMPANION_KILLED))
         self._starting.clear()
         for answer in self._connecting.values():
             if not answer.done():
-                answer.set_exception(CompanionAwayError("the companion of the execution was killed"))
+                answer.set_exception(CompanionAwayError(COMPANION_KILLED))
         self._connecting.clear()
         for each in self._running.values():
-            each.ended(LOST_CODE)
+            each.lost()
         self._running.clear()
 
 

@@ -64,6 +64,11 @@ def busybox() -> Image:
     return _cached("muster/busybox", (), _add_shell)
 
 
+def bare() -> Image:
+    """One static program, a web server at /httpd, and a directory for everybody: no shell, tar or library."""
+    return _cached("muster/bare", (), _add_server)
+
+
 def python() -> Image:
     """busybox and Python."""
     return _cached("muster/python", _interpreter(), _add_shell, _add_python)
@@ -134,6 +139,22 @@ def _add_shell(root: Path) -> None:
         link = root / "bin" / command
         if not link.exists():
             link.symlink_to("busybox")
+
+
+def _add_server(root: Path) -> None:
+    (root / "data").mkdir(parents=True)
+    (root / "data").chmod(0o1777)
+    shutil.copy(static_busybox(), root / "httpd")
+
+
+def static_busybox() -> Path:
+    """The one file of busybox, which is what its name says."""
+    busybox = shutil.which("busybox")
+    if busybox is None:
+        raise ImageUnavailableError("images need busybox; install busybox-static")
+    if subprocess.run(["ldd", busybox], capture_output=True, check=False).returncode == 0:
+        raise ImageUnavailableError("the busybox of this machine needs libraries; install busybox-static")
+    return Path(busybox)
 
 
 def _add_python(root: Path) -> None:

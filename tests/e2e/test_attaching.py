@@ -8,15 +8,21 @@ from functools import partial
 import pytest
 
 from muster.client.attachments.attachment import Attachment
-from muster.domain.attachments.frame import AttachmentEnded, AttachmentInput, AttachmentOutput
-from muster.domain.attachments.request import MainProgramRequest, TerminalSize
+from muster.domain.attachments.frame import AttachmentEnded, AttachmentInput, AttachmentOutput, AttachmentTrouble
+from muster.domain.attachments.request import CommandRequest, MainProgramRequest, TerminalSize
+from tests.e2e.command_line import CLI
 from tests.e2e.deployment import Deployment
 from tests.e2e.engine import Daemon
 from tests.e2e.programs import Program
 from tests.e2e.waiting import until
-from tests.integration.attaching import digest, echo, ended
+from tests.integration.attaching import KEPT, digest, echo, ended, typed
 
 MUCH = os.urandom(30_000_000)
+
+CUT = 5.0
+"""Seconds for which the link of a client is cut."""
+
+COMPANION_KILLED = "the companion of the execution was killed"
 
 Break = Callable[[Deployment, Program], None]
 """What breaks while bytes flow, and is whole again when it returns; gets the relay."""
@@ -34,11 +40,11 @@ def _job(size: int) -> dict[str, object]:
     }
 
 
-def _attachable(muster: Deployment, size: int) -> tuple[str, Program]:
+def _attachable(muster: Deployment, size: int, **keys: object) -> tuple[str, Program]:
     """A job of containers that run, and the relay."""
     relay = muster.start_relay()
     muster.start_agents(*muster.fleet.nodes[:size])
-    job = muster.submit(_job(size))
+    job = muster.submit(_job(size) | keys)
     muster.await_states(job, ["running"] * size)
     return job, relay
 
@@ -136,3 +142,76 @@ async def _answered(hand: Attachment, typed: bytes, answer: bytes) -> None:
         frame = await hand.receive()
         assert not isinstance(frame, AttachmentEnded), (seen, frame)
         seen += frame.data if isinstance(frame, AttachmentOutput) else b""
+
+
+@pytest.mark.fleet
+def test_a_client_whose_own_link_is_cut_for_a_while_loses_nothing(muster: Deployment) -> None:
+    job, _ = _attachable(muster, 1)
+    client = muster.fleet.nodes[1]  # no agent runs there
+    given, output = muster.directory / "given", muster.directory / "output"
+    given.write_bytes(MUCH * 4)
+    line = f"exec {CLI} exec {job} -- cat <{given} >{output}"
+    exec_ = client.start(["sh", "-c", line], log=muster.directory / "exec.log", env=muster.env)
+
+    until(lambda: output.exists() and output.stat().st_size > len(MUCH) // 2, within=60, what="some output")
+    client.partition()
+    assert output.stat().st_size < given.stat().st_size
+    client.run("sleep", str(CUT))
+    assert exec_.running, exec_.output
+    client.heal()
+
+    assert exec_.wait(within=60) == 0, exec_.output
+    assert digest(output.read_bytes()) == digest(given.read_bytes())
+
+
+@pytest.mark.fleet
+def test_an_agent_that_is_killed_ends_what_flows_with_a_sentence_and_leaves_a_kept_shell(muster: Deployment) -> None:
+    job, _ = _attachable(muster, 1)
+    node = muster.fleet.nodes[0]
+
+    async def ends() -> tuple[bytes, AttachmentEnded, bytes]:
+        halfway = asyncio.Event()
+        async with muster.client as client:
+            async with await client.attachments.open(job, KEPT) as shell, echo(client, job, MUCH, halfway) as cat:
+                await typed(shell, b"word=kept; echo $((6 * 7)) of them\n", b"42 of them\r\n")
+                await halfway.wait()
+                muster.agents[node.name].kill()
+                muster.start_agent(node)
+                output, end = await cat.received
+            async with await client.attachments.open(job, KEPT) as again:
+                shown = await typed(again, b"echo $word; echo $((3 * 3)) times\n", b"9 times\r\n")
+        return output, end, shown
+
+    output, end, shown = asyncio.run(asyncio.wait_for(ends(), 120))
+
+    assert MUCH.startswith(output)
+    assert (end.trouble, end.text) == (AttachmentTrouble.LOST, "the agent of node1 was restarted")
+    assert b"kept\r\n9 times\r\n" in shown
+
+
+@pytest.mark.fleet
+def test_a_companion_that_is_killed_ends_what_is_attached_with_a_sentence_and_another_one_follows(
+    muster: Deployment,
+) -> None:
+    job, _ = _attachable(muster, 1)
+    request = CommandRequest(words=("cat",), has_input=True)
+
+    async def ends() -> tuple[bytes, AttachmentEnded]:
+        async with muster.client as client, await client.attachments.open(job, request) as cat:
+            receiving = asyncio.create_task(ended(cat))
+            await cat.send(AttachmentInput(data=MUCH[:100_000]))
+            await asyncio.to_thread(_kill_companion, muster, job)
+            return await receiving
+
+    output, end = asyncio.run(asyncio.wait_for(ends(), 60))
+    again = muster.run("exec", job, "--", "echo", "here")
+
+    assert digest(output) == digest(MUCH[:100_000])
+    assert (end.trouble, end.text) == (AttachmentTrouble.LOST, COMPANION_KILLED)
+    assert (again.code, again.out) == (0, "here\n")
+
+
+def _kill_companion(muster: Deployment, job: str) -> None:
+    """Kill the parent of a command with SIGKILL."""
+    done = muster.run("exec", job, "--", "sh", "-c", "kill -9 $PPID; sleep 1000")
+    assert COMPANION_KILLED in done.err, done

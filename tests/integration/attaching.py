@@ -19,9 +19,10 @@ from muster.domain.attachments.frame import (
     AttachmentEnded,
     AttachmentInput,
     AttachmentInputEnd,
+    AttachmentOpened,
     AttachmentOutput,
 )
-from muster.domain.attachments.request import AttachmentRequest, CommandRequest
+from muster.domain.attachments.request import AttachmentRequest, CommandRequest, TerminalSize
 from muster.domain.jobs.job import JobSpec, Role
 from muster.domain.jobs.lifecycle import State
 from muster.domain.jobs.view import JobView
@@ -31,6 +32,9 @@ from tests.integration.programs import PORTS, ROOT
 
 WITHIN = 60.0
 """Seconds for anything that is waited for here, far more than any needs."""
+
+KEPT = CommandRequest(env=("PS1=$ ",), terminal=TerminalSize(rows=24, columns=80), has_input=True, kept="work")
+"""A shell with a name, at a terminal."""
 
 SLEEPER = JobSpec(name="sleeper", roles=(Role(name="worker", count=1, command=("sleep", "1000")),))
 
@@ -200,6 +204,18 @@ async def echo(client: Client, job: str, given: bytes, halfway: asyncio.Event) -
 async def ended(attachment: Attachment) -> tuple[bytes, AttachmentEnded]:
     """What a command printed, and how it ended."""
     return await _received(attachment, -1, asyncio.Event())
+
+
+async def typed(attachment: Attachment, line: bytes, shown: bytes) -> bytes:
+    """Type a line; all that is shown then, up to and with these words."""
+    seen = b""
+    await attachment.send(AttachmentInput(data=line))
+    async with asyncio.timeout(WITHIN):
+        while shown not in seen:
+            frame = await attachment.receive()
+            assert isinstance(frame, AttachmentOpened | AttachmentOutput), frame
+            seen += frame.data if isinstance(frame, AttachmentOutput) else b""
+    return seen
 
 
 async def told(opening: Awaitable[Attachment]) -> tuple[bytes, AttachmentEnded]:

@@ -128,7 +128,7 @@ async def test_a_companion_that_is_killed_ends_its_commands_and_another_one_foll
         _, end = await told(fleet.client.attachments.open(job.id, command("sh", "-c", kill)))
         again = await fleet.client.attachments.run(job.id, ["echo", "here"])
 
-        assert end.code != 0
+        assert (end.code, end.text) == (255, "the companion of the execution was killed")
         assert again.output == b"here\n"
 
 

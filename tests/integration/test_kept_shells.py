@@ -3,29 +3,14 @@
 import asyncio
 from pathlib import Path
 
-from muster.client.attachments.attachment import Attachment
 from muster.domain.attachments.frame import (
     AttachmentEnded,
-    AttachmentInput,
     AttachmentOpened,
     AttachmentOutput,
     AttachmentTrouble,
 )
-from muster.domain.attachments.request import CommandRequest, TerminalSize
-from tests.integration.attaching import WITHIN, attaching_fleet, ended
-
-KEPT = CommandRequest(env=("PS1=$ ",), terminal=TerminalSize(rows=24, columns=80), has_input=True, kept="work")
-
-
-async def typed(attachment: Attachment, line: bytes, shown: bytes) -> None:
-    """Type a line, and wait until something is shown."""
-    seen = b""
-    await attachment.send(AttachmentInput(data=line))
-    async with asyncio.timeout(WITHIN):
-        while shown not in seen:
-            frame = await attachment.receive()
-            assert isinstance(frame, AttachmentOpened | AttachmentOutput), frame
-            seen += frame.data if isinstance(frame, AttachmentOutput) else b""
+from muster.domain.attachments.request import CommandRequest
+from tests.integration.attaching import KEPT, WITHIN, attaching_fleet, ended, typed
 
 
 async def test_a_kept_shell_goes_on_when_it_is_left_and_shows_again_what_it_showed(tmp_path: Path) -> None:

@@ -40,6 +40,11 @@ class KeptAttachment:
         self._come = asyncio.Event()
         self._taken = asyncio.Event()
 
+    @property
+    def is_lost(self) -> bool:
+        """Whether nobody knows how it ends, as its companion is gone."""
+        return self._command.is_lost
+
     async def read(self) -> GangOutput | GangExit:
         """What was shown last, then what is shown now, last of all how it ended. Raises TakenOverError."""
         while not self._gone:

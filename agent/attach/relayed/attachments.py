@@ -8,7 +8,6 @@ from typing import Protocol
 
 import grpc.aio
 
-from agent.attach.command import LOST_CODE
 from agent.attach.companion import Companion
 from agent.attach.kept.main_program import MainProgram
 from agent.attach.kept.shells import KeptShells
@@ -188,7 +187,7 @@ class RelayedAttachments:
             return AttachmentEnded(code=NOT_ATTACHED_CODE, trouble=AttachmentTrouble.LOST, text=str(error))
         finally:
             self._places.release()
-        if ended == AttachmentEnded(code=LOST_CODE):  # its companion is gone, perhaps with user code
+        if ended.trouble is AttachmentTrouble.LOST:  # its companion is gone, perhaps with user code
             how = await self._site.how_it_ended(order.execution)
             if how is not None:
                 return AttachmentEnded(code=KILLED_CODE, trouble=AttachmentTrouble.ENDED, text=how)

@@ -9,7 +9,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Protocol, assert_never
 
 from agent.attach.command import AttachedCommand
-from agent.attach.companion import Companion
+from agent.attach.companion import COMPANION_KILLED, Companion
 from agent.attach.kept.attachment import KeptAttachment, TakenOverError
 from agent.attach.kept.shells import KeptShells
 from agent.attach.line import ready
@@ -72,6 +72,8 @@ class CommandTarget:
                 return AttachmentOutput(data=data)
             case GangErrorOutput(data=data):
                 return AttachmentErrorOutput(data=data)
+            case GangExit(code=code) if self._command.is_lost:
+                return AttachmentEnded(code=code, trouble=AttachmentTrouble.LOST, text=COMPANION_KILLED)
             case GangExit(code=code):
                 return AttachmentEnded(code=code & 0xFF)
 
