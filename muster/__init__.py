@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from muster.domain.fleet.attach_permission import Attachers, AttachPermission
     from muster.domain.fleet.node import NodeState, NodeView
     from muster.domain.fleet.secret import SecretKind
+    from muster.domain.fleet.window import Window
     from muster.domain.ids import JobId
     from muster.domain.jobs.disconnect import OnDisconnect
     from muster.domain.jobs.explanation import Explanation
@@ -91,6 +92,7 @@ _FROM: Mapping[str, tuple[str, ...]] = {
         "NodeView",
     ),
     "muster.domain.fleet.secret": ("SecretKind",),
+    "muster.domain.fleet.window": ("Window",),
     "muster.domain.ids": ("JobId",),
     "muster.domain.jobs.queueing.change": ("JobChange",),
     "muster.domain.jobs.disconnect": ("OnDisconnect",),
@@ -206,6 +208,7 @@ __all__ = [
     "UnknownNameError",
     "WaitKind",
     "WaitReason",
+    "Window",
     "__version__",
     "dump_job",
     "errors",

@@ -192,7 +192,7 @@ class World:
         return answers
 
     def _check(self) -> None:
-        validate(self.cluster)
+        validate(self.cluster, self.now)
         self._witness.see(self.cluster)
         for node in self.cluster.presence:
             presence = self.cluster.presence[node]
@@ -339,8 +339,7 @@ def reload(store: MemoryStore, now: datetime) -> Cluster:
 
 def stored_records(store: MemoryStore) -> tuple[Record, ...]:
     """All that is stored."""
-    kept = store.load()
-    return (*kept.jobs, *kept.attempts, *kept.executions, *kept.nodes, *kept.projects)
+    return store.load().records
 
 
 def pass_time(world: World, seconds: int, *silent: NodeId) -> None:

@@ -14,17 +14,19 @@ from coordinator.core.placement.node_capacity import UsedCapacity, total_capacit
 from coordinator.core.placement.placement import fits
 from coordinator.core.placement.request_classes import RequestClass
 from coordinator.core.records import Attempt, Execution, Job, Record
+from coordinator.core.scheduling.windows import closed
 from coordinator.core.turn import plans
 from muster.domain.gangs.plan import Goal
 from muster.domain.ids import AttemptId, ExecutionId, GpuUuid, JobId, NodeId, execution_id
 from muster.domain.jobs.failure import Exit
+from muster.domain.jobs.job import JobSpec
 from muster.domain.jobs.lifecycle import NOT_PLACED, TERMINAL, TRANSITIONS, JobPhase, State
 from muster.domain.jobs.ports import node_ports
 
 LEGAL = {(before, after) for (before, _), after in TRANSITIONS.items()}
 
 
-def validate(cluster: Cluster) -> None:
+def validate(cluster: Cluster, now: datetime) -> None:
     """Hold all records, and the indexes over them, to the invariants; the first that is broken names its subject."""
     for job in cluster.jobs:
         validate_job(cluster, job)
@@ -33,7 +35,7 @@ def validate(cluster: Cluster) -> None:
     _every_queued_job_is_in_its_line_unless_it_is_paused(cluster)
     for capacities in (cluster.load.free.fresh(), cluster.load.unreserved.fresh(), cluster.load.empty.fresh()):
         _every_node_is_in_the_bin_of_what_it_has(capacities)
-        _nothing_fits_that_is_said_not_to(cluster, capacities)
+        _nothing_fits_that_is_said_not_to(cluster, capacities, now)
     seated = _seated(cluster)
     for node in cluster.nodes:
         members = seated.get(node, [])
@@ -245,14 +247,24 @@ def _every_node_is_in_the_bin_of_what_it_has(capacities: Capacities) -> None:
     assert sorted(found) == placeable, "the bins do not hold each node once that something can be placed on"
 
 
-def _nothing_fits_that_is_said_not_to(cluster: Cluster, capacities: Capacities) -> None:
+def _nothing_fits_that_is_said_not_to(cluster: Cluster, capacities: Capacities, now: datetime) -> None:
     tried: set[RequestClass] = set()
     for job in cluster.queue:
         request_class = cluster.queue.request_class(job.id)
         if request_class not in tried and request_class.fails(capacities):
-            offered = Available(capacities=capacities, pools=request_class.pools)
+            closed_now = _closed(cluster, job.spec, now)
+            offered = Available(capacities=capacities, pools=request_class.pools, closed=closed_now)
             assert not fits(job.spec, offered), f"{job.id} fits and is not tried"
         tried.add(request_class)
+
+
+def _closed(cluster: Cluster, spec: JobSpec, now: datetime) -> frozenset[NodeId]:
+    """Nodes that windows close to a job; a window that is over still does, until its deadline has come."""
+    found: set[NodeId] = set()
+    for window in cluster.load.windows:
+        if closed(window, spec, min(now, window.ends - timedelta(microseconds=1))):
+            found |= set(cluster.load.windows.nodes_of(window))
+    return frozenset(found)
 
 
 def _seated(cluster: Cluster) -> dict[NodeId, list[Execution]]:

@@ -6,6 +6,7 @@ from enum import Enum, auto
 
 from coordinator.core.records import Job
 from muster.domain.fleet.access import Project
+from muster.domain.fleet.window import Window
 from muster.domain.jobs.explanation import NodeRefusal
 
 
@@ -73,4 +74,20 @@ class ProjectGone:
     project: Project
 
 
-Answer = Accepted | AllAccepted | Refused | NoneAccepted | Noted | ProjectKept | ProjectGone
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowKept:
+    """The window as it stands after the event."""
+
+    window: Window
+    before: Window | None = None
+    """The window as it was; None: it is new."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowGone:
+    """The window as it was; it is there no longer."""
+
+    window: Window
+
+
+Answer = Accepted | AllAccepted | Refused | NoneAccepted | Noted | ProjectKept | ProjectGone | WindowKept | WindowGone

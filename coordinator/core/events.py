@@ -8,6 +8,7 @@ from muster.domain.event import FleetEventKind
 from muster.domain.fleet.access import Permissions
 from muster.domain.fleet.node import Inventory
 from muster.domain.fleet.project_use import ProjectUse
+from muster.domain.fleet.window import Window
 from muster.domain.gangs.plan import Report
 from muster.domain.ids import ExecutionId, JobId, NodeId
 from muster.domain.jobs.job import LOCAL_OWNER, JobSpec
@@ -245,6 +246,23 @@ class ProjectRemoved:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WindowSet:
+    """An admin wants nodes to be out of service, or for one project alone, in place of what was said before."""
+
+    window: Window
+    """Checked by the edge."""
+    cause: EventCause = UNKNOWN_CAUSE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowRemoved:
+    """An admin wants a window to be there no longer."""
+
+    name: str
+    cause: EventCause = UNKNOWN_CAUSE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FleetChanged:
     """Something happened to the fleet that no record of the core holds."""
 
@@ -281,6 +299,8 @@ Event = (
     | ProjectAdded
     | ProjectChanged
     | ProjectRemoved
+    | WindowSet
+    | WindowRemoved
     | FleetChanged
     | TimePassed
 )

@@ -25,6 +25,8 @@ def load(records: Iterable[Record], now: datetime, fleet_key: bytes = b"") -> Cl
         cluster.put(record)
         if isinstance(record, Node):
             cluster.appear(record.name, now)
+    for window in cluster.load.windows:
+        cluster.deadlines.watch_window(window)
     for job in cluster.jobs.values():
         cluster.deadlines.watch_job(job)
     for key, stored in list(cluster.attempts.items()):

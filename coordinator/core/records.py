@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from muster.domain.event import JobEvent, StoryEvent, StorySubject
 from muster.domain.fleet.access import Project
 from muster.domain.fleet.node import Cordon, Inventory
+from muster.domain.fleet.window import Window
 from muster.domain.gangs.plan import Goal
 from muster.domain.gangs.roster import PortLease
 from muster.domain.ids import AttemptId, ExecutionId, GpuUuid, JobId, NodeId
@@ -159,7 +160,7 @@ class Node:
     """Nothing new is placed on it; None: it takes jobs."""
 
 
-Record = Job | Attempt | Execution | Node | Project
+Record = Job | Attempt | Execution | Node | Project | Window
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,6 +200,13 @@ class DropProject:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DropWindow:
+    """Forget a window."""
+
+    window: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class KeepEvent:
     """Store an event of a job after those that are there, unless one with its id is there already."""
 
@@ -232,4 +240,4 @@ class TrimStory:
 
 StoryChange = KeepStoryEvent | TrimStory
 
-Change = Put | DropJob | DropExecutions | DropNode | DropProject | KeepEvent | DropEvents | StoryChange
+Change = Put | DropJob | DropExecutions | DropNode | DropProject | DropWindow | KeepEvent | DropEvents | StoryChange

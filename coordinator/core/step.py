@@ -18,6 +18,7 @@ from coordinator.core.cluster.deadlines import (
     QueueDue,
     RunTimeDue,
     StartDue,
+    WindowDue,
 )
 from coordinator.core.events import (
     ChangeRequested,
@@ -45,8 +46,10 @@ from coordinator.core.events import (
     TimePassed,
     UncordonRequested,
     UnholdRequested,
+    WindowRemoved,
+    WindowSet,
 )
-from coordinator.core.requests import changes, cordons, holds, jobs, nodes, projects
+from coordinator.core.requests import changes, cordons, holds, jobs, nodes, projects, windows
 from coordinator.core.scheduling.cycle import schedule
 from coordinator.core.turn.notices import notice_fleet
 from coordinator.core.turn.turn import Turn
@@ -101,6 +104,10 @@ def _take(turn: Turn, event: Event) -> Answer:  # noqa: C901, PLR0911, PLR0912 -
             return projects.change(turn, event)
         case ProjectRemoved():
             return projects.remove(turn, event)
+        case WindowSet():
+            return windows.put(turn, event)
+        case WindowRemoved():
+            return windows.remove(turn, event)
         case FleetChanged():
             notice_fleet(turn, event.kind, text=event.text)
             return Noted()
@@ -150,6 +157,8 @@ def _cause(deadline: Deadline) -> EventCause:
             | QueueDue(attempt=of)
         ):
             return EventCause(f"deadline {type(deadline).__name__} of {of.job}-{of.number}")
+        case WindowDue(window=window):
+            return EventCause(f"deadline WindowDue of {window}")
         case CycleDue():
             return EventCause("deadline CycleDue of the queue")
         case _:
@@ -176,6 +185,8 @@ def _come_due(turn: Turn, deadline: Deadline) -> None:  # noqa: C901 - one line 
             attempts.exceed_queue_time(turn, attempt, since)
         case HoldDue(job=job):
             waiting.come_due(turn, job)
+        case WindowDue(window=window):
+            windows.come_due(turn, window)
         case DeleteDue(job=job):
             jobs.forget(turn, job)
         case _:

@@ -17,7 +17,6 @@ from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.effects import AnnounceJob, AnnounceStory, CloseSession, Effect, ForgetLogs, SendPlan
 from coordinator.core.events import Event
 from coordinator.core.loading import load
-from coordinator.core.records import Record
 from coordinator.core.step import finish, step
 from coordinator.core.turn.batching import HOLD, OpenTurn
 from coordinator.core.turn.turn import Turn
@@ -226,5 +225,4 @@ class Engine:
                 self._forget_logs(effect.job)
 
     def _loaded(self, kept: Snapshot) -> Cluster:
-        records: list[Record] = [*kept.projects, *kept.jobs, *kept.attempts, *kept.executions, *kept.nodes]
-        return load(records, self._clock.now(), self._fleet_key)
+        return load(kept.records, self._clock.now(), self._fleet_key)

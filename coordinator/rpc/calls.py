@@ -36,6 +36,11 @@ _OURS: Mapping[str, Mapping[str, str]] = {
         "Label": "nodes.label",
         "Events": "nodes.events",
     },
+    "WindowService": {
+        "List": "windows.list",
+        "Put": "windows.put",
+        "Remove": "windows.remove",
+    },
     "FleetService": {
         "Events": "fleet.events",
     },

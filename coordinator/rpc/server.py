@@ -36,6 +36,7 @@ from coordinator.rpc.clients.nodes import NodeService
 from coordinator.rpc.clients.projects import ProjectService
 from coordinator.rpc.clients.secrets import SecretService
 from coordinator.rpc.clients.trust import TrustOperations, TrustService
+from coordinator.rpc.clients.windows import WindowService
 from coordinator.rpc.doors import by_certificate, by_local_token, by_token
 from coordinator.rpc.gate import Gate
 from coordinator.rpc.pace import Pace
@@ -52,6 +53,7 @@ from coordinator.service.nodes import NodeOperations
 from coordinator.service.operations import Operations
 from coordinator.service.projects import ProjectOperations
 from coordinator.service.queueing.job_orders import JobOrders
+from coordinator.service.queueing.windows import WindowOperations
 from coordinator.service.secrets import SecretOperations
 from coordinator.service.stories import StoryOperations
 from coordinator.service.submitting import SubmitDesk
@@ -104,6 +106,7 @@ _FOR_CLIENTS = (
     nodes_pb2.DESCRIPTOR.services_by_name["NodeService"].full_name,
     fleet_pb2.DESCRIPTOR.services_by_name["FleetService"].full_name,
     projects_pb2.DESCRIPTOR.services_by_name["ProjectService"].full_name,
+    nodes_pb2.DESCRIPTOR.services_by_name["WindowService"].full_name,
     trust_pb2.DESCRIPTOR.services_by_name["TrustService"].full_name,
     trust_pb2.DESCRIPTOR.services_by_name["LoginService"].full_name,
     trust_pb2.DESCRIPTOR.services_by_name["SecretService"].full_name,
@@ -293,6 +296,8 @@ def _add_clients(
     fleet_pb2_grpc.add_FleetServiceServicer_to_server(fleet, server)
     trust = TrustService(_trust(parts, authority))
     trust_pb2_grpc.add_TrustServiceServicer_to_server(trust, server)
+    windows = WindowService(WindowOperations(operations, parts.engine))
+    nodes_pb2_grpc.add_WindowServiceServicer_to_server(windows, server)
     projects = ProjectOperations(
         operations, parts.engine, parts.registry, parts.secrets, open_for_all=authority is None
     )

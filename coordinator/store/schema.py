@@ -28,8 +28,9 @@ from coordinator.core.records import Attempt, Execution, Job, Node, Record
 from coordinator.store.codec import encode
 from muster.domain.event import JobEvent, StoryEvent
 from muster.domain.fleet.access import Project
+from muster.domain.fleet.window import Window
 
-VERSION = "0102"
+VERSION = "0103"
 """The newest migration."""
 
 PART_OF_KEY: dict[str, bool] = {"part of key": True}
@@ -134,6 +135,17 @@ projects = Table(
     Column("body", Text, nullable=False),
 )
 
+windows = Table(
+    "windows",
+    metadata,
+    Column("name", String, primary_key=True),
+    Column("begins", UtcTime, nullable=False),
+    Column("ends", UtcTime, nullable=False),
+    Column("project", String, nullable=False),
+    Column("body", Text, nullable=False),
+)
+"""Nodes that are out of service, or for one project alone, from a time to a time."""
+
 EVENT_ID = ("job", "attempt", "kind", "rank", "again")
 """What the id of an event of a job is made of."""
 GIVEN_OF_EVENTS = (*EVENT_ID, "at", "body")
@@ -195,6 +207,8 @@ def row(record: Record) -> tuple[Table, Row]:
             return nodes, _node(record)
         case Project():
             return projects, {"name": record.name, "created_at": record.created_at, "body": encode(record)}
+        case Window():
+            return windows, _window(record)
         case _:
             assert_never(record)
 
@@ -220,6 +234,16 @@ def story_row(event: StoryEvent) -> Row:
         "kind": event.kind,
         "at": event.at,
         "body": encode(event),
+    }
+
+
+def _window(window: Window) -> Row:
+    return {
+        "name": window.name,
+        "begins": window.begins,
+        "ends": window.ends,
+        "project": window.project,
+        "body": encode(window),
     }
 
 

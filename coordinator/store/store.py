@@ -8,6 +8,7 @@ from coordinator.core.records import Attempt, Change, Execution, Job, Node, Reco
 from muster.domain.errors import MusterError
 from muster.domain.event import FleetEvent, JobEvent, NodeEvent
 from muster.domain.fleet.access import Project
+from muster.domain.fleet.window import Window
 from muster.domain.ids import JobId, NodeId
 
 
@@ -33,6 +34,13 @@ class Snapshot:
     """The nodes by name."""
     projects: tuple[Project, ...] = ()
     """The projects by name."""
+    windows: tuple[Window, ...] = ()
+    """The windows by name."""
+
+    @property
+    def records(self) -> tuple[Record, ...]:
+        """All of them, those that others belong to first."""
+        return (*self.projects, *self.jobs, *self.attempts, *self.executions, *self.nodes, *self.windows)
 
 
 class Store(Protocol):
@@ -80,6 +88,7 @@ def snapshot(
     executions: Iterable[Execution],
     nodes: Iterable[Node],
     projects: Iterable[Project],
+    windows: Iterable[Window] = (),
 ) -> Snapshot:
     """The given records in the order that the contract asks for."""
     in_order = sorted(jobs, key=lambda job: (job.sequence, job.id))
@@ -90,6 +99,7 @@ def snapshot(
         executions=tuple(sorted(executions, key=lambda each: (place[each.job], each.attempt, each.rank))),
         nodes=tuple(sorted(nodes, key=lambda node: node.name)),
         projects=tuple(sorted(projects, key=lambda project: project.name)),
+        windows=tuple(sorted(windows, key=lambda window: window.name)),
     )
 
 
@@ -101,4 +111,5 @@ def snapshot_of(records: Sequence[Record]) -> Snapshot:
         (record for record in records if isinstance(record, Execution)),
         (record for record in records if isinstance(record, Node)),
         (record for record in records if isinstance(record, Project)),
+        (record for record in records if isinstance(record, Window)),
     )

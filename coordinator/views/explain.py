@@ -4,15 +4,17 @@ from collections.abc import Callable
 from datetime import datetime
 
 from coordinator.core.cluster.cluster import Cluster
+from coordinator.core.placement.capacity import key_of
 from coordinator.core.placement.placement import NoFit, refusals
 from coordinator.core.records import Attempt, Job
 from coordinator.core.scheduling import cycle as scheduling
+from coordinator.core.scheduling.windows import why_closed
 from coordinator.views import silence
 from coordinator.views.idle import idle_outlook
 from coordinator.views.summary import both, summarise
 from muster.domain.gangs.plan import Goal
 from muster.domain.ids import JobId
-from muster.domain.jobs.explanation import Awaited, Explanation
+from muster.domain.jobs.explanation import Awaited, Explanation, NodeRefusal
 from muster.domain.jobs.lifecycle import PROGRESS, JobPhase, State
 from muster.domain.jobs.queueing.waiting import WaitKind
 
@@ -56,7 +58,7 @@ def _explain_queued(cluster: Cluster, job: JobId, now: datetime, visible: Callab
     if begins_at is not None and begins_at > now:
         text = summarise(cluster, job)
         return Explanation(summary=text, phase=JobPhase.QUEUED, queue_position=position)
-    no_fit, kept = scheduling.refusal(cluster, job), cluster.load.reservation
+    no_fit, kept = scheduling.refusal(cluster, job, now), cluster.load.reservation
     is_next = position == 1 if kept is None else kept.job == job
     return Explanation(
         summary=(
@@ -64,8 +66,17 @@ def _explain_queued(cluster: Cluster, job: JobId, now: datetime, visible: Callab
         ),
         phase=JobPhase.QUEUED,
         queue_position=position,
-        refusals=refusals(cluster.jobs[job].spec, scheduling.free_for(cluster, job)) if no_fit else (),
+        refusals=_refusals(cluster, job, now) if no_fit else (),
     )
+
+
+def _refusals(cluster: Cluster, job: JobId, now: datetime) -> tuple[NodeRefusal, ...]:
+    """What each node lacks, or which window keeps the job from it."""
+    spec = cluster.jobs[job].spec
+    closed = why_closed(cluster, spec, now)
+    available = scheduling.free_for(cluster, job, now)
+    found = (*refusals(spec, available), *(NodeRefusal(node=node, reason=why) for node, why in closed.items()))
+    return tuple(sorted(found, key=lambda refusal: key_of(refusal.node)))
 
 
 def _next_in_queue(cluster: Cluster, no_fit: NoFit | None) -> str:

@@ -25,7 +25,7 @@ SUBJECTS: Mapping[str, Sequence[str]] = {
         "change",
     ),
     "In a job": ("exec", "shell", "attach", "forward", "ssh", "ssh-config", "cp", "sync", "attachments"),
-    "Sharing": ("projects", "secrets"),
+    "Sharing": ("projects", "secrets", "windows"),
     "Nodes": ("nodes",),
     "Fleet": ("init", "users", "accounts", "tokens", "audit", "bundles", "authority"),
     "Other": ("schema", "version", "help"),

@@ -110,6 +110,12 @@ def _add_holding(app: typer.Typer) -> None:
         app.command()(command)
 
 
+def _add_windows(app: typer.Typer) -> None:
+    from muster.cli.commands.queueing import windows
+
+    app.add_typer(windows.windows, name="windows")
+
+
 def _add_logs(app: typer.Typer) -> None:
     from muster.cli.commands import logs
 
@@ -218,6 +224,7 @@ _PARTS: Mapping[Add, tuple[str, ...]] = {
     _add_inside: ("exec", "shell", "attach", "forward", "cp", "sync", "attachments"),
     _add_ssh: ("ssh", "ssh-proxy", "ssh-config"),
     _add_nodes: ("nodes",),
+    _add_windows: ("windows",),
     _add_secrets: ("secrets",),
     _add_trust: ("users", "accounts", "tokens", "projects"),
     _add_audit: ("audit",),

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from muster.client.services.projects import ProjectsClient
     from muster.client.services.secrets import SecretsClient
     from muster.client.services.tokens import JoinTokensClient, TokensClient
+    from muster.client.services.windows import WindowsClient
 
 # What a program does not use is not loaded, as the command line is started anew for every question.
 
@@ -120,6 +121,13 @@ class Client:
         from muster.client.services.projects import ProjectsClient
 
         return ProjectsClient(self._calls)
+
+    @cached_property
+    def windows(self) -> "WindowsClient":
+        """Windows: nodes that are out of service, or for one project alone, from a time to a time."""
+        from muster.client.services.windows import WindowsClient
+
+        return WindowsClient(self._calls)
 
     @cached_property
     def secrets(self) -> "SecretsClient":

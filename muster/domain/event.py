@@ -150,6 +150,9 @@ class FleetEventKind(StrEnum):
     PROJECT_ADDED = "project_added"  #: there is a new project
     PROJECT_CHANGED = "project_changed"  #: a project is opened for something else than before
     PROJECT_REMOVED = "project_removed"  #: a project is there no longer
+    WINDOW_SET = "window_set"  #: nodes will be out of service, or for one project alone
+    WINDOW_REMOVED = "window_removed"  #: an admin has removed a window
+    WINDOW_ENDED = "window_ended"  #: the end of a window has come
 
     @property
     def words(self) -> str:
@@ -165,6 +168,9 @@ _FLEET_WORDS: Mapping[FleetEventKind, str] = {
     FleetEventKind.PROJECT_ADDED: "project was added",
     FleetEventKind.PROJECT_CHANGED: "project is opened for something else",
     FleetEventKind.PROJECT_REMOVED: "project was removed",
+    FleetEventKind.WINDOW_SET: "window was set",
+    FleetEventKind.WINDOW_REMOVED: "window was removed",
+    FleetEventKind.WINDOW_ENDED: "window is over",
 }
 
 

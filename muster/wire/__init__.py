@@ -70,6 +70,8 @@ if TYPE_CHECKING:
         inventory_to_wire,
         node_from_wire,
         node_to_wire,
+        window_from_wire,
+        window_to_wire,
     )
     from muster.wire.projects import project_from_wire, project_to_wire
     from muster.wire.secret_uses import secret_use_from_wire, secret_use_to_wire
@@ -194,6 +196,8 @@ __all__ = [
     "token_to_wire",
     "wait_reason_from_wire",
     "wait_reason_to_wire",
+    "window_from_wire",
+    "window_to_wire",
 ]
 
 _NAMES = {
@@ -285,6 +289,8 @@ _NAMES = {
         "inventory_to_wire",
         "node_from_wire",
         "node_to_wire",
+        "window_from_wire",
+        "window_to_wire",
     ),
     "events": (
         "job_event_from_wire",

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 
 from muster.domain.fleet.node import OWN_LABELS, Cordon, Gpu, GpuProcess, Inventory, NodeState, NodeView, RuntimeOffer
+from muster.domain.fleet.window import DEFAULT_NOTICE, Window, WindowMode
 from muster.domain.ids import ExecutionId, GpuUuid, NodeId
 from muster.domain.jobs.job import NODE_LABEL, RuntimeKind
 from muster.rpc.v1 import model_pb2, nodes_pb2
@@ -145,6 +146,39 @@ def node_from_wire(message: nodes_pb2.Node) -> NodeView:
         last_seen_at=checks.optional_moment(message, "last_seen_at"),
         joined_at=checks.optional_moment(message, "joined_at"),
         cordon=_cordon_from_wire(message),
+    )
+
+
+def window_to_wire(window: Window) -> nodes_pb2.Window:
+    """Nodes that are out of service, or for one project alone, from a time to a time."""
+    return nodes_pb2.Window(
+        name=window.name,
+        begins=checks.timestamp(window.begins),
+        ends=checks.timestamp(window.ends),
+        nodes=window.nodes,
+        labels=window.labels,
+        project=window.project,
+        reason=window.reason,
+        notice=checks.duration(window.notice),
+        mode=window.mode,
+    )
+
+
+def window_from_wire(message: nodes_pb2.Window) -> Window:
+    """Nodes that are out of service, or for one project alone, from a time to a time; raises WireError."""
+    checks.require(message, "begins", "ends")
+    checks.few(message.labels, "Window.labels")
+    notice = checks.optional_span(message, "notice")
+    return Window(
+        name=checks.label(message.name, "Window.name"),
+        begins=checks.moment(message.begins, "Window.begins"),
+        ends=checks.moment(message.ends, "Window.ends"),
+        nodes=tuple(NodeId(checks.identifier(node, "Window.nodes")) for node in message.nodes),
+        labels=dict(message.labels),
+        project=checks.label(message.project, "Window.project") if message.project else "",
+        reason=checks.message(message.reason),
+        notice=DEFAULT_NOTICE if notice is None else notice,
+        mode=checks.word(WindowMode, message.mode, "Window.mode") if message.mode else WindowMode.WAIT,
     )
 
 

@@ -6,6 +6,7 @@ from coordinator.core.records import Attempt, Execution, Job, KeepEvent, KeepSto
 from muster.domain.event import FleetEvent, FleetEventKind, JobEvent, JobEventKind, NodeEvent, NodeEventKind
 from muster.domain.fleet.access import Permissions, Project
 from muster.domain.fleet.node import Inventory
+from muster.domain.fleet.window import Window
 from muster.domain.ids import ExecutionId, JobId, NodeId, execution_id
 from muster.domain.jobs.job import InlineFile, JobSpec, Role
 from muster.domain.jobs.lifecycle import PROGRESS, State
@@ -91,6 +92,10 @@ def node_events(of: str, count: int, *, first: int = 0) -> list[KeepStoryEvent]:
         )
         for place in range(first, first + count)
     ]
+
+
+def window(name: str = "disks", *, reason: str = "") -> Window:
+    return Window(name=name, begins=AT, ends=AT + timedelta(hours=1), nodes=(NodeId("a"),), reason=reason)
 
 
 def fleet_event(project: str = "") -> KeepStoryEvent:

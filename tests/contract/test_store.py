@@ -12,13 +12,14 @@ from coordinator.core.records import (
     DropJob,
     DropNode,
     DropProject,
+    DropWindow,
     KeepEvent,
 )
 from coordinator.store.store import Snapshot, Store, StoreError
 from muster.domain.event import JobEventKind
 from muster.domain.ids import JobId, NodeId
 from muster.domain.jobs.lifecycle import State
-from tests.contract.records import attempt, events, execution, gang, ids, job, node, project, puts
+from tests.contract.records import attempt, events, execution, gang, ids, job, node, project, puts, window
 from tests.contract.stores import Open
 
 
@@ -89,6 +90,16 @@ def test_projects_come_by_name_as_they_were_put_last(store: Store) -> None:
     store.commit(puts(project("a", any_user=True)))
 
     assert store.load().projects == (project("a", any_user=True), project("b"))
+
+
+def test_windows_come_by_name_as_they_were_put_last_and_go_alone(store: Store) -> None:
+    store.commit(puts(window("b"), window("a")))
+    store.commit(puts(window("a", reason="new disks")))
+    assert store.load().windows == (window("a", reason="new disks"), window("b"))
+
+    store.commit([DropWindow(window="a")])
+
+    assert store.load().windows == (window("b"),)
 
 
 def test_a_project_is_dropped_alone_and_its_jobs_stay(open_store: Open) -> None:

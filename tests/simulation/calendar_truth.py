@@ -1,6 +1,9 @@
 """What must be true of times and holds by the world's own clock: who waits is not placed, and limits are not early."""
 
-from coordinator.core.records import Attempt, Execution, Job
+from collections.abc import Iterable
+
+from coordinator.core.records import Attempt, Execution, Job, Node
+from muster.domain.fleet.window import Window
 from muster.domain.ids import AttemptId
 from muster.domain.jobs.failure import FailureKind
 from muster.domain.jobs.lifecycle import NOT_PLACED, TERMINAL, State
@@ -22,6 +25,8 @@ class CalendarTruth:
         """Attempts that ended because their job was suspended."""
         self.queue_timeouts = 0
         """Attempts that were in the queue for as long as they may."""
+        self.windows: dict[str, Window] = {}
+        """Windows that an admin was told of, and does not want to be gone."""
         self.forgotten = 0
         """Jobs that were forgotten some time after their end."""
         self._world = world
@@ -59,6 +64,20 @@ class CalendarTruth:
         if stayed + SLOW < limit.total_seconds() * SECOND * (1 - SKEW):
             was = f"but it was there for {stayed / SECOND:.0f} s"
             raise Violation(f"{job.id} fails as it was in the queue for {limit}, {was}", job.id)
+
+    def see_placement(self, job: Job, attempt: Attempt, nodes: Iterable[Node]) -> None:
+        """An attempt that was just placed is on no node that a window closes to it."""
+        at, limit = attempt.placed_at, job.spec.timeouts.run
+        assert at is not None
+        ends = None if limit is None else at + job.spec.timeouts.check_in + limit
+        for window in self.windows.values():
+            is_over = at >= window.ends or at < window.begins - window.notice
+            if is_over or window.project == job.spec.project or (ends is not None and ends <= window.begins):
+                continue
+            for node in nodes:
+                if node.name in window.nodes or window.labels.items() <= node.inventory.labels.items():
+                    when = f"from {window.begins} to {window.ends}"
+                    raise Violation(f"{job.id} is placed on {node.name} at {at}, which is in a window {when}", job.id)
 
     def see_forgotten(self, job: Job) -> bool:
         """Whether a job may be forgotten without anybody asking for it: some time after its end."""

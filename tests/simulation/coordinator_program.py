@@ -20,7 +20,7 @@ from coordinator.core.events import (
     NodeDisconnected,
 )
 from coordinator.core.loading import load
-from coordinator.core.records import Change, Put, Record
+from coordinator.core.records import Change, Put
 from coordinator.core.scheduling.order import by_priority
 from coordinator.core.step import finish, step
 from coordinator.core.turn.batching import BATCH, HOLD, OpenTurn
@@ -100,8 +100,7 @@ class CoordinatorProgram:
         return self._loaded(self.store.load())
 
     def _loaded(self, kept: Snapshot) -> Cluster:
-        records: tuple[Record, ...] = (*kept.jobs, *kept.attempts, *kept.executions, *kept.nodes, *kept.projects)
-        return load(records, self.clock.now, b"key of the fleet")
+        return load(kept.records, self.clock.now, b"key of the fleet")
 
     def crash(self, *, silently: bool = False) -> None:
         """Die at once; a commit that is under way may or may not succeed."""

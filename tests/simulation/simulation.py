@@ -21,6 +21,7 @@ from tests.simulation.project_admin import ProjectAdmin
 from tests.simulation.scenario import SMALL, Scale
 from tests.simulation.truth import SimulatedNode
 from tests.simulation.watcher import Watcher
+from tests.simulation.window_admin import WindowAdmin
 from tests.simulation.world import SECOND, Clock, Violation, World
 
 REST_WITHIN = 2 * 3600.0
@@ -66,6 +67,7 @@ class Simulation:
         self.watcher.calendar.clock = self.coordinator.clock
         self.clients = Clients(self.world, self.coordinator, self.watcher, self.scenario)
         self.holders = Holders(self.world, self.clients, self.watcher, self.scenario)
+        self.window_admin = WindowAdmin(self.world, self.clients, self.coordinator, self.watcher, self.scenario)
         self.admin = ProjectAdmin(self.world, self.clients, self.watcher, self.scenario)
         self.faults = Faults(self.world, self.coordinator, self.agents, self.peers, self.clients, self.scenario)
 
@@ -115,6 +117,7 @@ class Simulation:
             self.world.after(agent.node.chance.random() * 3, agent.start)
         self.clients.begin()
         self.admin.begin()
+        self.window_admin.begin()
         self.faults.begin()
         self.world.run_until(round(self.scenario.seconds * SECOND))
         self.faults.mend()
@@ -152,10 +155,11 @@ class Simulation:
         live = [job for job in cluster.jobs.values() if job.ended_at is None]
         if any(cluster.phase(job.id) is not JobPhase.QUEUED for job in live) or (live and queue_empty):
             return False
-        if any(any(cluster.load.planned(node)) for node in cluster.nodes):
+        if any(any(cluster.load.planned(node)) for node in cluster.nodes) or len(cluster.load.windows):
             return False
+        now = self.coordinator.clock.now
         return queue_empty or all(
-            refusal(cluster, job.id) is not None and _has_all_its_pools(cluster, job) for job in live
+            refusal(cluster, job.id, now) is not None and _has_all_its_pools(cluster, job) for job in live
         )
 
     def _node_at_rest(self, agent: AgentProgram) -> bool:
@@ -189,7 +193,8 @@ class Simulation:
         cluster = self.coordinator.cluster
         for job in cluster.queue:
             if possible(cluster, job.spec) is None:
-                raise Violation(f"{job.id} waits though the fleet is idle: {refusal(cluster, job.id)}", job.id)
+                why = refusal(cluster, job.id, self.coordinator.clock.now)
+                raise Violation(f"{job.id} waits though the fleet is idle: {why}", job.id)
 
     def _check_end(self) -> None:
         cluster = self.coordinator.cluster

@@ -71,6 +71,12 @@ def test_a_held_job_that_stays_in_the_queue_is_found() -> None:
     assert "is queued; what keeps it is" in str(outcome.problem)
 
 
+def test_a_window_that_is_compared_with_the_limit_but_not_the_check_in_is_found() -> None:
+    outcome = _first_problem(planted.CHECK_IN_NOT_COUNTED, "calendar")
+
+    assert "which is in a window" in str(outcome.problem)
+
+
 def test_an_agent_that_never_says_that_it_is_connected_is_found() -> None:
     outcome = _first_problem(planted.CONNECTED_NEVER_SAID, "lonely")
 

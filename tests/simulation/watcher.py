@@ -9,7 +9,7 @@ from coordinator.core.records import Attempt, Change, DropJob, DropNode, DropPro
 from muster.domain.fleet.access import Project
 from muster.domain.gangs.plan import Assignment, Goal
 from muster.domain.gangs.roster import Member
-from muster.domain.ids import ExecutionId, JobId, NodeId, execution_id
+from muster.domain.ids import AttemptId, ExecutionId, JobId, NodeId, execution_id
 from muster.domain.jobs.disconnect import OnDisconnect
 from muster.domain.jobs.failure import Exit
 from muster.domain.jobs.job import JobSpec, Network, Role
@@ -62,6 +62,8 @@ class Watcher:
         self.uncordoned: set[NodeId] = set()
         """Nodes that an operator wants to take jobs again."""
         self._attempts: dict[tuple[JobId, int], Attempt] = {}
+        self._placed: set[AttemptId] = set()
+        self._known_nodes: dict[NodeId, Node] = {}
         self._jobs: dict[JobId, Job] = {}
         self._forgotten: set[JobId] = set()
         """Jobs that went by themselves, some time after their end."""
@@ -158,7 +160,8 @@ class Watcher:
         try:
             if self._unchecked * SEVERAL**2 >= max(FEW * SEVERAL**2, len(cluster.executions) ** 2):
                 self._unchecked = 0
-                validate(cluster)
+                assert self.calendar.clock is not None
+                validate(cluster, self.calendar.clock.now)
             else:
                 for job in dict.fromkeys(map(_job_of, changes)):
                     if job is not None and job in cluster.jobs:
@@ -195,6 +198,8 @@ class Watcher:
                 case Put(record=Job() as job):
                     self._check_unused(job)
                     self._jobs[job.id] = job
+                case Put(record=Node() as joined):
+                    self._known_nodes[joined.name] = joined
                 case Put(record=Project() as project):
                     self._projects.add(project.name)
                 case DropProject(project=name):
@@ -208,6 +213,15 @@ class Watcher:
             match change:
                 case Put(record=Attempt() as attempt):
                     self.calendar.see_attempt(self._jobs[attempt.job], attempt)
+                    if attempt.goal is Goal.PREPARE and attempt.attempt_id not in self._placed:
+                        self._placed.add(attempt.attempt_id)
+                        self.calendar.see_placement(self._jobs[attempt.job], attempt, self._nodes_of(attempt))
+
+    def _nodes_of(self, attempt: Attempt) -> list[Node]:
+        """What is stored of the nodes of an attempt."""
+        size = self._jobs[attempt.job].spec.size
+        members = (self._records[execution_id(attempt.job, attempt.number, rank)] for rank in range(size))
+        return [self._known_nodes[member.node] for member in members if member.node in self._known_nodes]
 
     def _check_unused(self, after: Job) -> None:
         """A job that is stopped because nobody uses it was used by nobody, as far as anybody can have heard of it."""

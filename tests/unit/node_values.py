@@ -2,7 +2,7 @@
 
 from hypothesis import strategies as st
 
-from muster.domain.fleet import node
+from muster.domain.fleet import node, window
 from muster.domain.jobs import job
 from tests.unit.wire_values import (
     addresses,
@@ -10,11 +10,13 @@ from tests.unit.wire_values import (
     execution_ids,
     filled,
     gpu_uuids,
+    labels,
     labels_map,
     moments,
     node_ids,
     optional,
     sizes,
+    spans,
     texts,
     tuples_of,
 )
@@ -70,4 +72,16 @@ node_views = st.builds(
     agent_version=texts,
     last_seen_at=optional(moments),
     joined_at=optional(moments),
+)
+windows = st.builds(
+    window.Window,
+    name=labels,
+    begins=moments,
+    ends=moments,
+    nodes=tuples_of(node_ids),
+    labels=labels_map,
+    project=st.just("") | labels,
+    reason=texts,
+    notice=spans,
+    mode=st.sampled_from(window.WindowMode),
 )

@@ -74,6 +74,7 @@ PAIRS = (
     Pair("fleet_event", event_values.fleet_events, fleet_pb2.FleetEvent),
     Pair("job_spec", values.job_specs, model_pb2.JobSpec),
     Pair("log_line", values.log_lines, jobs_pb2.LogLine),
+    Pair("window", node_values.windows, nodes_pb2.Window),
     Pair("node", node_values.node_views, nodes_pb2.Node),
     Pair("plan", values.plans(), agents_pb2.Plan),
     Pair("port_lease", values.port_leases, model_pb2.PortLease),

@@ -19,6 +19,7 @@ from coordinator.core.limits import Limits
 from coordinator.core.records import Attempt, Execution, Job, Node, Record
 from muster.domain.fleet.access import Project
 from muster.domain.fleet.node import NodeState
+from muster.domain.fleet.window import Window
 from muster.domain.gangs.fence import LEASE
 from muster.domain.ids import AttemptId, ExecutionId, JobId, NodeId
 from muster.domain.jobs.lifecycle import JobPhase, phase
@@ -127,6 +128,9 @@ class Cluster:
                 self.draining.changed(before, record)
             case Project():
                 before = self.records.put(record)
+            case Window():
+                before = self.records.put(record)
+                self._window_changed(before, record)
         return before
 
     def drop_job(self, job: JobId) -> None:
@@ -159,10 +163,20 @@ class Cluster:
         """Forget a project; ended jobs of that name stay."""
         self.records.drop(self.records.projects[name])
 
+    def drop_window(self, name: str) -> None:
+        """Forget a window."""
+        dropped = self.records.windows[name]
+        self.records.drop(dropped)
+        self._window_changed(dropped, None)
+
     def appear(self, node: NodeId, now: datetime) -> Presence:
         """Start to believe in a node."""
         self.deadlines.watch_lease(node, now + LEASE)
         return self.presence.appear(node, now)
+
+    def _window_changed(self, before: Window | None, after: Window | None) -> None:
+        self.load.windows.changed(before, after)
+        self.queue.mind_times(minded=len(self.load.windows) > 0)
 
     def _job_changed(self, before: Job | None, after: Job | None) -> None:
         self.submits.changed(before, after)

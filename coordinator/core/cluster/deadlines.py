@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from itertools import count
 
 from coordinator.core.records import Attempt, Job
+from muster.domain.fleet.window import Window
 from muster.domain.ids import AttemptId, JobId, NodeId
 
 FENCE_NOTED_EVERY = timedelta(minutes=1)
@@ -90,8 +91,25 @@ class DeleteDue:
     job: JobId
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowDue:
+    """A window may have ended."""
+
+    window: str
+
+
 Deadline = (
-    LeaseDue | ClearanceDue | StartDue | CheckInDue | RunTimeDue | IdleDue | CycleDue | QueueDue | HoldDue | DeleteDue
+    LeaseDue
+    | ClearanceDue
+    | StartDue
+    | CheckInDue
+    | RunTimeDue
+    | IdleDue
+    | CycleDue
+    | QueueDue
+    | HoldDue
+    | DeleteDue
+    | WindowDue
 )
 
 
@@ -141,6 +159,10 @@ class Deadlines:
                 self.add(job.spec.not_before, HoldDue(job=job.id))
         elif job.spec.delete_after is not None:
             self.add(job.ended_at + job.spec.delete_after, DeleteDue(job=job.id))
+
+    def watch_window(self, window: Window) -> None:
+        """Have a window looked at when it ends."""
+        self.add(window.ends, WindowDue(window=window.name))
 
     def watch_queue(self, attempt: Attempt, job: Job) -> None:
         """Have the time of an attempt in the queue looked at, if it has a limit and is there."""

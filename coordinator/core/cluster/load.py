@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 
 from coordinator.core.cluster.by_key import Records
+from coordinator.core.cluster.load.windows import Windows
 from coordinator.core.placement.capacity import Capacity
 from coordinator.core.placement.live_capacities import LiveCapacities
 from coordinator.core.placement.node_capacity import UsedCapacity, free_capacity, total_capacity
@@ -27,6 +28,8 @@ class Load:
         self._reservation: Reservation | None = None
         self._reservation_holds = False
         """Whether its nodes were found able to hold it since anything about them changed."""
+        self.windows = Windows(records.nodes, self.grow)
+        """Nodes that are closed to some jobs from a time to a time."""
         self.total = LiveCapacities(lambda node: total_capacity(records.nodes[node]))
         """Capacity of all nodes, there or not."""
         self.empty = LiveCapacities(lambda node: free_capacity(self.total.of(node), UsedCapacity(), placeable(node)))
@@ -73,6 +76,11 @@ class Load:
                 self.unreserved.touch(node)
         self._reservation, self._reservation_holds = reservation, reservation is not None
 
+    def grow(self) -> None:
+        """Hear that jobs may be placed where they might not, though no node has more than before."""
+        for capacities in (self.empty, self.free, self.unreserved):
+            capacities.grow()
+
     def touch(self, node: NodeId) -> None:
         """Work out the capacity of a node anew: its presence changed."""
         self.empty.touch(node)
@@ -82,6 +90,7 @@ class Load:
 
     def node_changed(self, before: Node | None, after: Node | None) -> None:
         """Hear of a node that is new, other than before, or forgotten because it runs nothing."""
+        self.windows.node_changed(before, after)
         if after is not None:
             self.total.touch(after.name)
             self.touch(after.name)

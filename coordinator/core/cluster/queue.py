@@ -88,6 +88,14 @@ class Queue:
                 del self._paused[job]
                 self._line_up(self._jobs[job])
 
+    def mind_times(self, *, minded: bool) -> None:
+        """Have jobs be of one class only if they are of one project and end alike, as windows ask; or no longer."""
+        if self._classes.mind_times(minded=minded):
+            for _, name in list(self._line):
+                job, since = self._jobs[name], self._queued_at[name]
+                self._leave(job)
+                self._join(job, since)
+
     def changed(self, before: Execution | None, after: Execution | None) -> None:
         """Hear of an execution; rank 0 stands for its gang, as all of a gang leave the queue in one step."""
         execution = before if after is None else after

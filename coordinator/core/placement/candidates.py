@@ -6,7 +6,7 @@ with levels, and goes on to bins and to nodes only where the bounds are too wide
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from coordinator.core.placement.bins import Bin, BinLevels, Capacities, FreeGpus
@@ -28,14 +28,17 @@ class Available:
     """The pools in which to look, one after the other; None: all of them, by name."""
     without: NodeId | None = None
     """A node that is left out."""
+    closed: frozenset[NodeId] = frozenset()
+    """Nodes on which this job is not to be placed now, whatever they have."""
 
     def __len__(self) -> int:
-        return len(self.capacities) - (self.without in self.capacities)
+        out = self.closed if self.without is None else self.closed | {self.without}
+        return len(self.capacities) - sum(node in self.capacities for node in out)
 
     def by_pool(self) -> "Iterator[Available]":
         """What each pool has of it."""
         pools = self.capacities.pools if self.pools is None else self.pools
-        return (Available(capacities=self.capacities, pools=(pool,), without=self.without) for pool in pools)
+        return (replace(self, pools=(pool,)) for pool in pools)
 
     def has(self, pool: str) -> bool:
         """Whether the nodes of a pool are among them."""
@@ -103,7 +106,7 @@ class Candidates:
 
     def __post_init__(self) -> None:
         capacities = self.available.capacities
-        self._out = {*self.drafts, *capacities.holders(self.part.ports)}
+        self._out = {*self.drafts, *capacities.holders(self.part.ports), *self.available.closed}
         self._out.update(self.spec.exclude_nodes)
         if self.available.without is not None:
             self._out.add(self.available.without)

@@ -104,7 +104,8 @@ def refusals(spec: JobSpec, available: Available) -> tuple[NodeRefusal, ...]:
         if found is None:
             return ()
         lacking.update(dict.fromkeys(pool.pools or (), found))
-    every = (capacity for capacity in available.capacities if capacity.node != available.without)
+    out = {*available.closed, available.without}
+    every = (capacity for capacity in available.capacities if capacity.node not in out)
     return tuple(
         NodeRefusal(node=capacity.node, reason=_reason(spec, drafts.get(capacity.node) or Draft(capacity), lacking))
         for capacity in sorted(every, key=lambda capacity: key_of(capacity.node))

@@ -38,6 +38,7 @@ class RequestClasses:
         self._classes: dict[JobId, RequestClass] = {}
         self._by_request: WeakValueDictionary[Hashable, RequestClass] = WeakValueDictionary()
         """Classes of jobs that wait, and no others."""
+        self._by_times = False
 
     def __getitem__(self, job: JobId) -> RequestClass:
         return self._classes[job]
@@ -45,9 +46,20 @@ class RequestClasses:
     def __contains__(self, job: JobId) -> bool:
         return job in self._classes
 
+    def mind_times(self, *, minded: bool) -> bool:
+        """Tell jobs of different projects and limits apart from now on, or not; whether that is new."""
+        is_new, self._by_times = minded is not self._by_times, minded
+        return is_new
+
     def add(self, job: Job, pools: tuple[str, ...] | None) -> None:
         """Hear that a job waits, and in which pools it is placed by now."""
-        self._classes[job.id] = self._by_request.setdefault((_request_of(job.spec), pools), RequestClass(pools))
+        request = (_request_of(job.spec), pools, self._times_of(job.spec))
+        self._classes[job.id] = self._by_request.setdefault(request, RequestClass(pools))
+
+    def _times_of(self, spec: JobSpec) -> Hashable:
+        """What windows look at; nothing where there are none."""
+        limit = spec.timeouts.run
+        return (spec.project, limit and spec.timeouts.check_in + limit) if self._by_times else ()
 
     def remove(self, job: JobId) -> None:
         """Hear that a job waits no longer."""

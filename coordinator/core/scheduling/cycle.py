@@ -13,6 +13,7 @@ not tried again until there may be more room: a cycle costs what has changed, ho
 
 import heapq
 from dataclasses import replace
+from datetime import datetime
 
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.cluster.deadlines import CycleDue
@@ -25,6 +26,7 @@ from coordinator.core.placement.request_classes import RequestClass
 from coordinator.core.placement.reservation import Reservation, holds, reserve
 from coordinator.core.records import Job
 from coordinator.core.scheduling.order import across_leaves
+from coordinator.core.scheduling.windows import closed_nodes
 from coordinator.core.turn.turn import Turn
 from muster.domain.gangs.plan import Goal
 from muster.domain.ids import JobId
@@ -59,19 +61,23 @@ def possible(cluster: Cluster, spec: JobSpec) -> NoFit | None:
     return fit if isinstance(fit, NoFit) else None
 
 
-def refusal(cluster: Cluster, job: JobId) -> NoFit | None:
-    """Why a queued job does not fit into what is free; None: it would fit."""
-    fit = placement.place(cluster.jobs[job].spec, free_for(cluster, job))
+def refusal(cluster: Cluster, job: JobId, now: datetime) -> NoFit | None:
+    """Why a queued job does not fit into what is free, at this time; None: it would fit."""
+    fit = placement.place(cluster.jobs[job].spec, free_for(cluster, job, now))
     return fit if isinstance(fit, NoFit) else None
 
 
-def free_for(cluster: Cluster, job: JobId) -> Available:
-    """All that is free in the pools in which a job is placed by now."""
-    return _offered(cluster, job, cluster.load.free.fresh())
+def free_for(cluster: Cluster, job: JobId, now: datetime) -> Available:
+    """All that is free in the pools in which a job is placed by now, outside of windows."""
+    return _offered(cluster, job, cluster.load.free.fresh(), now)
 
 
-def _offered(cluster: Cluster, job: JobId, capacities: Capacities) -> Available:
-    return Available(capacities=capacities, pools=cluster.queue.request_class(job).pools)
+def _offered(cluster: Cluster, job: JobId, capacities: Capacities, now: datetime) -> Available:
+    return Available(
+        capacities=capacities,
+        pools=cluster.queue.request_class(job).pools,
+        closed=closed_nodes(cluster, cluster.jobs[job].spec, now),
+    )
 
 
 def _unreserved(cluster: Cluster) -> Capacities:
@@ -87,10 +93,10 @@ def _place_heads(turn: Turn) -> int:
         request_class, free = cluster.queue.request_class(head.id), cluster.load.free.fresh()
         if not request_class.fails(free):
             looks += 1
-            if _try(turn, head, _place_head(cluster, head), is_head=True):
+            if _try(turn, head, _place_head(turn, head), is_head=True):
                 continue
             request_class.fail(free)
-        cluster.load.reserve(_reservation(cluster, head))  # 5 reserve
+        cluster.load.reserve(_reservation(turn, head))  # 5 reserve
         break
     return looks
 
@@ -109,7 +115,7 @@ def _place_behind(turn: Turn, most: int) -> int:
     looks = 0
     while looks < most and (job := open_lines.pop()) is not None:
         looks += 1
-        if not _try(turn, job, _place(cluster, job, _offered(cluster, job.id, rooms)), is_head=False):
+        if not _try(turn, job, _place(turn, job, _offered(cluster, job.id, rooms, turn.now)), is_head=False):
             queue.request_class(job.id).fail(rooms)
         rooms = _unreserved(cluster)
     return looks
@@ -179,9 +185,9 @@ def _try(turn: Turn, job: Job, fit: Placement | NoFit, *, is_head: bool) -> bool
     return False
 
 
-def _place(cluster: Cluster, job: Job, available: Available) -> Placement | NoFit:
+def _place(turn: Turn, job: Job, available: Available) -> Placement | NoFit:
     """Seats for a gang, if it can be without the node where it failed last."""
-    avoid = cluster.newest_attempt(job.id).avoid
+    avoid = turn.cluster.newest_attempt(job.id).avoid
     if avoid is not None:
         elsewhere = placement.place(job.spec, replace(available, without=avoid))
         if isinstance(elsewhere, Placement):
@@ -189,27 +195,31 @@ def _place(cluster: Cluster, job: Job, available: Available) -> Placement | NoFi
     return placement.place(job.spec, available)
 
 
-def _place_head(cluster: Cluster, head: Job) -> Placement | NoFit:
+def _place_head(turn: Turn, head: Job) -> Placement | NoFit:
     """Seats for the head; what was kept for it counts even where a search over all capacity comes out otherwise."""
-    fit, kept = _place(cluster, head, free_for(cluster, head.id)), cluster.load.reservation
+    cluster = turn.cluster
+    fit, kept = _place(turn, head, free_for(cluster, head.id, turn.now)), cluster.load.reservation
     if isinstance(fit, NoFit) and kept is not None and kept.job == head.id:
-        return kept.fit if holds(kept, head.spec, map(cluster.load.free.of, kept.nodes)) else fit
+        is_open = kept.nodes.keys().isdisjoint(closed_nodes(cluster, head.spec, turn.now))
+        return kept.fit if is_open and holds(kept, head.spec, map(cluster.load.free.of, kept.nodes)) else fit
     return fit
 
 
-def _reservation(cluster: Cluster, head: Job) -> Reservation | None:
+def _reservation(turn: Turn, head: Job) -> Reservation | None:
     """The one that stands, or a new one.
 
-    It stands as long as its nodes could hold the head: if it moved whenever a better place appeared, what it had
-    already drained would be filled again, and the head could wait for ever.
+    It stands as long as its nodes could hold the head, and no window closes one to it. If it moved whenever a better
+    place appeared, what it had already drained would be filled again, and the head could wait for ever.
     """
-    kept = cluster.load.reservation
-    if kept is not None and kept.job == head.id and cluster.load.still_holds(head.spec):
+    cluster = turn.cluster
+    kept, closed = cluster.load.reservation, closed_nodes(cluster, head.spec, turn.now)
+    stands = kept is not None and kept.job == head.id and kept.nodes.keys().isdisjoint(closed)
+    if stands and cluster.load.still_holds(head.spec):
         return kept
     request_class, empty = cluster.queue.request_class(head.id), cluster.load.empty.fresh()
     if request_class.fails(empty):
         return None
-    found = reserve(head.id, head.spec, _offered(cluster, head.id, empty))
+    found = reserve(head.id, head.spec, _offered(cluster, head.id, empty, turn.now))
     if found is None:
         request_class.fail(empty)
     return found

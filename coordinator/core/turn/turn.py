@@ -13,6 +13,7 @@ from coordinator.core.turn.sends import Sends
 from muster.domain.errors import IllegalTransitionError
 from muster.domain.event import StoryEvent, StorySubject
 from muster.domain.fleet.access import Project
+from muster.domain.fleet.window import Window
 from muster.domain.ids import AttemptId, JobId, NodeId
 from muster.domain.jobs.lifecycle import State, Trigger, advance
 
@@ -129,8 +130,8 @@ class Turn:
         self.put(replace(self.cluster.attempts[attempt_id], executions_dropped=True))
         self._changes.drop_members(attempt_id)
 
-    def forget(self, record: Node | Project) -> None:
-        """Forget a node that runs nothing and has no stream, or a project in which no job is live."""
+    def forget(self, record: Node | Project | Window) -> None:
+        """Forget a node that runs nothing and has no stream, a project in which no job is live, or a window."""
         match record:
             case Node(name=node):
                 self._changes.drop_node(record)
@@ -140,6 +141,10 @@ class Turn:
             case Project(name=project):
                 self._changes.drop_project(record)
                 self.cluster.drop_project(project)
+            case Window(name=window):
+                self._changes.drop_window(record)
+                self.cluster.drop_window(window)
+                self.reconsider_queue()
 
     # what nodes are told
 

@@ -15,6 +15,7 @@ from coordinator.core.records import (
     DropJob,
     DropNode,
     DropProject,
+    DropWindow,
     Execution,
     Job,
     KeepEvent,
@@ -34,9 +35,10 @@ from coordinator.store.schema_version import bring_up_to_date
 from coordinator.store.store import Snapshot, snapshot
 from muster.domain.event import FLEET_SUBJECT, FleetEvent, JobEvent, NodeEvent, node_subject
 from muster.domain.fleet.access import Project
+from muster.domain.fleet.window import Window
 from muster.domain.ids import JobId, NodeId
 
-_PARENTS_FIRST = (schema.projects, schema.jobs, schema.attempts, schema.executions, schema.nodes)
+_PARENTS_FIRST = (schema.projects, schema.jobs, schema.attempts, schema.executions, schema.nodes, schema.windows)
 
 
 class SqlStore:
@@ -64,6 +66,7 @@ class SqlStore:
         self._delete_members = delete(schema.executions).where(*members)
         self._select_members = select(schema.executions.c.body).where(*members).order_by(schema.executions.c.rank)
         self._delete_project = delete(schema.projects).where(schema.projects.c.name == bindparam("key"))
+        self._delete_window = delete(schema.windows).where(schema.windows.c.name == bindparam("key"))
         self._delete_node = delete(schema.nodes).where(schema.nodes.c.name == bindparam("key"))
 
     @classmethod
@@ -84,6 +87,7 @@ class SqlStore:
                 _records(connection, schema.executions, Execution),
                 _records(connection, schema.nodes, Node),
                 _records(connection, schema.projects, Project),
+                _records(connection, schema.windows, Window),
             )
 
     def executions(self, job: JobId, attempt: int) -> tuple[Execution, ...]:
@@ -107,7 +111,7 @@ class SqlStore:
         """Events of the fleet after a number."""
         return self._stories.events(FleetEvent, FLEET_SUBJECT, after, most)
 
-    def commit(self, changes: Sequence[Change]) -> None:
+    def commit(self, changes: Sequence[Change]) -> None:  # noqa: C901 - one case for each kind of change
         """Apply all changes in one transaction; StoreError: none of them is there."""
         with explained(self._engine), self._engine.begin() as connection:
             batch = _Batch()
@@ -133,6 +137,9 @@ class SqlStore:
                     case DropProject(project=name):
                         self._write(connection, batch)
                         connection.execute(self._delete_project, {"key": name})
+                    case DropWindow(window=name):
+                        self._write(connection, batch)
+                        connection.execute(self._delete_window, {"key": name})
                     case _:
                         assert_never(change)
             self._write(connection, batch)

@@ -1,7 +1,7 @@
 """Nodes as tables."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
 from rich.console import Group, RenderableType
@@ -11,6 +11,7 @@ from muster.cli.output.plain.columns import Column
 from muster.cli.output.tables import TextTable, facts, joined, listing, shown, word
 from muster.cli.output.units import cpus_text, labels_text, size_text, span_text, time_text
 from muster.domain.fleet.node import Cordon, Gpu, NodeState, NodeView, RuntimeOffer
+from muster.domain.fleet.window import Window
 
 _SILENT = (
     "What runs there may go on; `muster why JOB` says what follows. If the node will not come back and nothing runs "
@@ -161,3 +162,30 @@ def _use_text(gpu: Gpu, *, taken: bool) -> str:
     if taken:
         return "given to an execution"
     return f"{len(gpu.processes)} foreign processes" if gpu.processes else "free"
+
+
+_WINDOW_COLUMNS = (
+    Column("NAME", least=8),
+    Column("FROM"),
+    Column("TO"),
+    Column("NODES", least=12),
+    Column("PROJECT", spare=1),
+    Column("REASON", least=12),
+)
+
+
+def windows_table(windows: Iterable[Window]) -> TextTable:
+    """One line a window."""
+    return listing(_WINDOW_COLUMNS, map(_window_row, windows))
+
+
+def _window_row(window: Window) -> tuple[str, ...]:
+    nodes = ", ".join((*window.nodes, *((labels_text(window.labels),) if window.labels else ())))
+    return (
+        window.name,
+        time_text(window.begins),
+        time_text(window.ends),
+        nodes,
+        window.project or "-",
+        window.reason or "-",
+    )

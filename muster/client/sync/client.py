@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from muster.client.sync.projects import SyncProjectsClient
     from muster.client.sync.secrets import SyncSecretsClient
     from muster.client.sync.tokens import SyncJoinTokensClient, SyncTokensClient
+    from muster.client.sync.windows import SyncWindowsClient
 
 
 # What a program does not use is not loaded.
@@ -65,6 +66,13 @@ class SyncClient(SyncFrame):
         from muster.client.sync.projects import SyncProjectsClient
 
         return SyncProjectsClient(self._own.projects, self._loop)
+
+    @cached_property
+    def windows(self) -> "SyncWindowsClient":
+        """Windows: nodes that are out of service, or for one project alone, from a time to a time."""
+        from muster.client.sync.windows import SyncWindowsClient
+
+        return SyncWindowsClient(self._own.windows, self._loop)
 
     @cached_property
     def secrets(self) -> "SyncSecretsClient":

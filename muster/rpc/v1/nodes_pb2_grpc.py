@@ -365,3 +365,167 @@ class NodeService(object):
             timeout,
             metadata,
             _registered_method=True)
+
+
+class WindowServiceStub(object):
+    """Windows: nodes that are out of service, or for one project alone, from a time to a time.
+    """
+
+    def __init__(self, channel):
+        """Constructor.
+
+        Args:
+            channel: A grpc.Channel.
+        """
+        self.List = channel.unary_unary(
+                '/muster.rpc.v1.WindowService/List',
+                request_serializer=muster_dot_rpc_dot_v1_dot_nodes__pb2.ListWindowsRequest.SerializeToString,
+                response_deserializer=muster_dot_rpc_dot_v1_dot_nodes__pb2.ListWindowsResponse.FromString,
+                _registered_method=True)
+        self.Put = channel.unary_unary(
+                '/muster.rpc.v1.WindowService/Put',
+                request_serializer=muster_dot_rpc_dot_v1_dot_nodes__pb2.PutWindowRequest.SerializeToString,
+                response_deserializer=muster_dot_rpc_dot_v1_dot_nodes__pb2.Window.FromString,
+                _registered_method=True)
+        self.Remove = channel.unary_unary(
+                '/muster.rpc.v1.WindowService/Remove',
+                request_serializer=muster_dot_rpc_dot_v1_dot_nodes__pb2.RemoveWindowRequest.SerializeToString,
+                response_deserializer=muster_dot_rpc_dot_v1_dot_nodes__pb2.Window.FromString,
+                _registered_method=True)
+
+
+class WindowServiceServicer(object):
+    """Windows: nodes that are out of service, or for one project alone, from a time to a time.
+    """
+
+    def List(self, request, context):
+        """All windows that have not ended, by name.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Put(self, request, context):
+        """Sets a window, in place of the one of its name; the window as it is stored.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Remove(self, request, context):
+        """Removes a window; its nodes take jobs again. The window as it was.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+
+def add_WindowServiceServicer_to_server(servicer, server):
+    rpc_method_handlers = {
+            'List': grpc.unary_unary_rpc_method_handler(
+                    servicer.List,
+                    request_deserializer=muster_dot_rpc_dot_v1_dot_nodes__pb2.ListWindowsRequest.FromString,
+                    response_serializer=muster_dot_rpc_dot_v1_dot_nodes__pb2.ListWindowsResponse.SerializeToString,
+            ),
+            'Put': grpc.unary_unary_rpc_method_handler(
+                    servicer.Put,
+                    request_deserializer=muster_dot_rpc_dot_v1_dot_nodes__pb2.PutWindowRequest.FromString,
+                    response_serializer=muster_dot_rpc_dot_v1_dot_nodes__pb2.Window.SerializeToString,
+            ),
+            'Remove': grpc.unary_unary_rpc_method_handler(
+                    servicer.Remove,
+                    request_deserializer=muster_dot_rpc_dot_v1_dot_nodes__pb2.RemoveWindowRequest.FromString,
+                    response_serializer=muster_dot_rpc_dot_v1_dot_nodes__pb2.Window.SerializeToString,
+            ),
+    }
+    generic_handler = grpc.method_handlers_generic_handler(
+            'muster.rpc.v1.WindowService', rpc_method_handlers)
+    server.add_generic_rpc_handlers((generic_handler,))
+    server.add_registered_method_handlers('muster.rpc.v1.WindowService', rpc_method_handlers)
+
+
+ # This class is part of an EXPERIMENTAL API.
+class WindowService(object):
+    """Windows: nodes that are out of service, or for one project alone, from a time to a time.
+    """
+
+    @staticmethod
+    def List(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/muster.rpc.v1.WindowService/List',
+            muster_dot_rpc_dot_v1_dot_nodes__pb2.ListWindowsRequest.SerializeToString,
+            muster_dot_rpc_dot_v1_dot_nodes__pb2.ListWindowsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Put(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/muster.rpc.v1.WindowService/Put',
+            muster_dot_rpc_dot_v1_dot_nodes__pb2.PutWindowRequest.SerializeToString,
+            muster_dot_rpc_dot_v1_dot_nodes__pb2.Window.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Remove(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/muster.rpc.v1.WindowService/Remove',
+            muster_dot_rpc_dot_v1_dot_nodes__pb2.RemoveWindowRequest.SerializeToString,
+            muster_dot_rpc_dot_v1_dot_nodes__pb2.Window.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)

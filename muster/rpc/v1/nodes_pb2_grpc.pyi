@@ -140,3 +140,58 @@ class NodeServiceServicer(metaclass=_abc_1.ABCMeta):
         """
 
 def add_NodeServiceServicer_to_server(servicer: NodeServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
+
+class WindowServiceStub:
+    """Windows: nodes that are out of service, or for one project alone, from a time to a time."""
+
+    @_typing.overload
+    def __new__(cls, channel: _grpc.Channel) -> _Self: ...
+    @_typing.overload
+    def __new__(cls, channel: _aio.Channel) -> WindowServiceAsyncStub: ...
+    List: _grpc.UnaryUnaryMultiCallable[_nodes_pb2.ListWindowsRequest, _nodes_pb2.ListWindowsResponse]
+    """All windows that have not ended, by name."""
+    Put: _grpc.UnaryUnaryMultiCallable[_nodes_pb2.PutWindowRequest, _nodes_pb2.Window]
+    """Sets a window, in place of the one of its name; the window as it is stored."""
+    Remove: _grpc.UnaryUnaryMultiCallable[_nodes_pb2.RemoveWindowRequest, _nodes_pb2.Window]
+    """Removes a window; its nodes take jobs again. The window as it was."""
+
+@_typing.type_check_only
+class WindowServiceAsyncStub(WindowServiceStub):
+    """Windows: nodes that are out of service, or for one project alone, from a time to a time."""
+
+    def __init__(self, channel: _aio.Channel) -> None: ...
+    List: _aio.UnaryUnaryMultiCallable[_nodes_pb2.ListWindowsRequest, _nodes_pb2.ListWindowsResponse]  # type: ignore[assignment]
+    """All windows that have not ended, by name."""
+    Put: _aio.UnaryUnaryMultiCallable[_nodes_pb2.PutWindowRequest, _nodes_pb2.Window]  # type: ignore[assignment]
+    """Sets a window, in place of the one of its name; the window as it is stored."""
+    Remove: _aio.UnaryUnaryMultiCallable[_nodes_pb2.RemoveWindowRequest, _nodes_pb2.Window]  # type: ignore[assignment]
+    """Removes a window; its nodes take jobs again. The window as it was."""
+
+class WindowServiceServicer(metaclass=_abc_1.ABCMeta):
+    """Windows: nodes that are out of service, or for one project alone, from a time to a time."""
+
+    @_abc_1.abstractmethod
+    def List(
+        self,
+        request: _nodes_pb2.ListWindowsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_nodes_pb2.ListWindowsResponse, _abc.Awaitable[_nodes_pb2.ListWindowsResponse]]:
+        """All windows that have not ended, by name."""
+
+    @_abc_1.abstractmethod
+    def Put(
+        self,
+        request: _nodes_pb2.PutWindowRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_nodes_pb2.Window, _abc.Awaitable[_nodes_pb2.Window]]:
+        """Sets a window, in place of the one of its name; the window as it is stored."""
+
+    @_abc_1.abstractmethod
+    def Remove(
+        self,
+        request: _nodes_pb2.RemoveWindowRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_nodes_pb2.Window, _abc.Awaitable[_nodes_pb2.Window]]:
+        """Removes a window; its nodes take jobs again. The window as it was."""
+
+def add_WindowServiceServicer_to_server(servicer: WindowServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
