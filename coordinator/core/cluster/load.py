@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 
 from coordinator.core.cluster.by_key import Records
-from coordinator.core.cluster.load.windows import Windows
+from coordinator.core.cluster.windows import Windows
 from coordinator.core.placement.capacity import Capacity
 from coordinator.core.placement.live_capacities import LiveCapacities
 from coordinator.core.placement.node_capacity import UsedCapacity, free_capacity, total_capacity
