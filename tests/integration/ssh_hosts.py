@@ -11,7 +11,7 @@ import threading
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import AsyncIterator, Coroutine, Iterator
 from concurrent.futures import Future
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -22,8 +22,10 @@ from muster.trust.files import read_secret
 from tests.integration.attaching import AttachingFleet, attaching_fleet
 from tests.integration.programs import ROOT
 
-WITHIN = 30.0
+WITHIN = 60.0
 """Seconds in which a program of a test ends."""
+FLEET_WITHIN = 240.0
+"""Seconds in which all programs of a fleet serve; each has a limit of its own."""
 
 PROGRAM = (sys.executable, "-c", "from muster.cli.main import main; main()")
 
@@ -63,12 +65,14 @@ class SharedFleet:
 
 
 @contextmanager
-def shared_fleet(directory: Path) -> Iterator[SharedFleet]:
-    """Run a fleet beside the tests, until the context ends."""
+def shared_fleet(directory: Path, ready_within: float = FLEET_WITHIN) -> Iterator[SharedFleet]:
+    """Run a fleet beside the tests, until the context ends; raises TimeoutError where it is not ready in time."""
     ready: Future[SharedFleet] = Future()
+    begun: Future[asyncio.AbstractEventLoop] = Future()
     over = asyncio.Event()
 
     async def run() -> None:
+        begun.set_result(asyncio.get_running_loop())
         async with attaching_fleet(directory) as fleet:
             ready.set_result(SharedFleet(fleet, asyncio.get_running_loop()))
             await over.wait()
@@ -84,15 +88,41 @@ def shared_fleet(directory: Path) -> Iterator[SharedFleet]:
     thread = threading.Thread(target=running, name="a shared fleet")
     thread.start()
     try:
-        shared = ready.result(2 * WITHIN)
-        yield shared
-        shared.does(_set(over))
+        yield ready.result(ready_within)
     finally:
+        with suppress(RuntimeError):  # it has ended by itself
+            begun.result(WITHIN).call_soon_threadsafe(over.set)  # also where nobody waits for the fleet any more
         thread.join()
 
 
-async def _set(event: asyncio.Event) -> None:
-    event.set()
+@contextmanager
+def held_fifo(path: Path) -> Iterator[int]:
+    """A new FIFO that is held open both ways, so that nobody who opens it has to wait for anybody; its descriptor."""
+    os.mkfifo(path)
+    descriptor = os.open(path, os.O_RDWR | os.O_NONBLOCK)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+async def line_of(descriptor: int) -> str:
+    """The next line of a FIFO, waited for by the event loop: a thread that waits could not be ended."""
+    line = b""
+    async with asyncio.timeout(WITHIN):
+        while not line.endswith(b"\n"):
+            await _readable(descriptor)
+            line += os.read(descriptor, 1)
+    return line.decode()
+
+
+async def _readable(descriptor: int) -> None:
+    loop, ready = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_reader(descriptor, ready.set)
+    try:
+        await ready.wait()
+    finally:
+        loop.remove_reader(descriptor)
 
 
 class SshHost:
@@ -200,7 +230,8 @@ class AtTerminal:
         """All that came up to these words."""
         async with asyncio.timeout(WITHIN):
             while words not in self._seen:
-                self._seen += await asyncio.to_thread(os.read, self._mine, 4096)
+                await _readable(self._mine)
+                self._seen += os.read(self._mine, 4096)
         before, _, self._seen = self._seen.partition(words)
         return before + words
 

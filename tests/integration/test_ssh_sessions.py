@@ -5,7 +5,7 @@ import os
 import shlex
 from pathlib import Path
 
-from tests.integration.ssh_hosts import SshHost, at_terminal
+from tests.integration.ssh_hosts import SshHost, at_terminal, held_fifo, line_of
 
 MUCH = os.urandom(20_000_000)
 MOST_TAKEN = 16 * 2**20
@@ -74,24 +74,23 @@ async def test_a_command_that_does_not_mind_is_hung_up(host: SshHost) -> None:
 
 async def test_a_command_waits_while_nobody_reads_its_output(host: SshHost) -> None:
     (host.execution / "stuck.py").write_text(STUCK)
-    os.mkfifo(host.execution / "stuck")
-    async with host.started(host.name, "python3 stuck.py") as process:
-        written = int(await asyncio.to_thread((host.execution / "stuck").read_text))
-        output, _ = await process.communicate()
+    with held_fifo(host.execution / "stuck") as stuck:
+        async with host.started(host.name, "python3 stuck.py") as process:
+            written = int(await line_of(stuck))
+            output, _ = await process.communicate()
     assert 0 < written < MOST_TAKEN
     assert output == bytes(written)
 
 
 async def test_a_client_waits_while_a_command_does_not_read(host: SshHost, tmp_path: Path) -> None:
     (tmp_path / "stuck.py").write_text(STUCK)
-    os.mkfifo(tmp_path / "stuck")
-    os.mkfifo(host.execution / "go")
     line = "read line < go; wc -c"
-    counting = asyncio.create_task(host.piped(shlex.quote(line), before=f"cd {tmp_path}; python3 stuck.py |"))
-    written = int(await asyncio.to_thread((tmp_path / "stuck").read_text))
-    await asyncio.to_thread((host.execution / "go").write_text, "go\n")
-    assert 0 < written < MOST_TAKEN
-    assert (await counting).output == b"%d\n" % written
+    with held_fifo(tmp_path / "stuck") as stuck, held_fifo(host.execution / "go") as go:
+        counting = asyncio.create_task(host.piped(shlex.quote(line), before=f"cd {tmp_path}; python3 stuck.py |"))
+        written = int(await line_of(stuck))
+        os.write(go, b"go\n")
+        assert 0 < written < MOST_TAKEN
+        assert (await counting).output == b"%d\n" % written
 
 
 async def test_what_there_is_not_is_said(host: SshHost) -> None:
@@ -102,15 +101,13 @@ async def test_what_there_is_not_is_said(host: SshHost) -> None:
 
 
 async def test_a_command_hears_of_the_end_of_ssh(host: SshHost) -> None:
-    fifo = host.execution / "fifo"
-    os.mkfifo(fifo)
     line = "exec 3>fifo; trap 'echo hung up >&3; exit' HUP; echo begun >&3; while :; do read -t 1 line <>fifo2; done"
     os.mkfifo(host.execution / "fifo2")
-    async with host.started(host.name, line) as process:
-        with await asyncio.to_thread(fifo.open) as told:
-            assert await asyncio.to_thread(told.readline) == "begun\n"
+    with held_fifo(host.execution / "fifo") as told:
+        async with host.started(host.name, line) as process:
+            assert await line_of(told) == "begun\n"
             process.terminate()
-            assert await asyncio.to_thread(told.read) == "hung up\n"
+            assert await line_of(told) == "hung up\n"
 
 
 async def test_a_terminal_has_its_kind_and_its_size_from_the_start(host: SshHost) -> None:
