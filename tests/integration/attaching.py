@@ -28,6 +28,7 @@ from muster.domain.jobs.view import JobView
 from muster.rpc.channel import Credentials
 from muster.trust.files import read_secret
 from tests.integration.programs import PORTS, ROOT
+from tests.integration.relays import RESTARTED_AT
 
 WITHIN = 60.0
 """Seconds for anything that is waited for here, far more than any needs."""
@@ -139,7 +140,7 @@ class AttachingFleet:
 @asynccontextmanager
 async def attaching_fleet(directory: Path, *, coordinator: Sequence[str] = ()) -> AsyncIterator[AttachingFleet]:
     """All of it, with the node connected."""
-    fleet = AttachingFleet(directory, f"127.0.0.1:{free_port()}", f"127.0.0.1:{free_port()}")
+    fleet = AttachingFleet(directory, f"{RESTARTED_AT}:{free_port()}", f"{RESTARTED_AT}:{free_port()}")
     async with AsyncExitStack() as stack:
         stack.push_async_callback(fleet.close)
         await fleet.start_coordinator(*coordinator)
@@ -154,8 +155,8 @@ async def attaching_fleet(directory: Path, *, coordinator: Sequence[str] = ()) -
 
 
 def free_port() -> int:
-    """A port that nobody listens at, as far as can be known."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
+    """A port that nobody listens at there, as far as can be known."""
+    with socket.create_server((RESTARTED_AT, 0)) as server:
         port: int = server.getsockname()[1]
         return port
 

@@ -20,7 +20,12 @@ from muster.trust.identity import Identity
 from muster.trust.tickets import TICKET_SECRET_BYTES, TicketSide
 from tests.integration.programs import ROOT
 
-RELAY_READY_WITHIN = 30.0
+RESTARTED_AT = "127.0.0.7"
+"""Where programs listen that are killed and listen again at the same port. No connection goes out from there. From
+127.0.0.1 any may, and takes the port while nobody listens at it.
+"""
+
+RELAY_READY_WITHIN = 60.0
 
 RawStream = grpc.aio.StreamStreamCall[bytes, bytes]
 """A stream whose messages are any bytes."""
@@ -38,7 +43,7 @@ class Site:
     async def address(self) -> str:
         """Where the relay serves, once it does."""
         await until(lambda: self.desk.address is not None)
-        return f"127.0.0.1{self.desk.address}"
+        return f"{RESTARTED_AT}{self.desk.address}"
 
     def ticket(self, attachment: str, side: TicketSide) -> str:
         return self.desk.ticket(attachment, side, account="anna", node=NodeId("gpu-7"), now=wall_time())
@@ -80,7 +85,8 @@ async def site(
     directory: Path, identity: Identity | None = None, credentials: Credentials = NOTHING
 ) -> AsyncIterator[Site]:
     """A desk that is served in a state directory; no relay yet."""
-    desk = RelayDesk(bytes(TICKET_SECRET_BYTES), "fleet", "127.0.0.1:0", None if identity is None else lambda: identity)
+    listen = f"{RESTARTED_AT}:0"
+    desk = RelayDesk(bytes(TICKET_SECRET_BYTES), "fleet", listen, None if identity is None else lambda: identity)
     it = Site(desk=desk, state=directory, credentials=credentials)
     async with serving_relay(desk, directory):
         try:

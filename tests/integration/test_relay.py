@@ -43,7 +43,7 @@ from muster.trust.tickets import (
     ticket_key,
 )
 from tests.integration.programs import coordinator_program
-from tests.integration.relays import RawStream, Site, carry, relay, site, site_with_relay, until
+from tests.integration.relays import RESTARTED_AT, RawStream, Site, carry, relay, site, site_with_relay, until
 
 CLIENT, AGENT = TicketSide.CLIENT, TicketSide.AGENT
 SOON = 1.0
@@ -257,7 +257,7 @@ def _log(state: Path) -> str:
 
 async def test_the_relay_shows_the_fleets_certificate_and_the_next_one_once_there_is_one(tmp_path: Path) -> None:
     now = wall_time()
-    first, second = (FleetAuthority(make_authority(now), ["127.0.0.1"], now) for _ in range(2))
+    first, second = (FleetAuthority(make_authority(now), [RESTARTED_AT], now) for _ in range(2))
     shown = [first.server]
     async with site(tmp_path, first.server, Credentials(authority=first.certificate)) as it, relay(tmp_path):
         await it.pair("a")
