@@ -131,6 +131,8 @@ async def test_keys_reach_a_shell_and_its_programs(host: SshHost) -> None:
         await person.sees(b"now:")
         person.types(b"cat\r")
         await person.sees(b"cat\r\n")
+        person.types(b"meow\r")
+        await person.sees(b"meow\r\nmeow\r\n")  # Ctrl-C before the shell has begun it would interrupt the shell alone
         person.types(b"\x03")
         await person.sees(b"^C")
         person.types(b"echo $?; exit 9\r")
