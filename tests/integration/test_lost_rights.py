@@ -4,9 +4,7 @@ The coordinator looks again by itself only once a minute, so what ends within se
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 
 from muster.client.attachments.attachment import Attachment
@@ -14,41 +12,16 @@ from muster.client.client import Client
 from muster.domain.attachments.frame import (
     AttachmentEnded,
     AttachmentInput,
-    AttachmentOpened,
     AttachmentOutput,
     AttachmentTrouble,
 )
-from muster.domain.attachments.request import CommandRequest
 from muster.domain.fleet.access import Access, AccountKind, Permissions
 from muster.domain.fleet.attach_permission import Attachers, AttachPermission
-from muster.domain.jobs.job import JobSpec, Resources, Role
-from muster.domain.jobs.lifecycle import State
 from muster.trust.tokens import parse_api_token
-from tests.integration.secured import Secured, joining, secured, until_ready
+from tests.integration.attached_people import WITHIN, Person, fleet_with_relay, person_of, running
 
 GONE_WITHIN = 5.0
 """Seconds after the answer of the call: one is what users may count on, and a machine under load needs some more."""
-WITHIN = 60.0
-CAT = CommandRequest(words=("cat",), has_input=True)
-SLEEPER = JobSpec(
-    name="sleeper",
-    roles=(Role(name="worker", count=1, command=("sleep", "1000"), resources=Resources(cpu_millis=10)),),
-)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Person:
-    """Somebody who is attached to an own job in a project of the same name."""
-
-    name: str
-    token: str
-    client: Client
-
-    async def attach(self, job: str) -> Attachment:
-        """`cat` in it, once it runs."""
-        attachment = await self.client.attachments.open(job, CAT)
-        assert await attachment.receive() == AttachmentOpened()
-        return attachment
 
 
 Loss = Callable[[Client, Person], Awaitable[object]]
@@ -133,42 +106,6 @@ async def test_who_may_more_than_before_or_the_same_stays(tmp_path: Path) -> Non
         await allowing(AttachPermission(who=Attachers.MEMBERS, files=False))(admin, ada)
 
         assert await echoed(attachment) == b"still here"
-
-
-@asynccontextmanager
-async def fleet_with_relay(directory: Path) -> AsyncIterator[Secured]:
-    """A coordinator and a relay with TLS, and a node that has joined."""
-    async with (
-        secured(directory, with_relay=True) as fleet,
-        joining(fleet, "a", await fleet.join_token()),
-        fleet.client() as admin,
-    ):
-        await until_ready(admin, "a")
-        try:
-            yield fleet
-        finally:
-            async for job in admin.jobs.list():
-                if not job.phase.ended:
-                    await admin.jobs.stop(job.id)
-                    await admin.jobs.wait(job.id)
-
-
-@asynccontextmanager
-async def person_of(fleet: Secured, name: str) -> AsyncIterator[Person]:
-    """A new person, who is a member of a new project of that name."""
-    secret = await fleet.user(name, {name: Access.MEMBER})
-    async with fleet.client(secret) as client:
-        yield Person(name=name, token=parse_api_token(secret).id, client=client)
-
-
-async def running(person: Person) -> str:
-    """A job of a person, once it runs."""
-    job = await person.client.jobs.submit(replace(SLEEPER, project=person.name))
-    async with asyncio.timeout(WITHIN):
-        async for view in person.client.jobs.watch(job):
-            if view.states.get(State.RUNNING):
-                break
-    return job.id
 
 
 async def end_of(attachment: Attachment) -> AttachmentEnded:
