@@ -186,7 +186,7 @@ class Capacities:
         if before is None or before.labels != capacity.labels:
             self._carry(capacity.node, {} if before is None else before.labels, capacity.labels)
         if before is None or before.pool != capacity.pool:
-            self._count_pools(None if before is None else before.pool, capacity.pool)
+            _count_pools(self._pools, None if before is None else before.pool, capacity.pool)
         node_class = self._class_of.get(capacity.node)
         if node_class is not None and before is not None:
             if capacity.problem is None and capacity.is_like(before):
@@ -210,7 +210,7 @@ class Capacities:
             return
         self._hold_ports(node, capacity.ports, ())
         self._carry(node, capacity.labels, {})
-        self._count_pools(capacity.pool, None)
+        _count_pools(self._pools, capacity.pool, None)
         if node in self._class_of:
             self._leave(capacity)
 
@@ -252,14 +252,6 @@ class Capacities:
         for port in after:
             self._holders.setdefault(port, set()).add(node)
 
-    def _count_pools(self, before: str | None, after: str | None) -> None:
-        if after is not None:
-            self._pools[after] += 1
-        if before is not None:
-            self._pools[before] -= 1
-            if not self._pools[before]:
-                del self._pools[before]
-
     def _carry(self, node: NodeId, before: Mapping[str, str], after: Mapping[str, str]) -> None:
         for label in before.items():
             del self._labelled[label][node]
@@ -267,6 +259,15 @@ class Capacities:
                 del self._labelled[label]
         for label in after.items():
             self._labelled.setdefault(label, {})[node] = None
+
+
+def _count_pools(pools: Counter[str], before: str | None, after: str | None) -> None:
+    if after is not None:
+        pools[after] += 1
+    if before is not None:
+        pools[before] -= 1
+        if not pools[before]:
+            del pools[before]
 
 
 def _free_gpus(capacity: Capacity) -> FreeGpus:
