@@ -26,11 +26,10 @@ if TYPE_CHECKING:
     from muster.client.services.bundles import BundlesClient
     from muster.client.services.jobs import JobsClient
     from muster.client.services.logins import LoginsClient
-    from muster.client.services.nodes import FleetClient, NodesClient
+    from muster.client.services.nodes import FleetClient, NodesClient, WindowsClient
     from muster.client.services.projects import ProjectsClient
     from muster.client.services.secrets import SecretsClient
     from muster.client.services.tokens import JoinTokensClient, TokensClient
-    from muster.client.services.windows import WindowsClient
 
 # What a program does not use is not loaded, as the command line is started anew for every question.
 
@@ -125,7 +124,7 @@ class Client:
     @cached_property
     def windows(self) -> "WindowsClient":
         """Windows: nodes that are out of service, or for one project alone, from a time to a time."""
-        from muster.client.services.windows import WindowsClient
+        from muster.client.services.nodes import WindowsClient
 
         return WindowsClient(self._calls)
 

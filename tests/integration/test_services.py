@@ -39,6 +39,7 @@ OURS = [
         "ProjectService",
         "SecretService",
         "TrustService",
+        "WindowService",
     )
 ]
 

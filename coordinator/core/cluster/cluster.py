@@ -46,7 +46,7 @@ class Cluster:
         self.queue = Queue(
             self.records.jobs, self.records.attempts, order, lambda at: self.deadlines.add(at, CycleDue())
         )
-        self.load = Load(self.records, self.placeable)
+        self.load = Load(self.records, self.placeable, self.queue.try_all_again)
         self.draining = Draining(lambda node: bool(self.load.used(node).executions))
         self.presence = Presences(self.load.touch)
 

@@ -19,8 +19,8 @@ from muster.domain.jobs.ports import node_ports
 class Load:
     """An index over executions and nodes."""
 
-    def __init__(self, records: Records, placeable: Callable[[NodeId], str | None]) -> None:
-        """`placeable` says why nothing can be placed on a node at all."""
+    def __init__(self, records: Records, placeable: Callable[[NodeId], str | None], opened: Callable[[], None]) -> None:
+        """`placeable` says why nothing can be placed on a node at all; `opened` is told when windows close less."""
         self._records = records
         self._placeable = placeable
         self._planned: defaultdict[NodeId, dict[ExecutionId, None]] = defaultdict(dict)
@@ -28,7 +28,7 @@ class Load:
         self._reservation: Reservation | None = None
         self._reservation_holds = False
         """Whether its nodes were found able to hold it since anything about them changed."""
-        self.windows = Windows(records.nodes, self.grow)
+        self.windows = Windows(records.nodes, opened)
         """Nodes that are closed to some jobs from a time to a time."""
         self.total = LiveCapacities(lambda node: total_capacity(records.nodes[node]))
         """Capacity of all nodes, there or not."""
@@ -75,11 +75,6 @@ class Load:
             for node in kept.nodes if kept is not None else ():
                 self.unreserved.touch(node)
         self._reservation, self._reservation_holds = reservation, reservation is not None
-
-    def grow(self) -> None:
-        """Hear that jobs may be placed where they might not, though no node has more than before."""
-        for capacities in (self.empty, self.free, self.unreserved):
-            capacities.grow()
 
     def touch(self, node: NodeId) -> None:
         """Work out the capacity of a node anew: its presence changed."""

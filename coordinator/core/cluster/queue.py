@@ -88,6 +88,10 @@ class Queue:
                 del self._paused[job]
                 self._line_up(self._jobs[job])
 
+    def try_all_again(self) -> None:
+        """Hear that jobs may be placed where they might not, though no node has more than before."""
+        self._classes.try_all_again()
+
     def mind_times(self, *, minded: bool) -> None:
         """Have jobs be of one class only if they are of one project and end alike, as windows ask; or no longer."""
         if self._classes.mind_times(minded=minded):

@@ -199,10 +199,6 @@ class Capacities:
             if len(self._classes) > max(classes, self._most_classes):
                 self._bound_classes()
 
-    def grow(self) -> None:
-        """Hear that something may fit that did not, whatever the nodes have."""
-        self._version += 1
-
     def drop(self, node: NodeId) -> None:
         """Forget a node."""
         capacity = self._by_node.pop(node, None)

@@ -19,10 +19,6 @@ class LiveCapacities:
         """Hear that something about a node changed."""
         self._stale.add(node)
 
-    def grow(self) -> None:
-        """Hear that something may fit that did not, whatever the nodes have."""
-        self._capacities.grow()
-
     def forget(self, node: NodeId) -> None:
         """Hear that a node is gone."""
         self._stale.discard(node)

@@ -26,6 +26,10 @@ class RequestClass:
         """Note that no job of this class fits into capacities as they are."""
         self._failed[capacities] = capacities.version
 
+    def try_again(self) -> None:
+        """Forget where none fitted."""
+        self._failed.clear()
+
     def fails(self, capacities: Capacities) -> bool:
         """Whether none fits for sure: none did, and since then there was never more room."""
         return self._failed.get(capacities) == capacities.version
@@ -45,6 +49,11 @@ class RequestClasses:
 
     def __contains__(self, job: JobId) -> bool:
         return job in self._classes
+
+    def try_all_again(self) -> None:
+        """Forget of all classes where none of their jobs fitted."""
+        for request_class in self._by_request.values():
+            request_class.try_again()
 
     def mind_times(self, *, minded: bool) -> bool:
         """Tell jobs of different projects and limits apart from now on, or not; whether that is new."""

@@ -26,14 +26,10 @@ def closed(window: Window, spec: JobSpec, now: datetime) -> bool:
 
 def closed_nodes(cluster: Cluster, spec: JobSpec, now: datetime) -> frozenset[NodeId]:
     """The nodes on which a job is not placed at this time; costs nothing where there are no windows."""
-    if not cluster.load.windows:
+    windows = cluster.load.windows
+    if not windows:
         return frozenset()
-    return frozenset(
-        node
-        for window in cluster.load.windows
-        if closed(window, spec, now)
-        for node in cluster.load.windows.nodes_of(window)
-    )
+    return frozenset(node for window in windows if closed(window, spec, now) for node in windows.nodes_of(window))
 
 
 def why_closed(cluster: Cluster, spec: JobSpec, now: datetime) -> Mapping[NodeId, str]:

@@ -9,7 +9,7 @@ from coordinator.service.causes import error_of
 from coordinator.service.operations import Operations
 from coordinator.trust.caller import Caller
 from muster.domain.errors import InvalidJobError
-from muster.domain.fleet.window import LONGEST_NOTICE, MOST_WINDOW_NODES, WINDOW_REASON, Window
+from muster.domain.fleet.window import LONGEST_WINDOW_NOTICE, MOST_WINDOW_NODES, WINDOW_REASON, Window
 from muster.domain.quantity import format_duration
 
 
@@ -59,6 +59,6 @@ def _checked(window: Window) -> Window:
         raise InvalidJobError(f"window {window.name} names {len(window.nodes)} nodes; {MOST_WINDOW_NODES} are the most")
     if len(window.reason) > WINDOW_REASON:
         raise InvalidJobError(f"the reason has {len(window.reason)} characters; {WINDOW_REASON} are kept")
-    if window.notice > LONGEST_NOTICE:
-        raise InvalidJobError(f"the notice is longer than {format_duration(LONGEST_NOTICE)}")
+    if window.notice > LONGEST_WINDOW_NOTICE:
+        raise InvalidJobError(f"the notice is longer than {format_duration(LONGEST_WINDOW_NOTICE)}")
     return window

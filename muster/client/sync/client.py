@@ -13,11 +13,10 @@ if TYPE_CHECKING:
     from muster.client.sync.bundles import SyncBundlesClient
     from muster.client.sync.jobs import SyncJobsClient
     from muster.client.sync.logins import SyncLoginsClient
-    from muster.client.sync.nodes import SyncFleetClient, SyncNodesClient
+    from muster.client.sync.nodes import SyncFleetClient, SyncNodesClient, SyncWindowsClient
     from muster.client.sync.projects import SyncProjectsClient
     from muster.client.sync.secrets import SyncSecretsClient
     from muster.client.sync.tokens import SyncJoinTokensClient, SyncTokensClient
-    from muster.client.sync.windows import SyncWindowsClient
 
 
 # What a program does not use is not loaded.
@@ -70,7 +69,7 @@ class SyncClient(SyncFrame):
     @cached_property
     def windows(self) -> "SyncWindowsClient":
         """Windows: nodes that are out of service, or for one project alone, from a time to a time."""
-        from muster.client.sync.windows import SyncWindowsClient
+        from muster.client.sync.nodes import SyncWindowsClient
 
         return SyncWindowsClient(self._own.windows, self._loop)
 

@@ -3,11 +3,12 @@
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
-from muster.client.services.nodes import FleetClient, NodesClient
+from muster.client.services.nodes import FleetClient, NodesClient, WindowsClient
 from muster.client.sync.loop_thread import LoopThread
 from muster.client.sync.stream import SyncStream
 from muster.domain.fleet.access import EnrolledNode
 from muster.domain.fleet.node import NodeView
+from muster.domain.fleet.window import Window
 
 if TYPE_CHECKING:
     from muster.domain.event import FleetEvent, NodeEvent
@@ -116,3 +117,33 @@ class SyncFleetClient:
         ...     print(event.at, event.sentence)
         """
         return self._loop.stream(self._own.events(after=after, follow=follow))
+
+
+class SyncWindowsClient:
+    """Windows, reached as `client.windows`."""
+
+    def __init__(self, own: WindowsClient, loop: LoopThread) -> None:
+        self._own = own
+        self._loop = loop
+
+    def list(self) -> tuple[Window, ...]:
+        """All windows that have not ended, by name.
+
+        >>> for window in client.windows.list():
+        ...     print(window.name, window.begins, window.ends)
+        """
+        return self._loop.run(self._own.list())
+
+    def put(self, window: Window) -> Window:
+        """Set a window, in place of the one of its name.
+
+        >>> client.windows.put(Window(name="disks", nodes=("gpu-1",), begins=evening, ends=morning))
+        """
+        return self._loop.run(self._own.put(window))
+
+    def remove(self, name: str) -> Window:
+        """Remove a window, so that its nodes take jobs again; the window as it was.
+
+        >>> client.windows.remove("disks")
+        """
+        return self._loop.run(self._own.remove(name))

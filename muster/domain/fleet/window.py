@@ -9,7 +9,7 @@ from muster.domain.ids import NodeId
 
 DEFAULT_NOTICE = timedelta(hours=24)
 """How long before the begin of a window its nodes take only what ends in time."""
-LONGEST_NOTICE = timedelta(days=365)
+LONGEST_WINDOW_NOTICE = timedelta(days=365)
 WINDOW_REASON = 500
 """Characters of the reason of a window."""
 MOST_WINDOWS = 1_000

@@ -14,13 +14,13 @@ from muster.cli.output.screen import say, say_lines, screen
 from muster.domain.fleet.window import DEFAULT_NOTICE, Window
 from muster.domain.ids import NodeId
 
-windows = typer.Typer(help="Nodes out of service, or for one project alone, from a time to a time.")
+windows = typer.Typer(invoke_without_command=True)
 
 
-@windows.callback(invoke_without_command=True)
+@windows.callback()
 @answers
 async def list_windows(context: typer.Context, *, output: Output = Format.TABLE) -> None:
-    """List windows that have not ended.
+    """List windows: nodes out of service, or for one project alone.
 
     Examples:
       muster windows
