@@ -101,6 +101,12 @@ AGAINST_A_FLEET: Sequence[Line] = (
     Line("nodes uncordon {node} -o json"),
     Line("nodes drain {node} --restart --reason fan --timeout 30s -o json"),
     Line("nodes drain {node} --no-wait"),
+    Line(
+        "windows add disks --node {node} --label rack=7 --project vision --reason fans --from 2h --to 8h --notice 1h "
+        "-o json"
+    ),
+    Line("windows -o json"),
+    Line("windows remove disks -o json"),
     Line("nodes joined -o wide"),
     Line("nodes token create --ttl 1h --uses 2 --pool h100 --label rack=7"),
     Line("nodes token list -o json"),
