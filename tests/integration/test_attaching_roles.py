@@ -1,4 +1,4 @@
-"""Who attaches to what, as each account hears it from the coordinator, and what the audit log has of it.
+"""Accounts attach to executions: what each of them hears, and what the audit log has of it.
 
 The rule itself is a table in tests/unit/domain/test_attaching.py; this is the way from a call to that table and back.
 """
@@ -89,7 +89,7 @@ EXPECTED: Mapping[tuple[str, str], tuple[str, str, str]] = {
     ("no files", "vic"): (VIEWER, VIEWER, VIEWER),
     ("no files", "eve"): (STRANGER, STRANGER, STRANGER),
 }
-"""By setting of the project and account: what is heard for a command, a connection and files."""
+"""What is heard for a command, a connection and files; by setting of the project and account."""
 
 
 async def test_each_account_attaches_or_hears_why_not_and_the_audit_log_has_no_words(tmp_path: Path) -> None:
