@@ -35,6 +35,7 @@ from muster.domain.attachments.request import AttachmentKind, OpenedAttachment
 from muster.domain.errors import InvalidJobError
 from muster.domain.fleet import access
 from muster.domain.fleet.node import Cordon, Inventory, NodeState, RuntimeOffer
+from muster.domain.fleet.window import Window
 from muster.domain.ids import ExecutionId, JobId, NodeId
 from muster.domain.jobs.explanation import Awaited, Explanation, NodeRefusal
 from muster.domain.jobs.job import Role, RuntimeKind
@@ -53,6 +54,7 @@ JOB = replace(
     values.job(JobPhase.FAILED, replace(FAILED, failure=values.EXIT_3), summary="failed", failure=values.EXIT_3),
     spec=replace(values.SPEC, roles=(Role(command=("a",), image="b", workdir="/c", user="d", env={"e": "f"}),)),
 )
+WINDOW = Window(name="w", begins=START, ends=START, nodes=(NodeId("n"),), labels={"a": "b"}, project="p", reason="fans")
 NODE = replace(
     values.node("a", values.gpu(0, "is ill")),
     state=NodeState.LOST,
@@ -118,6 +120,7 @@ DRAWN: Mapping[Callable[..., Any], Callable[[], RenderableType]] = {
     render_jobs.failure_block: lambda: render_jobs.failure_block(made_hostile(values.EXIT_3)),
     render_jobs.explanation: lambda: render_jobs.explanation(made_hostile(WHY), LATER),
     render_jobs.verdict: lambda: render_jobs.verdict(made_hostile(JOB)),
+    render_nodes.windows_table: lambda: render_nodes.windows_table([made_hostile(WINDOW)]),
     render_nodes.nodes_table: lambda: render_nodes.nodes_table([made_hostile(NODE)], LATER, wide=True),
     render_nodes.node_details: lambda: render_nodes.node_details(made_hostile(NODE), LATER),
     render_progress.progress: lambda: render_progress.progress(made_hostile(JOB), LATER),
