@@ -146,7 +146,7 @@ def _put(turn: Turn, unit: QuotaUnit) -> None:
 
 
 def _settle_classes(turn: Turn) -> None:
-    """Have jobs that are not placed and name no class follow their project: it may be promised less, or more, than before."""
+    """Have jobs that are not placed and name no class follow their project, whose terms may be others than before."""
     load = turn.cluster.unit_load
     live = turn.cluster.job_index.newest_first(among=Among(live=True))
     for job in [turn.cluster.jobs[name] for _, name in live if name is not None]:
