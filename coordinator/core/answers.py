@@ -74,11 +74,11 @@ class ProjectGone:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QuotasKept:
+class QuotasSet:
     """Departments and projects are promised what was asked for."""
 
     warnings: tuple[str, ...] = ()
     """What cannot be kept of it, or may surprise; a sentence each."""
 
 
-Answer = Accepted | AllAccepted | Refused | NoneAccepted | Noted | ProjectKept | ProjectGone | QuotasKept
+Answer = Accepted | AllAccepted | Refused | NoneAccepted | Noted | ProjectKept | ProjectGone | QuotasSet
