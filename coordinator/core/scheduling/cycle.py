@@ -16,6 +16,7 @@ from dataclasses import replace
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.cluster.deadlines import CycleDue
 from coordinator.core.placement import placement
+from coordinator.core.placement.bins import Capacities
 from coordinator.core.placement.candidates import Available
 from coordinator.core.placement.placement import NoFit, Placement
 from coordinator.core.placement.reservation import Reservation, holds, reserve
@@ -68,11 +69,21 @@ def refusal(cluster: Cluster, job: JobId) -> NoFit | None:
 
 def free_for(cluster: Cluster, job: JobId) -> Available:
     """All that is free in the pools in which a job is placed by now."""
-    return _offered(cluster, job, cluster.load.free.fresh())
+    return Available(capacities=cluster.load.free.fresh(), pools=cluster.queue.request_class(job).pools)
 
 
-def _offered(cluster: Cluster, job: JobId, capacities: Capacities) -> Available:
-    return Available(capacities=capacities, pools=cluster.queue.request_class(job).pools)
+def _offered(job: Job, capacities: Capacities, bars: Bars) -> Available:
+    """What there is for a job in those of its pools in which nothing of its own keeps it waiting."""
+    return Available(capacities=capacities, pools=bars.pools(job))
+
+
+def _fail(cluster: Cluster, job: Job, capacities: Capacities, bars: Bars) -> None:
+    """Note that a job has no room; others that are alike have none either, unless they may be in more pools."""
+    request_class = cluster.queue.request_class(job.id)
+    if bars.pools(job) == request_class.pools:
+        request_class.fail(capacities)
+    else:
+        bars.exclude(job)
 
 
 def _unreserved(cluster: Cluster) -> Capacities:
@@ -89,12 +100,12 @@ def _place_heads(turn: Turn, bars: Bars) -> int:
         request_class, free = cluster.queue.request_class(head.id), cluster.load.free.fresh()
         if not request_class.fails(free):
             looks += 1
-            if _try(turn, head, _place_head(cluster, head), is_head=True):
+            if _try(turn, head, _place_head(cluster, head, bars), is_head=True):
                 continue
-            request_class.fail(free)
+            _fail(cluster, head, free, bars)
         # What nobody else wants needs no seats that are kept from others.
         spare = head.job_class is JobClass.SPARE
-        cluster.load.reserve(None if spare else _reservation(cluster, head))  # 5 reserve
+        cluster.load.reserve(None if spare else _reservation(cluster, head, bars))  # 5 reserve
         return looks
     if looks < LOOKS:
         cluster.load.reserve(None)
@@ -111,22 +122,26 @@ def _head(cluster: Cluster, first: Job | None, bars: Bars) -> Job | None:
     if first is None or kept is None or kept.job not in cluster.jobs or not cluster.queue.position(kept.job):
         return first
     holder = cluster.jobs[kept.job]
-    counted = cluster.unit_load.units.counted(cluster.unit_load.pool_of(holder))
-    if not counted or holder.spec.project == first.spec.project or bars.of(holder) is not None:
+    pool = bars.pool(holder)
+    if (
+        not cluster.unit_load.units.counted(pool)
+        or holder.spec.project == first.spec.project
+        or bars.of(holder) is not None
+    ):
         return first
-    return first if worst_tier(cluster, first) < worst_tier(cluster, holder) else holder
+    return first if worst_tier(cluster, first, bars.pool(first)) < worst_tier(cluster, holder, pool) else holder
 
 
 def _place_behind(turn: Turn, bars: Bars, most: int) -> int:
     """Place jobs behind the head that fit beside what is kept for it; how many were tried."""
     cluster = turn.cluster
-    queue, rooms = cluster.queue, _unreserved(cluster)
+    rooms = _unreserved(cluster)
     open_lines = OpenLines(cluster, rooms, bars)
     looks = 0
     while looks < most and (job := open_lines.pop()) is not None:
         looks += 1
-        if not _try(turn, job, _place(cluster, job, _offered(cluster, job.id, rooms)), is_head=False):
-            queue.request_class(job.id).fail(rooms)
+        if not _try(turn, job, _place(cluster, job, _offered(job, rooms, bars)), is_head=False):
+            _fail(cluster, job, rooms, bars)
         rooms = _unreserved(cluster)
     return looks
 
@@ -153,30 +168,37 @@ def _place(cluster: Cluster, job: Job, available: Available) -> Placement | NoFi
     return placement.place(job.spec, available)
 
 
-def _place_head(cluster: Cluster, head: Job) -> Placement | NoFit:
+def _place_head(cluster: Cluster, head: Job, bars: Bars) -> Placement | NoFit:
     """Seats for the head; what was kept for it counts even where a search over all capacity comes out otherwise."""
-    fit, kept = _place(cluster, head, free_for(cluster, head.id)), cluster.load.reservation
-    if isinstance(fit, NoFit) and kept is not None and kept.job == head.id:
+    fit, kept = _place(cluster, head, _offered(head, cluster.load.free.fresh(), bars)), cluster.load.reservation
+    if isinstance(fit, NoFit) and kept is not None and kept.job == head.id and _may_stand(cluster, head, kept, bars):
         return kept.fit if holds(kept, head.spec, map(cluster.load.free.of, kept.nodes)) else fit
     return fit
 
 
-def _reservation(cluster: Cluster, head: Job) -> Reservation | None:
+def _reservation(cluster: Cluster, head: Job, bars: Bars) -> Reservation | None:
     """The one that stands, or a new one.
 
     It stands as long as its nodes could hold the head: if it moved whenever a better place appeared, what it had
     already drained would be filled again, and the head could wait for ever.
     """
     kept = cluster.load.reservation
-    if kept is not None and kept.job == head.id and cluster.load.still_holds(head.spec):
+    is_own = kept is not None and kept.job == head.id and _may_stand(cluster, head, kept, bars)
+    if is_own and cluster.load.still_holds(head.spec):
         return kept
     request_class, empty = cluster.queue.request_class(head.id), cluster.load.empty.fresh()
     if request_class.fails(empty):
         return None
-    found = reserve(head.id, head.spec, _offered(cluster, head.id, empty))
-    if found is None:
+    found = reserve(head.id, head.spec, _offered(head, empty, bars))
+    if found is None and bars.pools(head) == request_class.pools:
         request_class.fail(empty)
     return found
+
+
+def _may_stand(cluster: Cluster, head: Job, kept: Reservation, bars: Bars) -> bool:
+    """Whether nothing of its own keeps a job out of the pool in which seats are kept for it."""
+    pools = bars.pools(head)
+    return pools is None or all(cluster.load.total.of(node).pool in pools for node in kept.nodes)
 
 
 def _seat(turn: Turn, job: Job, fit: Placement) -> None:
