@@ -23,8 +23,9 @@ from coordinator.core.events import (
 )
 from coordinator.core.loading import load
 from coordinator.core.notes import Note
-from coordinator.core.placement.capacity import Capacities, Capacity
-from coordinator.core.placement.placement import Available
+from coordinator.core.placement.bins import Capacities
+from coordinator.core.placement.candidates import Available
+from coordinator.core.placement.capacity import Capacity
 from coordinator.core.records import Attempt, Execution, Put, Record
 from coordinator.core.step import finish, step
 from coordinator.core.turn import plans

@@ -9,6 +9,7 @@ from coordinator.core.causes import EventCause
 from coordinator.core.cluster.deadlines import (
     CheckInDue,
     ClearanceDue,
+    CycleDue,
     Deadline,
     IdleDue,
     LeaseDue,
@@ -129,6 +130,8 @@ def _cause(deadline: Deadline) -> EventCause:
             return EventCause(f"deadline {type(deadline).__name__} of {node}")
         case StartDue(attempt=of) | CheckInDue(attempt=of) | RunTimeDue(attempt=of) | IdleDue(attempt=of):
             return EventCause(f"deadline {type(deadline).__name__} of {of.job}-{of.number}")
+        case CycleDue():
+            return EventCause("deadline CycleDue of the queue")
         case _:
             assert_never(deadline)
 
@@ -147,5 +150,7 @@ def _come_due(turn: Turn, deadline: Deadline) -> None:
             attempts.exceed_run_time(turn, attempt)
         case IdleDue(attempt=attempt):
             unused.come_due(turn, attempt)
+        case CycleDue():
+            turn.reconsider_queue()
         case _:
             assert_never(deadline)

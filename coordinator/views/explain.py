@@ -4,7 +4,8 @@ from collections.abc import Callable
 from datetime import datetime
 
 from coordinator.core.cluster.cluster import Cluster
-from coordinator.core.placement.placement import Available, NoFit, refusals
+from coordinator.core.placement.candidates import Available
+from coordinator.core.placement.placement import NoFit, refusals
 from coordinator.core.records import Attempt, Job
 from coordinator.core.scheduling import cycle as scheduling
 from coordinator.views import silence

@@ -41,7 +41,7 @@ class Cluster:
         self.job_index = JobIndex()
         self.submits = Submits()
         self.gangs = Gangs(self.records.jobs, self.records.nodes, started_at)
-        self.queue = Queue(self.records.jobs, order)
+        self.queue = Queue(self.records.jobs, self.records.attempts, order)
         self.load = Load(self.records, self.placeable)
         self.draining = Draining(lambda node: bool(self.load.used(node).executions))
         self.presence = Presences(self.load.touch)

@@ -57,7 +57,12 @@ class IdleDue:
     attempt: AttemptId
 
 
-Deadline = LeaseDue | ClearanceDue | StartDue | CheckInDue | RunTimeDue | IdleDue
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CycleDue:
+    """The queue is worth another cycle, as the last one has looked as often as it may."""
+
+
+Deadline = LeaseDue | ClearanceDue | StartDue | CheckInDue | RunTimeDue | IdleDue | CycleDue
 
 
 class Deadlines:

@@ -4,7 +4,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 
 from coordinator.core.cluster.by_key import Records
-from coordinator.core.placement.capacity import Capacity, LiveCapacities
+from coordinator.core.placement.capacity import Capacity
+from coordinator.core.placement.live_capacities import LiveCapacities
 from coordinator.core.placement.node_capacity import UsedCapacity, free_capacity, total_capacity
 from coordinator.core.placement.reservation import Reservation, holds
 from coordinator.core.records import Execution, Node
@@ -33,7 +34,7 @@ class Load:
         self.free = LiveCapacities(self._free)
         """Capacity that is free now."""
         self.unreserved = LiveCapacities(self._unreserved)
-        """Free capacity beside what is reserved; without nodes while nothing is."""
+        """Free capacity beside what is reserved; all that is free while nothing is."""
 
     # reading
 
@@ -65,9 +66,12 @@ class Load:
 
     def reserve(self, reservation: Reservation | None) -> None:
         """Keep this reservation from now on, and no other."""
-        if reservation is not self._reservation:
-            self._reservation, self._reservation_holds = reservation, reservation is not None
-            self.unreserved = LiveCapacities(self._unreserved, self._records.nodes if reservation is not None else ())
+        if reservation is self._reservation:
+            return
+        for kept in (self._reservation, reservation):
+            for node in kept.nodes if kept is not None else ():
+                self.unreserved.touch(node)
+        self._reservation, self._reservation_holds = reservation, reservation is not None
 
     def touch(self, node: NodeId) -> None:
         """Work out the capacity of a node anew: its presence changed."""
@@ -83,12 +87,12 @@ class Load:
             self.touch(after.name)
             return
         assert before is not None
+        if self._reservation is not None and before.name in self._reservation.nodes:
+            self.reserve(None)
         self._planned.pop(before.name, None)
         self._used.pop(before.name, None)
         for capacities in (self.total, self.empty, self.free, self.unreserved):
             capacities.forget(before.name)
-        if self._reservation is not None and before.name in self._reservation.nodes:
-            self.reserve(None)
 
     def changed(self, before: Execution | None, after: Execution | None) -> None:
         """Hear of an execution that is new, other than before, or forgotten because it has ended."""
@@ -114,15 +118,14 @@ class Load:
 
     def _touch_used(self, node: NodeId) -> None:
         self.free.touch(node)
-        if self._reservation is not None:
-            self.unreserved.touch(node)
+        self.unreserved.touch(node)
 
     def _free(self, node: NodeId) -> Capacity:
         return free_capacity(self.total.of(node), self._used[node], self._placeable(node))
 
     def _unreserved(self, node: NodeId) -> Capacity:
-        assert self._reservation is not None
-        return self._reservation.unreserved(self.free.of(node))
+        free = self.free.of(node)
+        return free if self._reservation is None else self._reservation.unreserved(free)
 
 
 def _holds(execution: Execution) -> bool:

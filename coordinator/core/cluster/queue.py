@@ -2,15 +2,15 @@
 
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
+from heapq import heappop, heappush
 from typing import TypeAlias
 
+from coordinator.core.cluster.lines import LineEntry, Lines, SortKey
 from coordinator.core.placement.request_classes import RequestClass, RequestClasses
-from coordinator.core.records import Execution, Job
-from muster.domain.ids import JobId
+from coordinator.core.records import Attempt, Execution, Job
+from muster.domain.ids import AttemptId, JobId
 from muster.domain.jobs.lifecycle import State
-
-SortKey: TypeAlias = tuple[int, ...]
-"""Where a job stands in the queue: the least is the head; no two jobs have the same."""
 
 QueueOrder: TypeAlias = Callable[[Job], SortKey]
 """Gives a waiting job its place. It must tell the same for as long as the job waits."""
@@ -19,12 +19,18 @@ QueueOrder: TypeAlias = Callable[[Job], SortKey]
 class Queue:
     """An index over executions: the jobs whose newest attempt is queued."""
 
-    def __init__(self, jobs: Mapping[JobId, Job], order: QueueOrder) -> None:
+    def __init__(self, jobs: Mapping[JobId, Job], attempts: Mapping[AttemptId, Attempt], order: QueueOrder) -> None:
         self._jobs = jobs
+        self._attempts = attempts
         self._order = order
-        self._line: list[tuple[SortKey, JobId]] = []
+        self._line: list[LineEntry] = []
         self._classes = RequestClasses()
         self._refused: dict[JobId, str] = {}
+        self._paused: dict[JobId, None] = {}
+        self._wakes: list[tuple[datetime, JobId]] = []
+        """A heap of the times at which pauses end; some of jobs that are not paused any more."""
+        self.lines = Lines()
+        """The jobs that may be placed now."""
 
     def __len__(self) -> int:
         return len(self._line)
@@ -52,6 +58,19 @@ class Queue:
         """Remember why a waiting job did not fit."""
         self._refused[job] = why
 
+    def wake(self, now: datetime) -> None:
+        """Have jobs in their lines whose pause is over."""
+        while self._wakes and self._wakes[0][0] <= now:
+            _, job = heappop(self._wakes)
+            if job not in self._paused:
+                continue
+            not_before = self._not_before(job)
+            if not_before is not None and not_before > now:
+                heappush(self._wakes, (not_before, job))
+            else:
+                del self._paused[job]
+                self._line_up(job)
+
     def changed(self, before: Execution | None, after: Execution | None) -> None:
         """Hear of an execution; rank 0 stands for its gang, as all of a gang leave the queue in one step."""
         execution = before if after is None else after
@@ -61,12 +80,36 @@ class Queue:
         waited = before is not None and before.state is State.QUEUED
         waits = after is not None and after.state is State.QUEUED
         if waits and not waited:
-            insort(self._line, self._entry(execution.job))
-            self._classes.add(self._jobs[execution.job])
+            self._join(execution.job)
         elif waited and not waits:
-            del self._line[bisect_left(self._line, self._entry(execution.job))]
-            self._classes.remove(execution.job)
-            self._refused.pop(execution.job, None)
+            self._leave(execution.job)
 
-    def _entry(self, job: JobId) -> tuple[SortKey, JobId]:
+    def _join(self, job: JobId) -> None:
+        insort(self._line, self._entry(job))
+        self._classes.add(self._jobs[job])
+        not_before = self._not_before(job)
+        if not_before is None:
+            self._line_up(job)
+        else:
+            self._paused[job] = None
+            heappush(self._wakes, (not_before, job))
+
+    def _leave(self, job: JobId) -> None:
+        entry = self._entry(job)
+        del self._line[bisect_left(self._line, entry)]
+        if job in self._paused:
+            del self._paused[job]
+        else:
+            self.lines.remove(entry, self._jobs[job].spec.project, self._classes[job])
+        self._classes.remove(job)
+        self._refused.pop(job, None)
+
+    def _line_up(self, job: JobId) -> None:
+        self.lines.add(self._entry(job), self._jobs[job].spec.project, self._classes[job])
+
+    def _not_before(self, job: JobId) -> datetime | None:
+        """When the newest attempt may begin at the earliest."""
+        return self._attempts[self._jobs[job].attempt_id].not_before
+
+    def _entry(self, job: JobId) -> LineEntry:
         return (self._order(self._jobs[job]), job)

@@ -1,9 +1,7 @@
-"""Capacities of nodes, sorted into node classes, so that a search looks at each class and not at every node."""
+"""What a node has to give, and where it stands among the others."""
 
 import re
-from bisect import bisect_left, insort
-from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -23,11 +21,28 @@ class Capacity:
     runtimes: tuple[RuntimeOffer, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
     ports: frozenset[int] = frozenset()
-    """Fixed port numbers that are taken. Nodes are alike whatever these are: they are looked at node by node."""
+    """Fixed port numbers that are taken. No bin depends on them: they are looked at node by node."""
     features: frozenset[str] = frozenset()
     """Words for what its agent can."""
     problem: str | None = None
     """Why nothing can be placed on it at all."""
+
+    def exceeds(self, before: "Capacity") -> bool:
+        """Whether something may fit here that did not fit when the node had the capacity of before."""
+        if self.problem is not None:
+            return False
+        return (
+            before.problem is not None
+            or self.cpu_millis > before.cpu_millis
+            or self.memory > before.memory
+            or not before.ports <= self.ports
+            or any(gpu not in before.gpus for gpu in self.gpus)
+            or not self.is_like(before)
+        )
+
+    def is_like(self, other: "Capacity") -> bool:
+        """Whether a node has the same traits: all that stays as it is while a node runs."""
+        return self.labels == other.labels and self.runtimes == other.runtimes and self.features == other.features
 
 
 Key = tuple[tuple[tuple[int, str], ...], NodeId]
@@ -43,123 +58,3 @@ def key_of(node: NodeId) -> Key:
 def natural(name: str) -> tuple[tuple[int, str], ...]:
     """A sort key that puts node-2 before node-10."""
     return tuple((int(part), "") if part.isdigit() else (0, part) for part in re.split(r"(\d+)", name))
-
-
-@dataclass(slots=True)
-class NodeClass:
-    """Nodes whose capacities differ in nothing that decides whether an execution fits."""
-
-    sample: Capacity
-    keys: list[Key]
-    """The nodes in natural order."""
-
-
-class Capacities:
-    """Capacities by node, and the node classes of those on which something can be placed."""
-
-    def __init__(self, capacities: Iterable[Capacity] = ()) -> None:
-        self._by_node: dict[NodeId, Capacity] = {}
-        self._likeness: dict[NodeId, Hashable] = {}
-        self._classes: dict[Hashable, NodeClass] = {}
-        self._holders: dict[int, set[NodeId]] = {}
-        for capacity in capacities:
-            self.put(capacity)
-
-    def __len__(self) -> int:
-        return len(self._by_node)
-
-    def __contains__(self, node: object) -> bool:
-        return node in self._by_node
-
-    def __iter__(self) -> Iterator[Capacity]:
-        return iter(self._by_node.values())
-
-    def of(self, node: NodeId) -> Capacity:
-        """The capacity of one node."""
-        return self._by_node[node]
-
-    def classes(self) -> Iterable[NodeClass]:
-        """All node classes; not to be changed."""
-        return self._classes.values()
-
-    def class_of(self, node: NodeId) -> NodeClass | None:
-        """The class of a node; None: nothing can be placed on it."""
-        return self._classes.get(self._likeness.get(node))
-
-    def holders(self, ports: Iterable[int]) -> set[NodeId]:
-        """The nodes on which one of these port numbers is taken."""
-        return {node for port in ports for node in self._holders.get(port, ())}
-
-    def put(self, capacity: Capacity) -> None:
-        """Add the capacity of a node, or replace it."""
-        self.drop(capacity.node)
-        self._by_node[capacity.node] = capacity
-        for port in capacity.ports:
-            self._holders.setdefault(port, set()).add(capacity.node)
-        if capacity.problem is not None:
-            return
-        likeness = self._likeness[capacity.node] = _likeness(capacity)
-        node_class = self._classes.get(likeness)
-        if node_class is None:
-            self._classes[likeness] = NodeClass(capacity, [key_of(capacity.node)])
-        else:
-            insort(node_class.keys, key_of(capacity.node))
-
-    def drop(self, node: NodeId) -> None:
-        """Forget a node."""
-        capacity = self._by_node.pop(node, None)
-        for port in capacity.ports if capacity is not None else ():
-            self._holders[port].discard(node)
-            if not self._holders[port]:
-                del self._holders[port]
-        likeness = self._likeness.pop(node, None)
-        if likeness is None:
-            return
-        keys = self._classes[likeness].keys
-        del keys[bisect_left(keys, key_of(node))]
-        if not keys:
-            del self._classes[likeness]
-
-
-class LiveCapacities:
-    """Capacities that are worked out anew when they are needed after something about their node changed."""
-
-    def __init__(self, work_out: Callable[[NodeId], Capacity], nodes: Iterable[NodeId] = ()) -> None:
-        self._work_out = work_out
-        self._capacities = Capacities()
-        self._stale: set[NodeId] = set(nodes)
-
-    def touch(self, node: NodeId) -> None:
-        """Hear that something about a node changed."""
-        self._stale.add(node)
-
-    def forget(self, node: NodeId) -> None:
-        """Hear that a node is gone."""
-        self._stale.discard(node)
-        self._capacities.drop(node)
-
-    def of(self, node: NodeId) -> Capacity:
-        """The capacity of one node, as it is now."""
-        if node in self._stale:
-            self._stale.discard(node)
-            self._capacities.put(self._work_out(node))
-        return self._capacities.of(node)
-
-    def fresh(self) -> Capacities:
-        """All capacities as they are now; not to be changed, and of use until the next change."""
-        if self._stale:
-            stale, self._stale = self._stale, set()  # one that was large is slow to walk even when it is empty
-            for node in stale:
-                self._capacities.put(self._work_out(node))
-        return self._capacities
-
-
-def _likeness(capacity: Capacity) -> Hashable:
-    return (
-        tuple(sorted(Counter(gpu.model for gpu in capacity.gpus).items())),
-        capacity.cpu_millis,
-        capacity.memory,
-        capacity.runtimes,
-        tuple(sorted(capacity.labels.items())),
-        capacity.features,
-    )

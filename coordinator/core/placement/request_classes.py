@@ -3,6 +3,7 @@
 from collections.abc import Hashable
 from weakref import WeakValueDictionary
 
+from coordinator.core.placement.bins import Capacities
 from coordinator.core.records import Job
 from muster.domain.fleet.features import needed
 from muster.domain.ids import JobId
@@ -13,7 +14,19 @@ from muster.domain.jobs.ports import node_ports
 class RequestClass:
     """One and the same object for all jobs that are alike in everything that decides whether they fit."""
 
-    __slots__ = ("__weakref__",)
+    __slots__ = ("__weakref__", "_failed")
+
+    def __init__(self) -> None:
+        self._failed: dict[Capacities, int] = {}
+        """The version of capacities at which none of them found seats there."""
+
+    def fail(self, capacities: Capacities) -> None:
+        """Note that no job of this class fits into capacities as they are."""
+        self._failed[capacities] = capacities.version
+
+    def fails(self, capacities: Capacities) -> bool:
+        """Whether none fits for sure: none did, and since then there was never more room."""
+        return self._failed.get(capacities) == capacities.version
 
 
 class RequestClasses:

@@ -7,8 +7,11 @@ seats: what runs there now drains, nothing new takes its place, and once it has 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from coordinator.core.placement.capacity import Capacities, Capacity
-from coordinator.core.placement.placement import Available, NoFit, Placement, place, unfit
+from coordinator.core.placement.bins import Capacities
+from coordinator.core.placement.candidates import Available
+from coordinator.core.placement.capacity import Capacity
+from coordinator.core.placement.placement import NoFit, Placement, place
+from coordinator.core.placement.suitable import unfit
 from muster.domain.fleet.node import Gpu
 from muster.domain.ids import JobId, NodeId
 from muster.domain.jobs.job import JobSpec, Role

@@ -8,7 +8,8 @@ from coordinator.core.attempts.starts import enqueue
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.events import DeleteRequested, JobsSubmitted, JobSubmitted, StopRequested
 from coordinator.core.placement import placement
-from coordinator.core.placement.placement import Available, NoFit
+from coordinator.core.placement.candidates import Available
+from coordinator.core.placement.placement import NoFit
 from coordinator.core.records import Job
 from coordinator.core.requests.projects import unknown_project
 from coordinator.core.scheduling.cycle import possible

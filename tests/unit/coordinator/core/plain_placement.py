@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from coordinator.core.placement.capacity import Capacity, key_of
 from coordinator.core.placement.devices import matching, pick
-from coordinator.core.placement.placement import unfit
+from coordinator.core.placement.suitable import unfit
 from muster.domain.ids import GpuUuid, NodeId
 from muster.domain.jobs.job import JobSpec, Packing, Role
 from muster.domain.jobs.ports import node_ports

@@ -9,10 +9,12 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from coordinator.core.placement.bins import Capacities
+from coordinator.core.placement.candidates import Available
 from coordinator.core.placement.capacity import Capacity
 from coordinator.core.placement.placement import NoFit, Placement, fits, place, refusals
 from muster.domain.fleet.node import RuntimeOffer
-from muster.domain.ids import NodeId
+from muster.domain.ids import GpuUuid, NodeId
 from muster.domain.jobs.job import JobSpec, Packing, RuntimeKind
 from muster.domain.jobs.ports import node_ports
 from tests.builders import available, capacity, gpu, role, spec
@@ -105,7 +107,7 @@ def test_a_placement_is_whole_and_gives_away_nothing_twice(wanted: JobSpec, havi
         given_ports = [number for seat in seats for number in node_ports(wanted, wanted.role_of(seat.rank), seat.rank)]
         assert len(given_ports) == len({*given_ports})
         assert one.ports.isdisjoint(given_ports)
-        assert not seats or any(available.kind is RuntimeKind.PROCESS for available in one.runtimes)
+        assert not seats or any(offer.kind is RuntimeKind.PROCESS for offer in one.runtimes)
 
 
 @given(specs(), capacities())
@@ -129,10 +131,80 @@ def test_whether_it_fits_is_told_alike_with_and_without_seats(wanted: JobSpec, h
 @given(specs(), capacities(most=9))
 @settings(max_examples=300)
 def test_it_comes_to_the_same_as_looking_at_every_node(wanted: JobSpec, having: list[Capacity]) -> None:
-    fit = place(wanted, available(*having))
+    assert seats(place(wanted, available(*having))) == place_plainly(wanted, having)
 
-    seats = [(seat.node, seat.gpus) for seat in fit.seats] if isinstance(fit, Placement) else None
-    assert seats == place_plainly(wanted, having)
+
+def seats(fit: Placement | NoFit) -> list[tuple[NodeId, tuple[GpuUuid, ...]]] | None:
+    """Node and GPUs by rank; None: there is no room."""
+    return [(seat.node, seat.gpus) for seat in fit.seats] if isinstance(fit, Placement) else None
+
+
+@st.composite
+def uneven(draw: st.DrawFn, most: int = 12) -> list[Capacity]:
+    """Nodes of which hardly two are alike, within and across the bounds of bins."""
+    found = []
+    for number in range(draw(st.integers(0, most))):
+        name = f"n{number}"
+        found.append(
+            capacity(
+                name,
+                draw(st.integers(0, 8)),
+                cpus=draw(st.sampled_from([0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 3.999, 4.0, 5.0, 7.0, 8.0, 9.5, 31.0])),
+                memory=draw(st.integers(0, 9 * 2**30)),
+                labels={"rack": f"r{draw(st.integers(0, 3))}", "zone": draw(st.sampled_from("ab"))},
+                ports=draw(PORTS),
+            )
+        )
+    return found
+
+
+@st.composite
+def asking(draw: st.DrawFn) -> JobSpec:
+    """Jobs for nodes with CPUs and memory of which one node can hold several executions."""
+    wanted = tuple(
+        role(
+            draw(st.integers(1, 12)),
+            draw(st.sampled_from([0, 0, 1, 2, 4, 8])),
+            name=f"role{number}",
+            cpus=draw(st.sampled_from([0, 0.25, 0.5, 1, 1.5, 2, 3, 4])),
+            memory=draw(st.none() | st.sampled_from([2**28, 2**29, 2**30, 3 * 2**30, 5 * 2**30])),
+            ports=draw(ASKED),
+        )
+        for number in range(draw(st.integers(1, 2)))
+    )
+    return spec(
+        roles=wanted,
+        packing=draw(st.sampled_from(Packing)),
+        max_per_node=draw(st.none() | st.integers(1, 5)),
+        node_labels=draw(st.sampled_from([{}, {}, {"zone": "a"}, {"rack": "r1"}, {"rack": "r0", "zone": "b"}])),
+    )
+
+
+@given(asking(), uneven(), st.integers(1, 8))
+@settings(max_examples=500)
+def test_on_uneven_nodes_it_comes_to_the_same_as_looking_at_every_node(
+    wanted: JobSpec, having: list[Capacity], most_classes: int
+) -> None:
+    """The more classes there may be, the fewer labels are looked at node by node."""
+    rooms = Available(capacities=Capacities(having, most_classes))
+    fit = place(wanted, rooms)
+
+    assert seats(fit) == place_plainly(wanted, having)
+    assert fits(wanted, rooms) == isinstance(fit, Placement)
+
+
+@given(asking(), st.lists(uneven(most=6), min_size=1, max_size=4), st.integers(1, 8))
+@every_case
+def test_where_a_gang_goes_does_not_depend_on_how_its_nodes_came_to_be_as_they_are(
+    wanted: JobSpec, courses: list[list[Capacity]], most_classes: int
+) -> None:
+    now = {each.node: each for course in courses for each in course}
+    changed = Capacities(most_classes=most_classes)
+    for each in (each for course in courses for each in course):
+        changed.put(each)
+        place(wanted, Available(capacities=changed))
+
+    assert place(wanted, Available(capacities=changed)) == place(wanted, available(*now.values()))
 
 
 @given(specs(), capacities(), st.integers(0, 4))
@@ -178,7 +250,7 @@ def fits_on(wanted: JobSpec, count: int, one: Capacity) -> bool:
     return (
         one.problem is None
         and wanted.node_labels.items() <= one.labels.items()
-        and any(available.kind is RuntimeKind.PROCESS for available in one.runtimes)
+        and any(offer.kind is RuntimeKind.PROCESS for offer in one.runtimes)
         and len(free) >= count * need.gpus
         and (need.cpu_millis == 0 or one.cpu_millis >= count * need.cpu_millis)
         and (not ports(wanted, 1) or (count == 1 and one.ports.isdisjoint(ports(wanted, 1))))

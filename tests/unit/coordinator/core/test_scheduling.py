@@ -1,11 +1,18 @@
 """Which job is placed next, and who may pass whom."""
 
-from coordinator.core.scheduling.cycle import BACKFILL_DEPTH
+from datetime import timedelta
+
+from coordinator.core.notes import Offered
+from coordinator.core.scheduling.cycle import LOOKS
 from muster.domain.gangs.plan import Stage
 from muster.domain.ids import GpuUuid, JobId
+from muster.domain.jobs.failure import Exit
 from muster.domain.jobs.job import JobSpec
 from muster.domain.jobs.lifecycle import JobPhase
-from tests.builders import World, gpu, gpus, inventory, limits, role, spec
+from muster.domain.jobs.restart import RestartPolicy
+from tests.builders import World, gpu, gpus, inventory, pass_time, role, spec
+
+RUNS = (Stage.PREPARING, Stage.PREPARED, Stage.ARMED, Stage.RUNNING)
 
 
 def one(gpus: int = 1, *, cpus: float = 1, memory: int | None = None, **fields: object) -> JobSpec:
@@ -185,15 +192,69 @@ def test_waiting_jobs_know_why() -> None:
     assert w.cluster.queue.refused[job] == "needs room for 1 execution at once; 0 fit"
 
 
-def test_a_long_queue_does_not_hide_what_fits_behind_the_depth_of_one_look() -> None:
+def test_one_turn_places_as_many_as_it_has_looks_and_the_next_one_follows_at_once() -> None:
     w = World(("a", 4))
     first = w.submit(one(4))
-    jobs = [w.submission(one(0, cpus=0.01, timeouts=limits())) for _ in range(BACKFILL_DEPTH + 10)]
-    w.turn(w.submission(one(4, priority=10)), *jobs)
+    jobs = [w.submission(one(0, cpus=0.01)) for _ in range(LOOKS + 10)]
+    large = w.submission(one(4, priority=10))
+    w.turn(large, *jobs)
+    assert len(w.cluster.queue) == 1 + 11  # the large one was looked at as well
+    w.advance(0)
 
+    assert [job.id for job in w.cluster.queue] == [large.job]
     end(w, first)
-
     assert list(w.cluster.queue) == []
+
+
+def test_a_job_for_idle_gpus_of_another_kind_runs_at_once_however_many_wait_before_it() -> None:
+    w = World()
+    w.connect("h", inventory("h", gpus=gpus("h", 8, "NVIDIA H100")))
+    w.connect("a", inventory("a", gpus=gpus("a", 8, "NVIDIA A100")))
+    w.submit(spec(roles=(role(1, 8, gpu_model="H100"),)))
+    for count in range(250):
+        w.submit(spec(roles=(role(1, 1 + count % 8, gpu_model="H100"),)))
+    assert len(w.cluster.queue) == 250
+
+    waiting = w.submit(spec(roles=(role(1, 8, gpu_model="A100"),)))
+
+    assert w.seats(waiting) == ["a"]
+
+
+def test_a_job_that_could_not_run_is_tried_again_when_there_is_more_room_and_not_before() -> None:
+    w = World(("a", 2))
+    running = [w.submit(one(1)), w.submit(one(1))]
+    waiting = w.submit(one(2))
+    w.submit(one(2))
+    assert offers(w) == [*running, waiting]
+
+    w.heartbeat("a")
+    w.submit(spec(1, cpus=1, priority=-1))
+    assert offers(w)[3:] == ["j005"]
+
+    end(w, running[0])
+    assert offers(w)[4:] == [waiting]
+
+
+def offers(w: World) -> list[JobId]:
+    """The jobs for which seats were looked for, one after the other."""
+    return [note.job.id for note in w.notes if isinstance(note, Offered)]
+
+
+def test_a_job_whose_pause_is_not_over_is_in_nobodys_way() -> None:
+    w = World(("a", 2))
+    policy = RestartPolicy(limit=3, backoff=timedelta(seconds=60))
+    failing = w.running(one(2, restarts=policy))
+    for _ in range(2):
+        w.tell_all(failing, Stage.EXITED, exit=Exit(code=1))
+        w.tell_all(failing, *(() if w.phase(failing) is JobPhase.QUEUED else RUNS))
+    assert w.phase(failing) is JobPhase.QUEUED
+
+    other = w.submit(one(2))
+
+    assert placed(w, failing, other) == [False, True]
+    end(w, other)
+    pass_time(w, 60)
+    assert placed(w, failing) == [True]
 
 
 def test_the_head_takes_what_was_kept_for_it_where_a_search_over_all_that_is_free_comes_out_worse() -> None:

@@ -1,0 +1,68 @@
+"""Lines: jobs that may be placed now, by leaf and request class, so that a cycle looks at lines and not at jobs.
+
+A *leaf* is a project. All jobs of a line fit or do not fit alike, so only the first one of a line is ever tried.
+"""
+
+from bisect import bisect_left, insort
+from collections.abc import Iterable, Iterator
+from typing import TypeAlias
+
+from coordinator.core.placement.request_classes import RequestClass
+from muster.domain.ids import JobId
+
+SortKey: TypeAlias = tuple[int, ...]
+"""Where a job stands: the least goes first; no two jobs have the same."""
+
+LineEntry: TypeAlias = tuple[SortKey, JobId]
+"""A job with its key among the jobs of its leaf."""
+
+
+class Lines:
+    """The lines of all leaves."""
+
+    def __init__(self) -> None:
+        self._leaves: dict[str, list[LineEntry]] = {}
+        self._lines: dict[RequestClass, dict[str, list[LineEntry]]] = {}
+
+    @property
+    def leaves(self) -> Iterable[str]:
+        """The leaves that have a job."""
+        return self._leaves.keys()
+
+    @property
+    def request_classes(self) -> Iterable[RequestClass]:
+        """The request classes that have a line."""
+        return self._lines.keys()
+
+    def first_of(self, leaf: str) -> LineEntry:
+        """The first job of a leaf that has one."""
+        return self._leaves[leaf][0]
+
+    def of_class(self, request_class: RequestClass) -> Iterator[tuple[str, LineEntry]]:
+        """The leaves that have a line of this class, each with the first job there."""
+        return ((leaf, line[0]) for leaf, line in self._lines.get(request_class, {}).items())
+
+    def first(self, leaf: str, request_class: RequestClass) -> LineEntry | None:
+        """The first job of a line; None: it is empty."""
+        line = self._lines.get(request_class, {}).get(leaf)
+        return None if line is None else line[0]
+
+    def add(self, entry: LineEntry, leaf: str, request_class: RequestClass) -> None:
+        """Have a job in its line; it must not be."""
+        insort(self._leaves.setdefault(leaf, []), entry)
+        insort(self._lines.setdefault(request_class, {}).setdefault(leaf, []), entry)
+
+    def remove(self, entry: LineEntry, leaf: str, request_class: RequestClass) -> None:
+        """Have a job in no line any more; it must be in its own."""
+        _take_out(self._leaves, leaf, entry)
+        lines = self._lines[request_class]
+        _take_out(lines, leaf, entry)
+        if not lines:
+            del self._lines[request_class]
+
+
+def _take_out(lines: dict[str, list[LineEntry]], leaf: str, entry: LineEntry) -> None:
+    line = lines[leaf]
+    del line[bisect_left(line, entry)]
+    if not line:
+        del lines[leaf]

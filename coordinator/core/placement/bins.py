@@ -1,0 +1,265 @@
+"""Capacities of nodes in bins, so that a search looks at bins, and at a node only where its bin tells too little.
+
+A *node class* is what stays as it is while nodes run. The nodes of a class lie in *bins*: by the free GPUs of each
+model, and by powers of two of free CPUs and memory. However uneven the nodes are, classes and bins are few.
+"""
+
+from bisect import bisect_left, insort
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from coordinator.core.placement.capacity import Capacity, Key, key_of
+from muster.domain.ids import NodeId
+
+MOST_NODE_CLASSES = 256
+"""Node classes at the most; where labels make more, the label with the most values is no longer part of classes."""
+
+FreeGpus = tuple[tuple[str, int], ...]
+"""Free GPUs by model."""
+_Levels = tuple[int, int]
+"""Powers of two of free CPUs and of free GiB of memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Amounts between two bounds, both included."""
+
+    least: int
+    most: int
+
+
+@dataclass(slots=True)
+class Bin:
+    """Nodes of one class with the same free GPUs and about the same free CPUs and memory."""
+
+    gpus: int
+    """Free GPUs of each node."""
+    cpu_millis: Span
+    memory: Span
+    keys: list[Key] = field(default_factory=list)
+    """The nodes in natural order."""
+    _by_cpus: list[tuple[int, Key]] | None = None
+    """The nodes by free CPUs, the most first; made when it is first asked for."""
+
+    def add(self, capacity: Capacity) -> None:
+        """Have a node among them."""
+        insort(self.keys, key_of(capacity.node))
+        if self._by_cpus is not None:
+            insort(self._by_cpus, _by_cpus(capacity))
+
+    def remove(self, capacity: Capacity) -> None:
+        """Have a node among them no longer."""
+        del self.keys[bisect_left(self.keys, key_of(capacity.node))]
+        if self._by_cpus is not None:
+            del self._by_cpus[bisect_left(self._by_cpus, _by_cpus(capacity))]
+
+    def change(self, before: Capacity, after: Capacity) -> None:
+        """Hear that a node has other free CPUs than before, and stays among them."""
+        if self._by_cpus is not None and before.cpu_millis != after.cpu_millis:
+            del self._by_cpus[bisect_left(self._by_cpus, _by_cpus(before))]
+            insort(self._by_cpus, _by_cpus(after))
+
+    def by_cpus(self, capacities: "Capacities") -> list[tuple[int, Key]]:
+        """The nodes by free CPUs below zero, and then in natural order; not to be changed."""
+        if self._by_cpus is None:
+            self._by_cpus = sorted(_by_cpus(capacities.of(node)) for _, node in self.keys)
+        return self._by_cpus
+
+
+@dataclass(slots=True)
+class NodeClass:
+    """Nodes that have the same traits, by free GPUs and then by the levels of CPUs and memory."""
+
+    sample: Capacity
+    """One of them; it has those labels alone that are part of classes."""
+    bins: dict[FreeGpus, dict[_Levels, Bin]] = field(default_factory=dict)
+
+
+class Capacities:
+    """Capacities by node, and the bins of those on which something can be placed."""
+
+    def __init__(self, capacities: Iterable[Capacity] = (), most_classes: int = MOST_NODE_CLASSES) -> None:
+        self._most_classes = most_classes
+        self._by_node: dict[NodeId, Capacity] = {}
+        self._classes: dict[Hashable, NodeClass] = {}
+        self._class_of: dict[NodeId, NodeClass] = {}
+        self._loose: set[str] = set()
+        """Labels that have too many values to be part of classes; they are looked at node by node."""
+        self._labelled: dict[tuple[str, str], dict[NodeId, None]] = {}
+        """The nodes that carry a label with a value."""
+        self._holders: dict[int, set[NodeId]] = {}
+        self._version = 0
+        for capacity in capacities:
+            self.put(capacity)
+
+    def __len__(self) -> int:
+        return len(self._by_node)
+
+    def __contains__(self, node: object) -> bool:
+        return node in self._by_node
+
+    def __iter__(self) -> Iterator[Capacity]:
+        return iter(self._by_node.values())
+
+    @property
+    def version(self) -> int:
+        """A number that grows whenever something may fit that did not fit before."""
+        return self._version
+
+    @property
+    def loose(self) -> frozenset[str]:
+        """Labels that are not part of classes."""
+        return frozenset(self._loose)
+
+    def of(self, node: NodeId) -> Capacity:
+        """The capacity of one node."""
+        return self._by_node[node]
+
+    def classes(self) -> Iterable[NodeClass]:
+        """All node classes on which something can be placed."""
+        return self._classes.values()
+
+    def bin_of(self, node: NodeId) -> Bin | None:
+        """The bin of a node; None: nothing can be placed on it."""
+        node_class = self._class_of.get(node)
+        return None if node_class is None else _bin(node_class, self._by_node[node])
+
+    def holders(self, ports: Iterable[int]) -> Iterator[NodeId]:
+        """The nodes that have given one of these fixed ports away."""
+        return (node for port in ports for node in self._holders.get(port, ()))
+
+    def labelled(self, labels: Mapping[str, str]) -> list[NodeId]:
+        """The nodes that carry all of these labels, at least one, whatever else they have; in natural order."""
+        fewest, *others = sorted((self._labelled.get(label, {}) for label in labels.items()), key=len)
+        return sorted((node for node in fewest if all(node in other for other in others)), key=key_of)
+
+    def put(self, capacity: Capacity) -> None:
+        """Add a node, or replace the capacity of one that is there."""
+        before = self._by_node.get(capacity.node)
+        if before is None or capacity.exceeds(before):
+            self._version += 1
+        self._by_node[capacity.node] = capacity
+        if before is None or before.ports != capacity.ports:
+            self._hold_ports(capacity.node, () if before is None else before.ports, capacity.ports)
+        if before is None or before.labels != capacity.labels:
+            self._carry(capacity.node, {} if before is None else before.labels, capacity.labels)
+        node_class = self._class_of.get(capacity.node)
+        if node_class is not None and before is not None:
+            if capacity.problem is None and capacity.is_like(before):
+                _move(node_class, before, capacity)
+                return
+            self._leave(before)
+        if capacity.problem is None:
+            classes = len(self._classes)
+            self._join(capacity)
+            if len(self._classes) > max(classes, self._most_classes):
+                self._bound_classes()
+
+    def drop(self, node: NodeId) -> None:
+        """Forget a node."""
+        capacity = self._by_node.pop(node, None)
+        if capacity is None:
+            return
+        self._hold_ports(node, capacity.ports, ())
+        self._carry(node, capacity.labels, {})
+        if node in self._class_of:
+            self._leave(capacity)
+
+    def _join(self, capacity: Capacity) -> None:
+        labels = {label: value for label, value in capacity.labels.items() if label not in self._loose}
+        traits = (tuple(sorted(labels.items())), capacity.runtimes, capacity.features)
+        node_class = self._classes.get(traits)
+        if node_class is None:
+            node_class = self._classes[traits] = NodeClass(replace(capacity, labels=labels))
+        self._class_of[capacity.node] = node_class
+        _enter(node_class, capacity)
+
+    def _leave(self, capacity: Capacity) -> None:
+        node_class = self._class_of.pop(capacity.node)
+        _exit(node_class, capacity)
+        if not node_class.bins:
+            labels = tuple(sorted(node_class.sample.labels.items()))
+            del self._classes[(labels, capacity.runtimes, capacity.features)]
+
+    def _bound_classes(self) -> None:
+        """Take the label with the most values out of the classes while there are too many of them."""
+        while len(self._classes) > self._most_classes:
+            values = Counter(label for label, _ in self._labelled if label not in self._loose)
+            most = max(values.values(), default=0)
+            if most <= 1:
+                return  # nodes differ in something else
+            self._loose.add(min(label for label, count in values.items() if count == most))
+            self._classes.clear()
+            self._class_of.clear()
+            for capacity in self._by_node.values():
+                if capacity.problem is None:
+                    self._join(capacity)
+
+    def _hold_ports(self, node: NodeId, before: Iterable[int], after: Iterable[int]) -> None:
+        for port in before:
+            self._holders[port].discard(node)
+            if not self._holders[port]:
+                del self._holders[port]
+        for port in after:
+            self._holders.setdefault(port, set()).add(node)
+
+    def _carry(self, node: NodeId, before: Mapping[str, str], after: Mapping[str, str]) -> None:
+        for label in before.items():
+            del self._labelled[label][node]
+            if not self._labelled[label]:
+                del self._labelled[label]
+        for label in after.items():
+            self._labelled.setdefault(label, {})[node] = None
+
+
+def _free_gpus(capacity: Capacity) -> FreeGpus:
+    if not capacity.gpus:
+        return ()
+    return tuple(sorted(Counter(gpu.model for gpu in capacity.gpus).items()))
+
+
+def _levels(capacity: Capacity) -> _Levels:
+    return (max(0, capacity.cpu_millis // 1000).bit_length(), max(0, capacity.memory >> 30).bit_length())
+
+
+def _span(level: int, unit: int) -> Span:
+    """Amounts of a level: below one unit for level 0, then from one power of two to the next."""
+    return Span((1 << level >> 1) * unit, (1 << level) * unit - 1)
+
+
+def _by_cpus(capacity: Capacity) -> tuple[int, Key]:
+    return (-capacity.cpu_millis, key_of(capacity.node))
+
+
+def _bin(node_class: NodeClass, capacity: Capacity) -> Bin:
+    return node_class.bins[_free_gpus(capacity)][_levels(capacity)]
+
+
+def _enter(node_class: NodeClass, capacity: Capacity) -> None:
+    gpus, levels = _free_gpus(capacity), _levels(capacity)
+    bins = node_class.bins.setdefault(gpus, {})
+    found = bins.get(levels)
+    if found is None:
+        cpus, memory = levels
+        found = bins[levels] = Bin(sum(count for _, count in gpus), _span(cpus, 1000), _span(memory, 1 << 30))
+    found.add(capacity)
+
+
+def _exit(node_class: NodeClass, capacity: Capacity) -> None:
+    gpus, levels = _free_gpus(capacity), _levels(capacity)
+    bins = node_class.bins[gpus]
+    bins[levels].remove(capacity)
+    if not bins[levels].keys:
+        del bins[levels]
+        if not bins:
+            del node_class.bins[gpus]
+
+
+def _move(node_class: NodeClass, before: Capacity, after: Capacity) -> None:
+    """Put a node into the bin of what it has now."""
+    if _levels(before) == _levels(after) and _free_gpus(before) == _free_gpus(after):
+        _bin(node_class, after).change(before, after)
+        return
+    _exit(node_class, before)
+    _enter(node_class, after)

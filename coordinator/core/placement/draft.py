@@ -1,0 +1,75 @@
+"""A node while a gang is being placed on it."""
+
+from coordinator.core.placement.capacity import Capacity
+from coordinator.core.placement.devices import matching, pick
+from coordinator.core.placement.parts import Part
+from coordinator.core.placement.suitable import unfit
+from muster.domain.ids import GpuUuid
+from muster.domain.jobs.job import JobSpec, Resources
+from muster.domain.quantity import counted, size_text
+
+
+class Draft:
+    """What is left of a node beside what this gang has taken."""
+
+    def __init__(self, capacity: Capacity) -> None:
+        self.capacity = capacity
+        self.gpus = list(capacity.gpus)
+        self.cpu_millis = capacity.cpu_millis
+        self.memory = capacity.memory
+        self.ports = capacity.ports
+        self.taken = 0
+
+    def slots(self, spec: JobSpec, part: Part) -> int:
+        """How many more executions of a part fit."""
+        if unfit(spec, part.role, self.capacity) is not None:
+            return 0
+        need = part.role.resources
+        limits = [part.count]
+        if part.ports:
+            limits.append(int(self.ports.isdisjoint(part.ports)))
+        if need.gpus:
+            limits.append(len(matching(self.gpus, need)) // need.gpus)
+        if need.cpu_millis:
+            limits.append(self.cpu_millis // need.cpu_millis)
+        if need.memory:
+            limits.append(self.memory // need.memory)
+        if spec.max_per_node is not None:
+            limits.append(spec.max_per_node - self.taken)
+        return max(0, min(limits))
+
+    def take(self, need: Resources, ports: frozenset[int]) -> tuple[GpuUuid, ...]:
+        """Seat one more execution."""
+        gpus = pick(matching(self.gpus, need), need.gpus)
+        self.gpus = [gpu for gpu in self.gpus if gpu.uuid not in gpus]
+        self.cpu_millis -= need.cpu_millis
+        self.memory -= need.memory or 0
+        self.ports |= ports
+        self.taken += 1
+        return gpus
+
+    def lack(self, spec: JobSpec, part: Part) -> str:
+        """What is missing for one more execution of a part."""
+        unsuitable = unfit(spec, part.role, self.capacity)
+        if unsuitable is not None:
+            return unsuitable
+        need = part.role.resources
+        if spec.max_per_node is not None and self.taken >= spec.max_per_node:
+            return f"has {counted(self.taken, 'execution')} of this job, as many as max_per_node allows"
+        if not self.ports.isdisjoint(part.ports):
+            return f"needs port {min(self.ports & part.ports)}, which another execution there has"
+        found = len(matching(self.gpus, need))
+        if found < need.gpus:
+            kind = f"{need.gpu_model} GPU" if need.gpu_model else "GPU"
+            return (
+                f"needs {need.gpus} {kind}{'' if need.gpus == 1 else 's'}, {found} {'is' if found == 1 else 'are'} free"
+            )
+        if self.cpu_millis < need.cpu_millis:
+            one = "" if need.cpu_millis == 1000 else "s"  # noqa: PLR2004 - a whole CPU
+            return f"needs {need.cpu_millis / 1000:g} CPU{one}, {max(0, self.cpu_millis) / 1000:g} are free"
+        return f"needs {size_text(need.memory or 0)} of memory, {size_text(max(0, self.memory))} are free"
+
+    def reason(self, spec: JobSpec, part: Part) -> str:
+        """What the node lacks; a node that could take some says how many."""
+        lack = self.lack(spec, part)
+        return f"has room for {self.taken}; for one more it {lack}" if self.taken else lack
