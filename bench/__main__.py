@@ -17,6 +17,7 @@ from pathlib import Path
 from bench import (
     actors,
     admission,
+    attaching,
     containers,
     core,
     gang_commands,
@@ -56,8 +57,9 @@ SECTIONS: Mapping[str, Callable[[Setting], Awaitable[None]]] = {
     "ray": actors.measure,
     "gloo": rendezvous.measure,
     "commands": gang_commands.measure,
+    "attaching": attaching.measure,
 }
-PEERS = ("slurm", "ray", "torch", "docker", "mpi")
+PEERS = ("slurm", "ray", "torch", "docker", "mpi", "sshd")
 WITHIN = 90.0
 """Minutes for all of it, where nothing else is said: nothing may hang for ever."""
 KEPT = "MUSTER_BENCH_KEPT"

@@ -21,11 +21,13 @@ DEBIAN = {
     "slurm": ("slurmctld", "slurmd", "slurm-client", "munge", "libpmi2-0-dev", "gcc", "libc6-dev"),
     "docker": ("docker.io", "busybox-static", "iproute2"),
     "compiler": ("gcc", "libc6-dev"),
+    "sshd": ("openssh-server", "openssh-client"),
 }
 NEEDS = {
     "slurm": ("slurmctld", "slurmd", "srun", "munged", "/usr/include/slurm/pmi2.h", "gcc"),
     "docker": ("dockerd", "/bin/busybox"),
     "compiler": ("gcc",),
+    "sshd": ("/usr/sbin/sshd", "ssh"),
 }
 """Programs, and files, whose presence says that the packages are installed."""
 PYTHON = {
