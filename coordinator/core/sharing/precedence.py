@@ -1,0 +1,132 @@
+"""Which of two waiting jobs goes first, and which must wait for its own project to hold less.
+
+A job's precedence is compared from the department down. Within a project it is class, priority and first come; between
+projects priority counts for nothing.
+"""
+
+from enum import IntEnum
+from typing import NamedTuple, TypeAlias
+
+from coordinator.core.sharing.pool_standings import Path
+from coordinator.core.sharing.standing import Standing
+from coordinator.core.sharing.unit import UNIT_LEVELS, Unit
+from muster.domain.fleet.quota import UNLIMITED_AMOUNT, Amounts
+from muster.domain.jobs.job_class import JobClass
+
+MILLIONTHS = 1_000_000
+
+PlaceInProject: TypeAlias = tuple[int, int, int]
+"""Class, priority below zero, and sequence number: the order of the jobs of one project."""
+
+UnitKey: TypeAlias = tuple[int, int, int, int]
+Precedence: TypeAlias = tuple[tuple[UnitKey, ...], PlaceInProject]
+"""The least goes first."""
+
+
+class Tier(IntEnum):
+    """What a job would use if it were placed now; the lower goes first."""
+
+    QUOTA = 0  #: what its unit is promised
+    SHARE = 1  #: what its unit should have now
+    BORROWED = 2  #: what others should have
+    SPARE = 3  #: what nobody else wants
+
+
+def tier(standing: Standing, size: Amounts, counted: tuple[int, ...], job_class: JobClass) -> Tier:
+    """What a job of this size would use of what its unit may have."""
+    if job_class is JobClass.SPARE:
+        return Tier.SPARE
+    quota = standing.entitlement.quota
+    wanted = [place for place in counted if size[place]]
+    if all(standing.load(place) + size[place] <= quota[place] for place in wanted):
+        return Tier.QUOTA
+    if all(standing.load(place) + size[place] <= standing.share[place] for place in wanted):
+        return Tier.SHARE
+    return Tier.BORROWED
+
+
+def precedence(
+    path: Path, size: Amounts, counted: tuple[int, ...], job_class: JobClass, place: PlaceInProject
+) -> Precedence:
+    """Where a job stands among all that wait in its pool.
+
+    A project without a department stands for one, too, so that those with and without can be compared. Where no
+    resource counts, projects do not count either.
+    """
+    if not counted:
+        return ((), place)
+    keys = [_unit_key(standing, size, counted, job_class) for standing in path]
+    keys += keys[-1:] * (UNIT_LEVELS - len(keys))
+    return (tuple(keys), place)
+
+
+def _unit_key(standing: Standing, size: Amounts, counted: tuple[int, ...], job_class: JobClass) -> UnitKey:
+    of_tier = tier(standing, size, counted, job_class)
+    without = with_it = 0
+    for place in counted:
+        if not size[place]:
+            continue
+        quota, load = standing.entitlement.quota[place], standing.load(place)
+        bound = quota if of_tier is Tier.QUOTA and quota else max(1, standing.share[place])
+        if bound < UNLIMITED_AMOUNT:
+            without = max(without, load * MILLIONTHS // bound)
+            with_it = max(with_it, (load + size[place]) * MILLIONTHS // bound)
+    return (of_tier, -standing.entitlement.rank, without, with_it)
+
+
+class BarKind(IntEnum):
+    """Which term keeps a job from being placed."""
+
+    LIMIT = 1  #: its unit would hold more than its limit
+    QUOTA = 2  #: guaranteed jobs of its unit would hold more than its quota
+    MAX_RUNNING = 3  #: as many jobs of its unit run as may
+    MAX_RUNNING_PER_USER = 4  #: as many jobs of its owner run there as may
+
+
+class Bar(NamedTuple):
+    """A term that keeps a job from being placed now, and what it says."""
+
+    kind: BarKind
+    unit: str
+    place: int = 0
+    """The resource that is short, by its place in amounts."""
+    holds: int = 0
+    """What counts for the term now: amounts, or jobs."""
+    bound: int = 0
+    """What the term allows."""
+
+
+def barred(
+    path: Path, unit: Unit, size: Amounts, counted: tuple[int, ...], job_class: JobClass, owner: str
+) -> Bar | None:
+    """The first term, from the department down, that a job would break if it were placed now; None: there is none."""
+    for standing in path:
+        quota, limit = standing.entitlement.quota, standing.entitlement.limit
+        for place, wanted in enumerate(size):
+            if not wanted:
+                continue
+            held = max(standing.held[place], standing.load(place))
+            if held + wanted > limit[place]:
+                return Bar(BarKind.LIMIT, standing.name, place, held, limit[place])
+            if job_class is JobClass.GUARANTEED and place in counted and standing.fixed[place] + wanted > quota[place]:
+                return Bar(BarKind.QUOTA, standing.name, place, standing.fixed[place], quota[place])
+    for each in unit.line():
+        most, most_each = each.terms.everywhere.max_running, each.terms.everywhere.max_running_per_user
+        if most is not None and each.running >= most:
+            return Bar(BarKind.MAX_RUNNING, each.name, 0, each.running, most)
+        running = each.running_of.get(owner, 0)
+        if most_each is not None and running >= most_each:
+            return Bar(BarKind.MAX_RUNNING_PER_USER, each.name, 0, running, most_each)
+    return None
+
+
+def never(path: Path, size: Amounts, counted: tuple[int, ...], job_class: JobClass) -> Bar | None:
+    """The term that a job would break even if nothing of its units ran; None: there is none."""
+    for standing in path:
+        quota, limit = standing.entitlement.quota, standing.entitlement.limit
+        for place, wanted in enumerate(size):
+            if wanted > limit[place]:
+                return Bar(BarKind.LIMIT, standing.name, place, 0, limit[place])
+            if job_class is JobClass.GUARANTEED and place in counted and wanted > quota[place]:
+                return Bar(BarKind.QUOTA, standing.name, place, 0, quota[place])
+    return None
