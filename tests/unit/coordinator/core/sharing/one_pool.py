@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from coordinator.core.sharing.precedence import Bar, Precedence, Tier, barred, precedence, tier
 from coordinator.core.sharing.standing import Tally
 from coordinator.core.sharing.units import Units
-from muster.domain.fleet.quota import NO_QUOTA_TERMS, Amounts, AmountBounds, QuotaTerms, QuotaUnit, UnitKind, UnitTerms
+from muster.domain.fleet.quota import NO_QUOTA_TERMS, AmountBounds, Amounts, QuotaTerms, QuotaUnit, UnitKind, UnitTerms
 from muster.domain.jobs.job_class import JobClass
 
 POOL = "default"
