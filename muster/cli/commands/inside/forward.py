@@ -2,25 +2,33 @@
 
 import asyncio
 import signal
-from contextlib import AsyncExitStack
+from collections.abc import Callable, Coroutine
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from muster.cli.commands.inside.execute import Rank, Wait, until_running
+from muster.cli.commands.inside.notebook_servers import FIND, WebPage, page_at
 from muster.cli.context import answers, session_of
 from muster.cli.exit_codes import ExitCode
 from muster.cli.options import JobName
 from muster.cli.output.screen import print_dim, say
-from muster.domain.attachments.request import HERE
-from muster.domain.errors import ConflictError, InvalidJobError
+from muster.domain.attachments.frame import AttachmentOpened
+from muster.domain.attachments.request import HERE, ConnectionRequest
+from muster.domain.errors import ConflictError, InvalidJobError, MusterError, PermissionDeniedError
 
 if TYPE_CHECKING:
     from muster.client.client import Client
     from muster.domain.jobs.view import ExecutionView, JobView
 
 LAST_FORWARDABLE_PORT = 65535
+LISTENS_WITHIN = 60.0
+"""Seconds for a server that the job has just started, until the browser is opened there."""
+LOOKS_EVERY = 0.5
+"""Seconds between looks at whether it listens."""
 REPEAT_AFTER = 60.0
 """Seconds after which the same trouble is told again."""
 
@@ -101,9 +109,9 @@ async def forward(
             for spec in specs:
                 address = await _forwarded(client, stack, view, execution, spec)
                 first = first or address
-            if open_browser:
-                await _open(client, view, execution.rank, first)
-            return await _stay(client, view)
+            port = port_of(specs[0], view, execution)
+            opening = partial(_open, client, view, execution.rank, port, first)
+            return await _stay(client, view, opening if open_browser else None)
 
 
 def _execution(view: "JobView", rank: int | None) -> "ExecutionView":
@@ -131,14 +139,19 @@ async def _forwarded(
     return made.address
 
 
-async def _stay(client: "Client", view: "JobView") -> ExitCode:
-    """Wait for Ctrl-C, or the end of the job."""
+async def _stay(
+    client: "Client", view: "JobView", beside: Callable[[], Coroutine[None, None, None]] | None
+) -> ExitCode:
+    """Wait for Ctrl-C, or the end of the job, and do this meanwhile."""
     interrupted = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, interrupted.set)
     ending = loop.create_task(client.jobs.wait(view), name="end of the job")
     leaving = loop.create_task(_until(interrupted), name="Ctrl-C")
+    tasks = [ending, leaving]
+    if beside is not None:
+        tasks.append(loop.create_task(beside(), name="beside the forward"))
     try:
         await asyncio.wait((ending, leaving), return_when=asyncio.FIRST_COMPLETED)
         if ending.done():
@@ -147,40 +160,55 @@ async def _stay(client: "Client", view: "JobView") -> ExitCode:
             return ExitCode.SUCCESS
         return ExitCode.INTERRUPTED
     finally:
-        for each in (ending, leaving):
+        for each in tasks:
             each.cancel()
-        await asyncio.gather(ending, leaving, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def _until(event: asyncio.Event) -> None:
     await event.wait()
 
 
-async def _open(client: "Client", view: "JobView", rank: int, address: str) -> None:
-    """Open the browser; of a Jupyter server with its token."""
+async def _open(client: "Client", view: "JobView", rank: int, port: int, address: str) -> None:
+    """Open the browser as soon as something listens there; at a Jupyter server with its token."""
     import webbrowser
 
-    url = f"http://{address}{await _jupyter_path(client, view, rank)}"
+    try:
+        if not await _listens(client, view, rank, port):
+            print_dim(
+                f"nothing listens at port {port} of rank {rank} so far; once something does, open http://{address}"
+            )
+            return
+        url = (await _page(client, view, rank, port)).url(address)
+    except MusterError as error:
+        print_dim(f"the browser is not opened: {error}")
+        return
     if not await asyncio.to_thread(webbrowser.open, url):
-        say(f"no browser could be opened here; go to {url}", err=True)
+        say(f"no browser could be opened here; go to {url}", err=True, flush=True)
 
 
-async def _jupyter_path(client: "Client", view: "JobView", rank: int) -> str:
-    """The path with the token of a Jupyter server that runs there; `/` where there is none."""
-    import json
+async def _listens(client: "Client", view: "JobView", rank: int, port: int) -> bool:
+    """Whether something listens at a port there, within a while: what a job has just started takes some seconds."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(LISTENS_WITHIN):
+            while True:
+                async with await client.attachments.open(
+                    view.id, ConnectionRequest(port=port), rank=rank
+                ) as connection:
+                    if isinstance(await connection.receive(), AttachmentOpened):
+                        return True
+                await asyncio.sleep(LOOKS_EVERY)
+    return False
 
-    find = (
-        'cat "${JUPYTER_RUNTIME_DIR:-$HOME/.local/share/jupyter/runtime}"/jpserver-*.json 2>/dev/null | head -c 65536'
-    )
-    done = await client.attachments.run(view.id, ["sh", "-c", find], rank=rank)
-    for line in done.output.decode(errors="replace").replace("}\n{", "}\0{").split("\0"):
-        try:
-            said = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(said, dict) and isinstance(said.get("token"), str) and said["token"]:
-            return f"/?token={said['token']}"
-    return "/"
+
+async def _page(client: "Client", view: "JobView", rank: int, port: int) -> WebPage:
+    """What is to be opened; without a token where nobody may run a command there, or it has no shell."""
+    try:
+        done = await client.attachments.run(view.id, FIND, rank=rank)
+    except PermissionDeniedError as error:
+        print_dim(f"no token of a Jupyter server was looked for: {error}")
+        return WebPage()
+    return page_at(done.output.decode(errors="replace"), port)
 
 
 class _Paced:
