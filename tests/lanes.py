@@ -21,7 +21,7 @@ from xml.etree import ElementTree as ET
 LANES = (
     ("house", "e2e", "machines", "soak"),
     ("unit", "fuzz", "contract", "simulation", "integration"),
-    ("frameworks",),
+    ("frameworks", "browsers"),
 )
 """The tiers of each lane, in the order in which they run. The first two take about as long. The third has ended before
 they come to what a busy machine disturbs. Two tiers that make machines out of this one share a lane."""

@@ -11,7 +11,10 @@ from pathlib import Path
 
 import pytest
 
-TIERS = ("unit", "fuzz", "house", "contract", "simulation", "integration", "frameworks", "soak", "e2e", "machines")
+TIERS = (
+    *("unit", "fuzz", "house", "contract", "simulation", "integration", "frameworks", "browsers", "soak", "e2e"),
+    "machines",
+)
 """The directories below tests/, in the order in which they run."""
 
 _tiers: dict[str, str] = {}

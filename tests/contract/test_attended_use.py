@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -18,7 +18,7 @@ from muster.domain.attachments.frame import (
     AttachmentOpened,
     AttachmentOutput,
 )
-from muster.domain.attachments.request import CommandRequest
+from muster.domain.attachments.request import AttachmentRequest, CommandRequest, ConnectionRequest
 from muster.domain.jobs.job import Role
 from tests.contract.attached import attachable
 from tests.contract.runtimes import ProcessPlace, shell, trial
@@ -35,7 +35,7 @@ def tmp_path() -> Iterator[Path]:
 
 
 class Attached:
-    """A command in an execution, as the one sees it who attached to it."""
+    """A command or a connection in an execution, as the one sees it who attached to it."""
 
     def __init__(self) -> None:
         self.end = ChannelEnd()
@@ -46,9 +46,14 @@ class Attached:
         self.uses += 1
 
 
+def command(directory: Path, *words: str) -> AbstractAsyncContextManager[Attached]:
+    """A command that is attended by an agent."""
+    return attended(directory, CommandRequest(words=words, has_input=True))
+
+
 @asynccontextmanager
-async def command(directory: Path, *words: str) -> AsyncIterator[Attached]:
-    """A command that is attended by an agent, over a channel without a relay."""
+async def attended(directory: Path, request: AttachmentRequest) -> AsyncIterator[Attached]:
+    """Something that is attended by an agent, over a channel without a relay."""
     here, there = Attached(), ChannelEnd()
     async with asyncio.timeout(LIMIT), trial(ProcessPlace(directory), directory, STAYS) as it:
         await it.release()
@@ -56,7 +61,7 @@ async def command(directory: Path, *words: str) -> AsyncIterator[Attached]:
         async with attachable(it) as found, asyncio.TaskGroup() as tasks:
             sides = [(here.end.begin(), there), (there.begin(), here.end)]  # both, before anything is carried
             carrying = [tasks.create_task(carry(*side), name="carry") for side in sides]
-            attending = Attending(there, CommandRequest(words=words, has_input=True), here.count)
+            attending = Attending(there, request, here.count)
             serving = tasks.create_task(serve(attending, there, await found.companion()), name="attend")
             yield here
             await serving
@@ -97,3 +102,24 @@ async def test_input_and_output_are_each_a_use(tmp_path: Path) -> None:
             pass
         it.end.dealt()
         assert it.uses == 2
+
+
+async def test_a_connection_is_used_whenever_it_moves_bytes_and_never_by_standing_open(tmp_path: Path) -> None:
+    async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while data := await reader.read(100):
+            writer.write(data)
+        writer.close()
+
+    async with await asyncio.start_server(echo, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        async with attended(tmp_path, ConnectionRequest(port=port)) as it:
+            assert isinstance(await it.end.receive(), AttachmentOpened)
+            for uses in (0, 2):
+                assert it.uses == uses
+                await it.end.send(AttachmentInput(data=b"ping"))
+                assert await it.end.receive() == AttachmentOutput(data=b"ping")
+            await it.end.send(AttachmentInputEnd())
+            while not isinstance(await it.end.receive(), AttachmentEnded):
+                pass
+            it.end.dealt()
+            assert it.uses == 4

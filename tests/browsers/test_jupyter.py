@@ -1,0 +1,113 @@
+"""Jupyter Lab of an interactive job, in a real browser, over `muster forward`."""
+
+import asyncio
+import os
+import signal
+import sys
+from asyncio.subprocess import PIPE
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from muster.domain.jobs.job import JobSpec
+from muster.domain.jobs.view import JobView
+from muster.jobfile import load_jobs
+from muster.trust.files import read_secret
+from tests.browsers.notebooks import notebook, page_program
+from tests.frameworks.environments import interpreter
+from tests.integration.attaching import AttachingFleet, attaching_fleet
+from tests.integration.programs import ROOT
+
+EXAMPLE = ROOT / "examples" / "jupyter" / "processes.yaml"
+MUSTER = (sys.executable, "-c", "from muster.cli.main import main; main()")
+WITHIN = 90.0
+"""Seconds until Jupyter Lab serves; its first start compiles a lot."""
+
+
+def example(directory: Path) -> JobSpec:
+    """The job of the example, with Jupyter Lab in its path and a home of its own."""
+    [(_, spec)] = load_jobs(EXAMPLE.read_text(), EXAMPLE.name)
+    env = {"PATH": f"{interpreter('jupyter').parent}:{os.defpath}", "HOME": str(directory)}
+    return replace(spec, roles=tuple(replace(role, env={**role.env, **env}) for role in spec.roles))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forwarding:
+    """What `muster forward --open` has said and done."""
+
+    address: str
+    """Where it listens."""
+    opened: str
+    """What it opened in the browser."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hold:
+    """A cell that runs for as long as a test wants."""
+
+    code: str
+    begun: asyncio.Event
+    """It runs."""
+    go: asyncio.Event
+    """Lets it end; it prints `after`."""
+
+
+@asynccontextmanager
+async def forwarding(fleet: AttachingFleet, job: JobView, port: str) -> AsyncIterator[Forwarding]:
+    """`muster forward JOB PORT --open`, with a browser that tells where it was sent; ends by Ctrl-C."""
+    env = {
+        **os.environ,
+        "BROWSER": "echo opened %s",
+        "MUSTER_COORDINATOR": fleet.address,
+        "MUSTER_HOME": str(fleet.directory / "home"),
+        "MUSTER_TOKEN": read_secret(fleet.state / "local-token"),
+    }
+    words = (*MUSTER, "forward", job.id, f"0:{port}", "--open")
+    process = await asyncio.create_subprocess_exec(*words, stdout=PIPE, env=env, cwd=ROOT)
+    assert process.stdout is not None
+    try:
+        async with asyncio.timeout(WITHIN):
+            said, opened = [(await process.stdout.readline()).decode().split() for _ in range(2)]
+        assert opened[0] == "opened"
+        yield Forwarding(address=said[0], opened=opened[1])
+    finally:
+        process.send_signal(signal.SIGINT)
+        assert await process.wait() == 130
+
+
+@asynccontextmanager
+async def held() -> AsyncIterator[Hold]:
+    """Code that the kernel runs until it is let go."""
+    begun, go = asyncio.Event(), asyncio.Event()
+
+    async def serve(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        begun.set()
+        await go.wait()
+        writer.write(b"after")
+        writer.close()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        where = server.sockets[0].getsockname()
+        yield Hold(code=f"import socket; print(socket.create_connection({where}).recv(9).decode())", begun=begun, go=go)
+
+
+async def test_a_notebook_opens_with_its_token_and_its_kernel_goes_on_while_the_relay_is_killed(tmp_path: Path) -> None:
+    page, spec = page_program(), example(tmp_path)
+    async with attaching_fleet(tmp_path) as fleet:
+        job = await fleet.running(spec)
+        async with forwarding(fleet, job, "jupyter") as forward, notebook(page) as person, held() as hold:
+            assert forward.opened.startswith(f"http://{forward.address}/?token=")
+            assert (await person.open(forward.opened)).endswith("JupyterLab")
+            assert await person.run("x = 20; print(x + 1)") == "21"
+            sockets = await person.sockets()
+
+            async with asyncio.TaskGroup() as tasks:
+                cell = tasks.create_task(person.run(f"print('before'); {hold.code}"))
+                await hold.begun.wait()
+                await fleet.kill("relay")
+                await fleet.start_relay()
+                hold.go.set()
+            assert cell.result() == "before\nafter"
+            assert await person.run("print(x + 22)") == "42"
+            assert (sockets[-1], await person.sockets()) == (True, sockets)
