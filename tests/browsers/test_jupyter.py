@@ -48,9 +48,9 @@ class Hold:
 
     code: str
     begun: asyncio.Event
-    """It runs."""
+    """Set once the cell runs."""
     go: asyncio.Event
-    """Lets it end; it prints `after`."""
+    """Lets the cell end, which prints `after` then."""
 
 
 @asynccontextmanager
