@@ -100,7 +100,14 @@ class CoordinatorProgram:
         return self._loaded(self.store.load())
 
     def _loaded(self, kept: Snapshot) -> Cluster:
-        records: tuple[Record, ...] = (*kept.jobs, *kept.attempts, *kept.executions, *kept.nodes, *kept.projects)
+        records: tuple[Record, ...] = (
+            *kept.jobs,
+            *kept.attempts,
+            *kept.executions,
+            *kept.nodes,
+            *kept.projects,
+            *kept.departments,
+        )
         return load(records, self.clock.now, b"key of the fleet")
 
     def crash(self, *, silently: bool = False) -> None:
