@@ -171,6 +171,7 @@ class Cluster:
         return self.presence.appear(node, now)
 
     def _job_changed(self, before: Job | None, after: Job | None) -> None:
+        self.queue.job_changed(before, after)
         if after is not None:
             self.job_index.put(before, after)
         elif before is not None:
