@@ -60,6 +60,11 @@ class UnitLoad:
             self.units.set_capacity(THE_POOL, self._capacity)
         self.units.share_out(THE_POOL)
 
+    @property
+    def pools(self) -> tuple[str, ...]:
+        """The pools that there are, by name."""
+        return (THE_POOL,)
+
     @staticmethod
     def pool_of(job: Job) -> str:  # noqa: ARG004 - what the job says of pools is in it
         """The pool in which a job waits or runs."""

@@ -99,6 +99,9 @@ def _refusal(cluster: Cluster, event: JobSubmitted, ahead: _Ahead, *, by_node: b
     taken = _taken(cluster, event, ahead)
     if taken is not None or cluster.job_of_key(event.idempotency_key) is not None:
         return taken
+    over = None if event.queue_anyway else _over_terms(cluster, event.spec)
+    if over is not None:
+        return over
     never = None if event.queue_anyway else possible(cluster, event.spec)
     if never is not None:
         return Refused(
@@ -108,8 +111,7 @@ def _refusal(cluster: Cluster, event: JobSubmitted, ahead: _Ahead, *, by_node: b
             if by_node
             else (),
         )
-    over = None if event.queue_anyway else _over_terms(cluster, event.spec)
-    full = over or _full(cluster, event.spec.size, ahead) or _too_many_queued(cluster, event.spec.project, ahead)
+    full = _full(cluster, event.spec.size, ahead) or _too_many_queued(cluster, event.spec.project, ahead)
     if full is not None:
         return full
     if event.job in cluster.jobs or event.job in ahead.jobs:
