@@ -12,7 +12,6 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
-from bench.containers import IMAGE, connected, dockerd
 from bench.figures import Bar
 from bench.fleet import READY_WITHIN, Fleet, fleet, gang
 from bench.programs import ProgramError, ended_at_exit, finished, resident, start
@@ -20,7 +19,7 @@ from bench.setting import Setting, Turns
 from muster.client.attachments.attachment import Attachment
 from muster.domain.attachments.frame import AttachmentInput, AttachmentOpened, AttachmentOutput
 from muster.domain.attachments.request import CommandRequest, TerminalSize
-from muster.domain.jobs.job import JobSpec, Role
+from muster.domain.jobs.job import JobSpec
 from muster.domain.jobs.lifecycle import State
 
 NODES, LAUNCHED = 8, 32
@@ -36,9 +35,6 @@ CALL_WITHIN = 60.0
 BYTE, WHOLE, SSH = "first byte of a command in an execution", "muster exec JOB -- true", "ssh to an sshd here: true"
 KEY, CONNECTION, SPEED = "echo of a key at a terminal", "first byte of a forwarded connection", "forward"
 ALONE, BESIDE = "gang of 32 started", "gang of 32 started while a forward runs at full speed"
-FIRST, BARE = "first command in a container", "docker exec in a container"
-FIRST_BAR = Bar(figure="first command in a container / docker exec", limit=1.2)
-AGAIN = "next command in that container"
 BYTE_BAR = Bar(figure=BYTE, limit=50, unit="ms")
 WHOLE_BAR = Bar(figure=f"{WHOLE}, whole process", limit=0.6, unit="s")
 KEY_BAR = Bar(figure=KEY, limit=3, unit="ms")
@@ -81,8 +77,6 @@ async def measure(setting: Setting) -> None:
         await _sleepers(setting, muster, job, pid)
         await muster.client.jobs.stop(job)
         await muster.settled(job)
-    if setting.has("docker"):
-        await _containers(setting)
 
 
 @asynccontextmanager
@@ -141,33 +135,6 @@ async def _commands(setting: Setting, muster: Fleet, job: str) -> None:
         setting.findings.take(name, values, "ms" if name == BYTE else "s")
     setting.findings.absolute(BYTE_BAR, BYTE)
     setting.findings.absolute(WHOLE_BAR, WHOLE)
-
-
-async def _containers(setting: Setting) -> None:
-    """The first byte of a command in a container that nobody has entered before, and of the next one."""
-    job = JobSpec(name="bench", roles=(Role(count=1, image=IMAGE, command=("sh", "-c", "sleep 1000")),))
-    turns, echo = Turns(setting.repeats(15, 4)), ("sh", "-c", "echo x")
-    async with dockerd(setting.scratch) as socket, connected(socket) as docker:
-        options = ("--docker-socket", socket, "--mount-root", setting.scratch.path)
-        async with fleet(setting.scratch, 1, *options) as muster, relay(muster):
-            await setting.quiet("commands in containers: docker exec, Muster")
-            for _ in turns:
-                entered = await running(muster, job)
-                (container,) = await docker.containers.list()
-                bare = ["docker", "-H", f"unix://{socket}", "exec", container.id, *echo]
-                began = time.perf_counter()
-                await finished(bare, CALL_WITHIN)
-                turns.keep({BARE: 1000 * (time.perf_counter() - began)})
-                for name in (FIRST, AGAIN):
-                    began = time.perf_counter()
-                    async with await muster.client.attachments.open(entered, CommandRequest(words=echo)) as attachment:
-                        await first_byte(attachment)
-                        turns.keep({name: 1000 * (time.perf_counter() - began)})
-                await muster.client.jobs.stop(entered)
-                await muster.settled(entered)
-    for name, values in turns.found.items():
-        setting.findings.take(name, values, "ms")
-    setting.findings.ratio(FIRST_BAR, FIRST, BARE)
 
 
 async def _keys(setting: Setting, muster: Fleet, job: str) -> None:

@@ -14,10 +14,13 @@ from coordinator.core.placement.node_capacity import UsedCapacity, total_capacit
 from coordinator.core.placement.placement import fits
 from coordinator.core.placement.request_classes import RequestClass
 from coordinator.core.records import Attempt, Execution, Job, Record
+from coordinator.core.sharing.standing import Tally
 from coordinator.core.turn import plans
+from muster.domain.fleet.quota import amounts_of
 from muster.domain.gangs.plan import Goal
 from muster.domain.ids import AttemptId, ExecutionId, GpuUuid, JobId, NodeId, execution_id
 from muster.domain.jobs.failure import Exit
+from muster.domain.jobs.job_class import JobClass
 from muster.domain.jobs.lifecycle import TERMINAL, TRANSITIONS, JobPhase, State
 from muster.domain.jobs.ports import node_ports
 
@@ -30,10 +33,7 @@ def validate(cluster: Cluster) -> None:
         validate_job(cluster, job)
     _nothing_is_left_of_what_was_dropped(cluster)
     _the_queue_is_the_queued_jobs_in_order(cluster)
-    _every_queued_job_is_in_its_line_unless_it_is_paused(cluster)
-    for capacities in (cluster.load.free.fresh(), cluster.load.unreserved.fresh(), cluster.load.empty.fresh()):
-        _every_node_is_in_the_bin_of_what_it_has(capacities)
-        _nothing_fits_that_is_said_not_to(cluster, capacities)
+    _units_hold_and_want_what_their_jobs_do(cluster)
     seated = _seated(cluster)
     for node in cluster.nodes:
         members = seated.get(node, [])
@@ -194,7 +194,7 @@ def _nothing_is_left_of_what_was_dropped(cluster: Cluster) -> None:
 
 def _the_queue_is_the_queued_jobs_in_order(cluster: Cluster) -> None:
     waiting = [job for job in cluster.jobs.values() if cluster.phase(job.id) is JobPhase.QUEUED]
-    in_order = sorted(waiting, key=lambda job: (-job.spec.priority, job.sequence))
+    in_order = sorted(waiting, key=lambda job: (job.job_class.order, -job.spec.priority, job.sequence))
     assert list(cluster.queue) == in_order, "the queue is not the queued jobs in order"
     kept = cluster.load.reservation
     assert kept is None or kept.job in {job.id for job in waiting}, "something is kept for a job that does not wait"
@@ -202,41 +202,31 @@ def _the_queue_is_the_queued_jobs_in_order(cluster: Cluster) -> None:
     assert positions == list(range(1, len(in_order) + 1)), "positions in the queue"
 
 
-def _every_queued_job_is_in_its_line_unless_it_is_paused(cluster: Cluster) -> None:
-    queue, lines = cluster.queue, cluster.queue.lines
-    heads: dict[tuple[str, RequestClass], JobId] = {}
-    waiting = [job for job in queue if cluster.newest_attempt(job.id).not_before is None]
-    for job in waiting:
-        heads.setdefault((job.spec.project, queue.request_class(job.id)), job.id)
-    for (project, request_class), name in heads.items():
-        first = lines.first(project, request_class)
-        assert first is not None, f"{name} waits and is in no line"
-        paused = cluster.newest_attempt(first[1]).not_before is not None
-        assert first[1] == name or paused, f"{first[1]} is first in the line of {name}"
-
-
-def _every_node_is_in_the_bin_of_what_it_has(capacities: Capacities) -> None:
-    found: list[NodeId] = []
-    for node_class in capacities.classes():
-        for each in (each for bins in node_class.bins.values() for each in bins.values()):
-            assert each.keys == sorted(each.keys), "nodes of a bin are not in order"
-            for _, node in each.keys:
-                capacity = capacities.of(node)
-                assert len(capacity.gpus) == each.gpus, f"{node} is in the bin of another number of GPUs"
-                assert each.cpu_millis.least <= max(0, capacity.cpu_millis) <= each.cpu_millis.most, f"CPUs of {node}"
-                assert each.memory.least <= max(0, capacity.memory) <= each.memory.most, f"memory of {node}"
-                found.append(node)
-    placeable = sorted(capacity.node for capacity in capacities if capacity.problem is None)
-    assert sorted(found) == placeable, "the bins do not hold each node once that something can be placed on"
-
-
-def _nothing_fits_that_is_said_not_to(cluster: Cluster, capacities: Capacities) -> None:
-    tried: set[RequestClass] = set()
-    for job in cluster.queue:
-        request_class = cluster.queue.request_class(job.id)
-        if request_class not in tried and request_class.fails(capacities):
-            assert not fits(job.spec, Available(capacities=capacities)), f"{job.id} fits and is not tried"
-        tried.add(request_class)
+def _units_hold_and_want_what_their_jobs_do(cluster: Cluster) -> None:
+    load = cluster.unit_load
+    sums: dict[tuple[str, str], Counter[Tally]] = {}
+    running: dict[str, set[JobId]] = {}
+    for execution in cluster.executions.values():
+        job = cluster.jobs[execution.job]
+        gpus = amounts_of(job.spec, execution.rank).gpus
+        for unit in load.units.get(job.spec.project).line():
+            counted = sums.setdefault((unit.name, load.pool_of(job)), Counter())
+            if execution.state is State.QUEUED:
+                counted[Tally.WAITING] += gpus
+            elif _live(execution):
+                counted[Tally.HELD] += gpus
+                counted[Tally.LEAVING] += gpus * (execution.state is State.STOPPING)
+                counted[Tally.FIXED] += gpus * (job.job_class is JobClass.GUARANTEED)
+                running.setdefault(unit.name, set()).add(job.id)
+    for pool in load.units.pools:
+        for unit in load.units:
+            standing = load.units.in_pool(pool).get(unit.name)
+            for tally in Tally:
+                found = 0 if standing is None else getattr(standing, tally)[0]
+                wanted = sums.get((unit.name, pool), Counter())[tally]
+                assert found == wanted, f"{unit.name}: {tally} in {pool} is {found}, and its jobs come to {wanted}"
+    for unit in load.units:
+        assert unit.running == len(running.get(unit.name, ())), f"{unit.name}: jobs that hold something"
 
 
 def _seated(cluster: Cluster) -> dict[NodeId, list[Execution]]:

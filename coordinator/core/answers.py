@@ -71,4 +71,12 @@ class ProjectGone:
     project: Project
 
 
-Answer = Accepted | AllAccepted | Refused | NoneAccepted | Noted | ProjectKept | ProjectGone
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuotasKept:
+    """Departments and projects are promised what was asked for."""
+
+    warnings: tuple[str, ...] = ()
+    """What cannot be kept of it, or may surprise; a sentence each."""
+
+
+Answer = Accepted | AllAccepted | Refused | NoneAccepted | Noted | ProjectKept | ProjectGone | QuotasKept

@@ -8,6 +8,7 @@ from muster.domain.event import FleetEventKind
 from muster.domain.fleet.access import Permissions
 from muster.domain.fleet.node import Inventory
 from muster.domain.fleet.project_use import ProjectUse
+from muster.domain.fleet.quota import UnitChange
 from muster.domain.gangs.plan import Report
 from muster.domain.ids import ExecutionId, JobId, NodeId
 from muster.domain.jobs.job import LOCAL_OWNER, JobSpec
@@ -199,6 +200,15 @@ class ProjectRemoved:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class QuotasChanged:
+    """An admin has said what departments and projects may have, all of it or nothing."""
+
+    changes: tuple[UnitChange, ...]
+    """Checked by the edge as far as each change alone can be wrong."""
+    cause: EventCause = UNKNOWN_CAUSE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FleetChanged:
     """Something happened to the fleet that no record of the core holds."""
 
@@ -230,6 +240,7 @@ Event = (
     | ProjectAdded
     | ProjectChanged
     | ProjectRemoved
+    | QuotasChanged
     | FleetChanged
     | TimePassed
 )

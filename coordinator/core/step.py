@@ -33,12 +33,13 @@ from coordinator.core.events import (
     ProjectAdded,
     ProjectChanged,
     ProjectRemoved,
+    QuotasChanged,
     RemovalRequested,
     StopRequested,
     TimePassed,
     UncordonRequested,
 )
-from coordinator.core.requests import cordons, jobs, nodes, projects
+from coordinator.core.requests import cordons, jobs, nodes, projects, quotas
 from coordinator.core.scheduling.cycle import schedule
 from coordinator.core.turn.notices import notice_fleet
 from coordinator.core.turn.turn import Turn
@@ -89,6 +90,8 @@ def _take(turn: Turn, event: Event) -> Answer:  # noqa: C901, PLR0911, PLR0912 -
             return projects.change(turn, event)
         case ProjectRemoved():
             return projects.remove(turn, event)
+        case QuotasChanged():
+            return quotas.change(turn, event)
         case FleetChanged():
             notice_fleet(turn, event.kind, text=event.text)
             return Noted()

@@ -226,5 +226,12 @@ class Engine:
                 self._forget_logs(effect.job)
 
     def _loaded(self, kept: Snapshot) -> Cluster:
-        records: list[Record] = [*kept.projects, *kept.jobs, *kept.attempts, *kept.executions, *kept.nodes]
+        records: list[Record] = [
+            *kept.departments,
+            *kept.projects,
+            *kept.jobs,
+            *kept.attempts,
+            *kept.executions,
+            *kept.nodes,
+        ]
         return load(records, self._clock.now(), self._fleet_key)

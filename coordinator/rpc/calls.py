@@ -40,6 +40,9 @@ _OURS: Mapping[str, Mapping[str, str]] = {
         "Add": "projects.add",
         "Allow": "projects.allow",
         "Remove": "projects.remove",
+        "Quotas": "quotas.list",
+        "SetQuotas": "quotas.set",
+        "Queue": "quotas.queue",
     },
     "SecretService": {
         "Put": "secrets.set",

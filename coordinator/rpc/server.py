@@ -51,6 +51,7 @@ from coordinator.service.logs import LogMerge
 from coordinator.service.nodes import NodeOperations
 from coordinator.service.operations import Operations
 from coordinator.service.projects import ProjectOperations
+from coordinator.service.quotas import QuotaOperations
 from coordinator.service.secrets import SecretOperations
 from coordinator.service.stories import StoryOperations
 from coordinator.service.submitting import SubmitDesk
@@ -294,7 +295,9 @@ def _add_clients(
     projects = ProjectOperations(
         operations, parts.engine, parts.registry, parts.secrets, open_for_all=authority is None
     )
-    projects_pb2_grpc.add_ProjectServiceServicer_to_server(ProjectService(projects), server)
+    projects_pb2_grpc.add_ProjectServiceServicer_to_server(
+        ProjectService(projects, QuotaOperations(operations, parts.engine, parts.registry)), server
+    )
     logins = LoginService(LoginOperations(operations, parts.registry, parts.logins))
     trust_pb2_grpc.add_LoginServiceServicer_to_server(logins, server)
     trust_pb2_grpc.add_SecretServiceServicer_to_server(

@@ -27,8 +27,9 @@ from coordinator.core.records import Attempt, Execution, Job, Node, Record
 from coordinator.store.codec import encode
 from muster.domain.event import JobEvent, StoryEvent
 from muster.domain.fleet.access import Project
+from muster.domain.fleet.quota import Department
 
-VERSION = "0101"
+VERSION = "0102"
 """The newest migration."""
 
 PART_OF_KEY: dict[str, bool] = {"part of key": True}
@@ -133,6 +134,14 @@ projects = Table(
     Column("body", Text, nullable=False),
 )
 
+departments = Table(
+    "departments",
+    metadata,
+    Column("name", String, primary_key=True),
+    Column("created_at", UtcTime, nullable=False),
+    Column("body", Text, nullable=False),
+)
+
 EVENT_ID = ("job", "attempt", "kind", "rank")
 """What the id of an event of a job is made of."""
 GIVEN_OF_EVENTS = (*EVENT_ID, "at", "body")
@@ -190,6 +199,8 @@ def row(record: Record) -> tuple[Table, Row]:
             return nodes, _node(record)
         case Project():
             return projects, {"name": record.name, "created_at": record.created_at, "body": encode(record)}
+        case Department():
+            return departments, {"name": record.name, "created_at": record.created_at, "body": encode(record)}
         case _:
             assert_never(record)
 

@@ -8,6 +8,7 @@ from coordinator.core.records import Attempt, Change, Execution, Job, Node, Reco
 from muster.domain.errors import MusterError
 from muster.domain.event import FleetEvent, JobEvent, NodeEvent
 from muster.domain.fleet.access import Project
+from muster.domain.fleet.quota import Department
 from muster.domain.ids import JobId, NodeId
 
 
@@ -33,6 +34,8 @@ class Snapshot:
     """The nodes by name."""
     projects: tuple[Project, ...] = ()
     """The projects by name."""
+    departments: tuple[Department, ...] = ()
+    """The departments by name."""
 
 
 class Store(Protocol):
@@ -80,6 +83,7 @@ def snapshot(
     executions: Iterable[Execution],
     nodes: Iterable[Node],
     projects: Iterable[Project],
+    departments: Iterable[Department] = (),
 ) -> Snapshot:
     """The given records in the order that the contract asks for."""
     in_order = sorted(jobs, key=lambda job: (job.sequence, job.id))
@@ -90,6 +94,7 @@ def snapshot(
         executions=tuple(sorted(executions, key=lambda each: (place[each.job], each.attempt, each.rank))),
         nodes=tuple(sorted(nodes, key=lambda node: node.name)),
         projects=tuple(sorted(projects, key=lambda project: project.name)),
+        departments=tuple(sorted(departments, key=lambda department: department.name)),
     )
 
 
@@ -101,4 +106,5 @@ def snapshot_of(records: Sequence[Record]) -> Snapshot:
         (record for record in records if isinstance(record, Execution)),
         (record for record in records if isinstance(record, Node)),
         (record for record in records if isinstance(record, Project)),
+        (record for record in records if isinstance(record, Department)),
     )

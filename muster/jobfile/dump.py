@@ -40,6 +40,7 @@ def dump(spec: JobSpec) -> dict[str, Any]:
         **_present(dialects=list(map(str, spec.dialects)), labels=dict(spec.labels)),
         **_present(interactive=_interactive(spec.interactive), stdin=spec.stdin or None, tty=spec.tty or None),
         "priority": spec.priority,
+        **_present(**{"class": spec.job_class and str(spec.job_class)}),
         "placement": str(spec.packing),
         **_present(max_per_node=spec.max_per_node, node_labels=dict(spec.node_labels)),
         "timeouts": _timeouts(spec.timeouts),

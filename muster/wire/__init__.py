@@ -65,6 +65,14 @@ if TYPE_CHECKING:
         node_to_wire,
     )
     from muster.wire.projects import project_from_wire, project_to_wire
+    from muster.wire.quotas import (
+        queue_page_from_wire,
+        queue_page_to_wire,
+        unit_change_from_wire,
+        unit_change_to_wire,
+        unit_standing_from_wire,
+        unit_standing_to_wire,
+    )
     from muster.wire.secret_uses import secret_use_from_wire, secret_use_to_wire
     from muster.wire.secrets import (
         delivered_from_wire,
@@ -167,6 +175,8 @@ __all__ = [
     "port_lease_to_wire",
     "project_from_wire",
     "project_to_wire",
+    "queue_page_from_wire",
+    "queue_page_to_wire",
     "report_from_wire",
     "report_to_wire",
     "resources_from_wire",
@@ -183,6 +193,10 @@ __all__ = [
     "served_attachment_to_wire",
     "token_from_wire",
     "token_to_wire",
+    "unit_change_from_wire",
+    "unit_change_to_wire",
+    "unit_standing_from_wire",
+    "unit_standing_to_wire",
 ]
 
 _NAMES = {
@@ -282,6 +296,14 @@ _NAMES = {
         "resources_to_wire",
         "role_from_wire",
         "role_to_wire",
+    ),
+    "quotas": (
+        "queue_page_from_wire",
+        "queue_page_to_wire",
+        "unit_change_from_wire",
+        "unit_change_to_wire",
+        "unit_standing_from_wire",
+        "unit_standing_to_wire",
     ),
     "projects": (
         "project_from_wire",

@@ -5,9 +5,10 @@ from typing import TypeVar, cast
 
 from coordinator.core.records import Attempt, Execution, Job, Node, Record
 from muster.domain.fleet.access import Project
+from muster.domain.fleet.quota import Department
 from muster.domain.ids import AttemptId, ExecutionId, JobId, NodeId
 
-RecordT = TypeVar("RecordT", Job, Attempt, Execution, Node, Project)
+RecordT = TypeVar("RecordT", Job, Attempt, Execution, Node, Project, Department)
 
 RecordKey = tuple[type[Record], object]
 """The kind of a record and its key among those of its kind."""
@@ -26,10 +27,12 @@ def key_of_record(record: Record) -> RecordKey:
             return (Node, record.name)
         case Project():
             return (Project, record.name)
+        case Department():
+            return (Department, record.name)
 
 
 class Records:
-    """Jobs, attempts, executions, nodes and projects by key."""
+    """Jobs, attempts, executions, nodes, projects and departments by key."""
 
     def __init__(self) -> None:
         self.jobs: dict[JobId, Job] = {}
@@ -37,12 +40,14 @@ class Records:
         self.executions: dict[ExecutionId, Execution] = {}
         self.nodes: dict[NodeId, Node] = {}
         self.projects: dict[str, Project] = {}
+        self.departments: dict[str, Department] = {}
         self._tables: dict[type[Record], MutableMapping[object, Record]] = {
             Job: cast("MutableMapping[object, Record]", self.jobs),
             Attempt: cast("MutableMapping[object, Record]", self.attempts),
             Execution: cast("MutableMapping[object, Record]", self.executions),
             Node: cast("MutableMapping[object, Record]", self.nodes),
             Project: cast("MutableMapping[object, Record]", self.projects),
+            Department: cast("MutableMapping[object, Record]", self.departments),
         }
 
     def __iter__(self) -> Iterator[Record]:

@@ -14,11 +14,12 @@ from coordinator.core.cluster.job_index import JobIndex
 from coordinator.core.cluster.load import Load
 from coordinator.core.cluster.presence import Presence, Presences
 from coordinator.core.cluster.queue import Queue, QueueOrder
-from coordinator.core.cluster.submits import Submits
+from coordinator.core.cluster.unit_load import UnitLoad
 from coordinator.core.limits import Limits
 from coordinator.core.records import Attempt, Execution, Job, Node, Record
 from muster.domain.fleet.access import Project
 from muster.domain.fleet.node import NodeState
+from muster.domain.fleet.quota import Department
 from muster.domain.gangs.fence import LEASE
 from muster.domain.ids import AttemptId, ExecutionId, JobId, NodeId
 from muster.domain.jobs.lifecycle import JobPhase, phase
@@ -39,12 +40,12 @@ class Cluster:
         self.limits = Limits()
         self.records = Records()
         self.job_index = JobIndex()
-        self.submits = Submits()
         self.gangs = Gangs(self.records.jobs, self.records.nodes, started_at)
         self.queue = Queue(self.records.jobs, self.records.attempts, order)
         self.load = Load(self.records, self.placeable)
         self.draining = Draining(lambda node: bool(self.load.used(node).executions))
-        self.presence = Presences(self.load.touch)
+        self.unit_load = UnitLoad(self.records, self._is_lost, self.load.used)
+        self.presence = Presences(self._touch)
         self.deadlines = Deadlines()
 
     # reading
@@ -76,7 +77,7 @@ class Cluster:
 
     def job_of_key(self, idempotency_key: str) -> Job | None:
         """The job that was submitted with this key."""
-        job = self.submits.of_key(idempotency_key) if idempotency_key else None
+        job = self.job_index.submits.of_key(idempotency_key) if idempotency_key else None
         return self.records.jobs[job] if job is not None else None
 
     def newest_attempt(self, job: JobId) -> Attempt:
@@ -122,9 +123,14 @@ class Cluster:
             case Node():
                 before = self.records.put(record)
                 self.load.node_changed(before, record)
+                self.unit_load.node_changed(before, record)
                 self.draining.changed(before, record)
             case Project():
                 before = self.records.put(record)
+                self.unit_load.unit_changed(record)
+            case Department():
+                before = self.records.put(record)
+                self.unit_load.unit_changed(record)
         return before
 
     def drop_job(self, job: JobId) -> None:
@@ -149,13 +155,15 @@ class Cluster:
         dropped = self.records.nodes[node]
         self.records.drop(dropped)
         self.load.node_changed(dropped, None)
+        self.unit_load.node_changed(dropped, None)
         self.draining.changed(dropped, None)
         self.presence.forget(node)
         self.deadlines.forget_node(node)
 
-    def drop_project(self, name: str) -> None:
-        """Forget a project; ended jobs of that name stay."""
-        self.records.drop(self.records.projects[name])
+    def drop_unit(self, unit: Project | Department) -> None:
+        """Forget a project, whose ended jobs stay, or a department without projects."""
+        self.records.drop(unit)
+        self.unit_load.unit_dropped(unit.name)
 
     def appear(self, node: NodeId, now: datetime) -> Presence:
         """Start to believe in a node."""
@@ -163,7 +171,7 @@ class Cluster:
         return self.presence.appear(node, now)
 
     def _job_changed(self, before: Job | None, after: Job | None) -> None:
-        self.submits.changed(before, after)
+        self.queue.job_changed(before, after)
         if after is not None:
             self.job_index.put(before, after)
         elif before is not None:
@@ -173,3 +181,12 @@ class Cluster:
         self.gangs.changed(before, after)
         self.queue.changed(before, after)
         self.load.changed(before, after)
+        self.unit_load.changed(before, after)
+
+    def _touch(self, node: NodeId) -> None:
+        self.load.touch(node)
+        self.unit_load.touch(node)
+
+    def _is_lost(self, node: NodeId) -> bool:
+        presence = self.presence.get(node)
+        return presence is None or presence.state is NodeState.LOST

@@ -84,6 +84,20 @@ class Queue:
         elif waited and not waits:
             self._leave(execution.job)
 
+    def job_changed(self, before: Job | None, after: Job | None) -> None:
+        """Hear of a job that is other than before: one that waits may have another place now."""
+        if before is None or after is None or before.job_class is after.job_class:
+            return
+        entry = (self._order(before), before.id)
+        place = bisect_left(self._line, entry)
+        if place == len(self._line) or self._line[place] != entry:
+            return
+        del self._line[place]
+        insort(self._line, self._entry(after.id))
+        if after.id not in self._paused:
+            self.lines.remove(entry, before.spec.project, self._classes[before.id])
+            self._line_up(after.id)
+
     def _join(self, job: JobId) -> None:
         insort(self._line, self._entry(job))
         self._classes.add(self._jobs[job])

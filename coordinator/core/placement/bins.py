@@ -17,7 +17,7 @@ MOST_NODE_CLASSES = 256
 
 FreeGpus = tuple[tuple[str, int], ...]
 """Free GPUs by model."""
-BinLevels = tuple[int, int]
+_Levels = tuple[int, int]
 """Powers of two of free CPUs and of free GiB of memory."""
 
 
@@ -73,39 +73,7 @@ class NodeClass:
 
     sample: Capacity
     """One of them; it has those labels alone that are part of classes."""
-    bins: dict[FreeGpus, dict[BinLevels, Bin]] = field(default_factory=dict)
-
-    def bin_of(self, capacity: Capacity) -> Bin:
-        """The bin of a node of this class."""
-        return self.bins[_free_gpus(capacity)][_levels(capacity)]
-
-    def enter(self, capacity: Capacity) -> None:
-        """Have a node in its bin."""
-        gpus, levels = _free_gpus(capacity), _levels(capacity)
-        bins = self.bins.setdefault(gpus, {})
-        found = bins.get(levels)
-        if found is None:
-            cpus, memory = levels
-            found = bins[levels] = Bin(sum(count for _, count in gpus), _span(cpus, 1000), _span(memory, 1 << 30))
-        found.add(capacity)
-
-    def leave(self, capacity: Capacity) -> None:
-        """Have a node in no bin any more."""
-        gpus, levels = _free_gpus(capacity), _levels(capacity)
-        bins = self.bins[gpus]
-        bins[levels].remove(capacity)
-        if not bins[levels].keys:
-            del bins[levels]
-            if not bins:
-                del self.bins[gpus]
-
-    def move(self, before: Capacity, after: Capacity) -> None:
-        """Have a node in the bin of what it has now."""
-        if _levels(before) == _levels(after) and _free_gpus(before) == _free_gpus(after):
-            self.bin_of(after).change(before, after)
-            return
-        self.leave(before)
-        self.enter(after)
+    bins: dict[FreeGpus, dict[_Levels, Bin]] = field(default_factory=dict)
 
 
 class Capacities:
@@ -155,7 +123,7 @@ class Capacities:
     def bin_of(self, node: NodeId) -> Bin | None:
         """The bin of a node; None: nothing can be placed on it."""
         node_class = self._class_of.get(node)
-        return None if node_class is None else node_class.bin_of(self._by_node[node])
+        return None if node_class is None else _bin(node_class, self._by_node[node])
 
     def holders(self, ports: Iterable[int]) -> Iterator[NodeId]:
         """The nodes that have given one of these fixed ports away."""
@@ -179,7 +147,7 @@ class Capacities:
         node_class = self._class_of.get(capacity.node)
         if node_class is not None and before is not None:
             if capacity.problem is None and capacity.is_like(before):
-                node_class.move(before, capacity)
+                _move(node_class, before, capacity)
                 return
             self._leave(before)
         if capacity.problem is None:
@@ -205,11 +173,11 @@ class Capacities:
         if node_class is None:
             node_class = self._classes[traits] = NodeClass(replace(capacity, labels=labels))
         self._class_of[capacity.node] = node_class
-        node_class.enter(capacity)
+        _enter(node_class, capacity)
 
     def _leave(self, capacity: Capacity) -> None:
         node_class = self._class_of.pop(capacity.node)
-        node_class.leave(capacity)
+        _exit(node_class, capacity)
         if not node_class.bins:
             labels = tuple(sorted(node_class.sample.labels.items()))
             del self._classes[(labels, capacity.runtimes, capacity.features)]
@@ -251,7 +219,7 @@ def _free_gpus(capacity: Capacity) -> FreeGpus:
     return tuple(sorted(Counter(gpu.model for gpu in capacity.gpus).items()))
 
 
-def _levels(capacity: Capacity) -> BinLevels:
+def _levels(capacity: Capacity) -> _Levels:
     return (max(0, capacity.cpu_millis // 1000).bit_length(), max(0, capacity.memory >> 30).bit_length())
 
 
@@ -262,3 +230,36 @@ def _span(level: int, unit: int) -> Span:
 
 def _by_cpus(capacity: Capacity) -> tuple[int, Key]:
     return (-capacity.cpu_millis, key_of(capacity.node))
+
+
+def _bin(node_class: NodeClass, capacity: Capacity) -> Bin:
+    return node_class.bins[_free_gpus(capacity)][_levels(capacity)]
+
+
+def _enter(node_class: NodeClass, capacity: Capacity) -> None:
+    gpus, levels = _free_gpus(capacity), _levels(capacity)
+    bins = node_class.bins.setdefault(gpus, {})
+    found = bins.get(levels)
+    if found is None:
+        cpus, memory = levels
+        found = bins[levels] = Bin(sum(count for _, count in gpus), _span(cpus, 1000), _span(memory, 1 << 30))
+    found.add(capacity)
+
+
+def _exit(node_class: NodeClass, capacity: Capacity) -> None:
+    gpus, levels = _free_gpus(capacity), _levels(capacity)
+    bins = node_class.bins[gpus]
+    bins[levels].remove(capacity)
+    if not bins[levels].keys:
+        del bins[levels]
+        if not bins:
+            del node_class.bins[gpus]
+
+
+def _move(node_class: NodeClass, before: Capacity, after: Capacity) -> None:
+    """Put a node into the bin of what it has now."""
+    if _levels(before) == _levels(after) and _free_gpus(before) == _free_gpus(after):
+        _bin(node_class, after).change(before, after)
+        return
+    _exit(node_class, before)
+    _enter(node_class, after)

@@ -1,20 +1,19 @@
-"""Where executions of a part may fit: levels, bins and single nodes, each with bounds of how many fit on a node.
+"""Where executions of a part fit: bins, with bounds of how many fit on each node, and single nodes.
 
-A *level* has the nodes of one class with the same free GPUs. It is made of bins, and these of nodes. A search begins
-with levels, and goes on to bins and to nodes only where the bounds are too wide for the answer.
+A node of a bin is looked at only where the bounds of its bin are too wide for the answer.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 
-from coordinator.core.placement.bins import Bin, BinLevels, Capacities, FreeGpus
+from coordinator.core.placement.bins import Bin, Capacities, FreeGpus
 from coordinator.core.placement.capacity import Key, key_of
 from coordinator.core.placement.draft import Draft
 from coordinator.core.placement.parts import Part
 from coordinator.core.placement.suitable import unfit
 from muster.domain.ids import NodeId
-from muster.domain.jobs.job import JobSpec
+from muster.domain.jobs.job import JobSpec, Resources
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,11 +28,11 @@ class Available:
         return len(self.capacities) - (self.without in self.capacities)
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class SingleNode:
-    """One node."""
+    """A node that was looked at by itself."""
 
-    key: Key
+    node: NodeId
     slots: int
     """Executions that fit on it."""
     gpus: int
@@ -41,6 +40,29 @@ class SingleNode:
     cpu_millis: int
     taken: int = 0
     """Executions of the gang that it has already."""
+    size = 1
+
+    @property
+    def least(self) -> int:
+        """The fewest executions that fit."""
+        return self.slots
+
+    @property
+    def most(self) -> int:
+        """The most executions that fit."""
+        return self.slots
+
+    def in_order(self) -> Iterator[Key]:
+        """The node alone."""
+        return iter((key_of(self.node),))
+
+    def by_cpus(self) -> Iterator[tuple[int, Key]]:
+        """The node alone, with its free CPUs below zero."""
+        return iter(((-self.cpu_millis, key_of(self.node)),))
+
+    def look_at(self, node: NodeId) -> "SingleNode":  # noqa: ARG002 - there is no other
+        """The node itself."""
+        return self
 
 
 @dataclass(slots=True)
@@ -48,127 +70,94 @@ class BinOfNodes:
     """Nodes of one bin, on each of which between `least` and `most` executions fit."""
 
     bin: Bin
-    gpus: int
-    """Free GPUs of each."""
     size: int
+    """How many they are."""
+    out: Collection[NodeId]
+    """Nodes of the bin that are not among them."""
     least: int
     most: int
     limit: int
     """Executions that fit on each as far as CPUs and memory go round."""
+    need: Resources
+    capacities: Capacities
+    taken = 0
 
     @property
-    def is_exact(self) -> bool:
-        """Whether equally many fit on all of them."""
-        return self.least == self.most
+    def gpus(self) -> int:
+        """Free GPUs of each."""
+        return self.bin.gpus
+
+    def in_order(self) -> Iterator[Key]:
+        """The nodes in natural order."""
+        return (key for key in self.bin.keys if key[1] not in self.out)
+
+    def by_cpus(self) -> Iterator[tuple[int, Key]]:
+        """The nodes by free CPUs below zero, and then in natural order."""
+        return (entry for entry in self.bin.by_cpus(self.capacities) if entry[1][1] not in self.out)
+
+    def look_at(self, node: NodeId) -> SingleNode:
+        """One of the nodes by itself."""
+        capacity = self.capacities.of(node)
+        slots = self.least
+        if self.least != self.most:
+            slots = _slots(self.need, self.limit, capacity.cpu_millis, capacity.memory)
+        return SingleNode(node, slots, self.bin.gpus, capacity.cpu_millis)
 
 
-@dataclass(slots=True)
-class LevelOfBins:
-    """Nodes of one class with the same free GPUs, on each of which `most` executions fit at the most."""
-
-    bins: Mapping[BinLevels, Bin]
-    gpus: int
-    """Free GPUs of each."""
-    most: int
+Candidate = SingleNode | BinOfNodes
 
 
-@dataclass(slots=True)
-class Candidates:
-    """All nodes on which executions of a part may fit, each once."""
+def candidates(spec: JobSpec, part: Part, available: Available, drafts: Mapping[NodeId, Draft]) -> Iterator[Candidate]:
+    """Where executions of a part may fit, each node once; `drafts` are the nodes that the gang uses already."""
+    for node, draft in drafts.items():
+        if slots := draft.slots(spec, part):
+            yield SingleNode(node, slots, len(draft.gpus), draft.cpu_millis, draft.taken)
+    out = {*drafts, *available.capacities.holders(part.ports)}
+    if available.without is not None:
+        out.add(available.without)
+    loose = {label: value for label, value in spec.node_labels.items() if label in available.capacities.loose}
+    yield from _labelled(spec, part, available, loose, out) if loose else _in_bins(spec, part, available, out)
 
-    spec: JobSpec
-    part: Part
-    available: Available
-    drafts: Mapping[NodeId, Draft]
-    """The nodes that the gang uses already."""
-    _out: set[NodeId] = field(init=False)
-    """Nodes that are no candidates as nodes of their bin."""
-    _missing: Counter[int] = field(init=False)
-    """How many nodes of a bin are out."""
-    _bounds: dict[BinLevels, tuple[int, int]] = field(init=False, default_factory=dict)
-    """Executions for which there are CPUs and memory on every node of a bin, and on none more."""
 
-    def __post_init__(self) -> None:
-        capacities = self.available.capacities
-        self._out = {*self.drafts, *capacities.holders(self.part.ports)}
-        if self.available.without is not None:
-            self._out.add(self.available.without)
-        self._missing = Counter(id(capacities.bin_of(node)) for node in self._out if node in capacities)
+def _labelled(
+    spec: JobSpec, part: Part, available: Available, labels: Mapping[str, str], out: Collection[NodeId]
+) -> Iterator[Candidate]:
+    """Nodes that carry labels which are part of no class, each by itself."""
+    for node in available.capacities.labelled(labels):
+        if node not in out:
+            draft = Draft(available.capacities.of(node))
+            if slots := draft.slots(spec, part):
+                yield SingleNode(node, slots, len(draft.gpus), draft.cpu_millis)
 
-    def singles(self) -> Iterator[SingleNode]:
-        """The nodes that are looked at by themselves from the start."""
-        for node, draft in self.drafts.items():
-            if slots := draft.slots(self.spec, self.part):
-                yield SingleNode(key_of(node), slots, len(draft.gpus), draft.cpu_millis, draft.taken)
-        if loose := self._loose:
-            for node in self.available.capacities.labelled(loose):
-                if node not in self._out:
-                    draft = Draft(self.available.capacities.of(node))
-                    if slots := draft.slots(self.spec, self.part):
-                        yield SingleNode(key_of(node), slots, len(draft.gpus), draft.cpu_millis)
 
-    def levels(self) -> Iterator[LevelOfBins]:
-        """All other nodes."""
-        if self._loose:
-            return
-        spec, role = self.spec, self.part.role
-        need = role.resources
-        most = self.part.count if spec.max_per_node is None else min(self.part.count, spec.max_per_node)
-        if self.part.ports:
-            most = min(most, 1)
-        for node_class in self.available.capacities.classes():
-            if unfit(spec, role, node_class.sample) is None:
-                for free, bins in node_class.bins.items():
-                    limit = min(most, _matching(free, need.gpu_model) // need.gpus) if need.gpus else most
-                    if limit:
-                        yield LevelOfBins(bins, sum(count for _, count in free), limit)
+def _in_bins(spec: JobSpec, part: Part, available: Available, out: Collection[NodeId]) -> Iterator[Candidate]:
+    capacities, need = available.capacities, part.role.resources
+    missing = Counter(id(capacities.bin_of(node)) for node in out if node in capacities)
+    most = part.count if spec.max_per_node is None else min(part.count, spec.max_per_node)
+    if part.ports:
+        most = min(most, 1)
+    for node_class in capacities.classes():
+        if unfit(spec, part.role, node_class.sample) is not None:
+            continue
+        for free, bins in node_class.bins.items():
+            limit = min(most, _matching(free, need.gpu_model) // need.gpus) if need.gpus else most
+            if not limit:
+                continue
+            for each in bins.values():
+                fullest = _slots(need, limit, each.cpu_millis.most, each.memory.most)
+                size = len(each.keys) - missing[id(each)]
+                if fullest and size:
+                    emptiest = _slots(need, limit, each.cpu_millis.least, each.memory.least)
+                    yield BinOfNodes(each, size, out, emptiest, fullest, limit, need, capacities)
 
-    def bins(self, level: LevelOfBins) -> Iterator[BinOfNodes]:
-        """The bins of a level."""
-        limit = level.most
-        for levels, nodes in level.bins.items():
-            least, most = self._bounds.get(levels) or self._bound(levels, nodes)
-            if most:
-                size = len(nodes.keys) - self._missing[id(nodes)] if self._missing else len(nodes.keys)
-                if size:
-                    yield BinOfNodes(nodes, level.gpus, size, min(least, limit), min(most, limit), limit)
 
-    def nodes(self, of: BinOfNodes) -> Iterator[Key]:
-        """The nodes of a bin in natural order."""
-        return (key for key in of.bin.keys if key[1] not in self._out) if self._out else iter(of.bin.keys)
-
-    def by_cpus(self, of: BinOfNodes) -> Iterator[tuple[int, Key]]:
-        """The nodes of a bin by free CPUs below zero, and then in natural order."""
-        return (entry for entry in of.bin.by_cpus(self.available.capacities) if entry[1][1] not in self._out)
-
-    def slots(self, of: BinOfNodes, node: NodeId) -> int:
-        """Executions that fit on one node of a bin."""
-        if of.is_exact:
-            return of.most
-        capacity = self.available.capacities.of(node)
-        return min(of.limit, self._slots(capacity.cpu_millis, capacity.memory))
-
-    @property
-    def _loose(self) -> Mapping[str, str]:
-        """Labels that are asked for and part of no class."""
-        loose = self.available.capacities.loose
-        return {label: value for label, value in self.spec.node_labels.items() if label in loose} if loose else {}
-
-    def _bound(self, levels: BinLevels, nodes: Bin) -> tuple[int, int]:
-        least, most = nodes.cpu_millis.least, nodes.cpu_millis.most
-        bounds = self._slots(least, nodes.memory.least), self._slots(most, nodes.memory.most)
-        self._bounds[levels] = bounds
-        return bounds
-
-    def _slots(self, cpu_millis: int, memory: int) -> int:
-        """Executions for which there are CPUs and memory."""
-        need = self.part.role.resources
-        slots = self.part.count
-        if need.cpu_millis:
-            slots = min(slots, cpu_millis // need.cpu_millis)
-        if need.memory:
-            slots = min(slots, memory // need.memory)
-        return max(0, slots)
+def _slots(need: Resources, most: int, cpu_millis: int, memory: int) -> int:
+    """Executions for which there are CPUs and memory, at the most so many."""
+    if need.cpu_millis:
+        most = min(most, cpu_millis // need.cpu_millis)
+    if need.memory:
+        most = min(most, memory // need.memory)
+    return max(0, most)
 
 
 def _matching(free: FreeGpus, model: str | None) -> int:

@@ -1,208 +1,153 @@
 """How many executions of a part each node gets: packed or spread.
 
-All looks go from levels to bins and from bins to nodes, always where the best answer may be: the first that turns out
-to be as good as its bound is the best of all, whatever the others hold.
+Nodes of a bin are looked at one by one only while the bounds of the bin are too wide for the answer.
 """
 
 import heapq
-from collections.abc import Iterator, Mapping
-from itertools import islice
+from collections.abc import Iterable, Mapping, Sequence
 
-from coordinator.core.placement.candidates import Available, BinOfNodes, Candidates, LevelOfBins, SingleNode
-from coordinator.core.placement.capacity import Key
+from coordinator.core.placement.candidates import Available, Candidate, candidates
+from coordinator.core.placement.capacity import Key, key_of
 from coordinator.core.placement.draft import Draft
 from coordinator.core.placement.parts import Part
 from muster.domain.ids import NodeId
 from muster.domain.jobs.job import JobSpec, Packing
 
-_BEFORE_ALL: Key = ((), NodeId(""))
-"""A key before those of all nodes."""
-_LOOKED_AT = -1
-"""Stands for the bin of a node that was looked at."""
-
 
 def counts(spec: JobSpec, part: Part, available: Available, drafts: Mapping[NodeId, Draft]) -> dict[NodeId, int]:
     """Executions of a part by node; fewer in all than the part has where no more fit."""
-    found = Candidates(spec, part, available, drafts)
-    return _spread(part.count, found) if spec.packing is Packing.SPREAD else _Packing(found).counts(part.count)
+    found = candidates(spec, part, available, drafts)
+    return _spread(part.count, found) if spec.packing is Packing.SPREAD else _pack(part.count, found)
 
 
 def has_room(spec: JobSpec, part: Part, available: Available) -> bool:
     """Whether all executions of a part fit."""
-    found, count = Candidates(spec, part, available, {}), part.count
-    count -= sum(single.slots for single in found.singles())
-    uncertain: list[BinOfNodes] = []
+    count = part.count
+    uncertain: list[Candidate] = []
     beyond = 0  # executions that may fit, and of which the bounds do not tell
-    for nodes in (each for level in found.levels() for each in found.bins(level)):
-        count -= nodes.least * nodes.size
+    for each in candidates(spec, part, available, {}):
+        count -= each.least * each.size
         if count <= 0:
             return True
-        if not nodes.is_exact:
-            uncertain.append(nodes)
-            beyond += (nodes.most - nodes.least) * nodes.size
-    for nodes in uncertain:
-        for _, node in found.nodes(nodes):
+        if each.least < each.most:
+            uncertain.append(each)
+            beyond += (each.most - each.least) * each.size
+    for each in uncertain:
+        for _, node in each.in_order():
             if beyond < count:
                 return False
-            beyond -= nodes.most - nodes.least
-            count -= found.slots(nodes, node) - nodes.least
+            beyond -= each.most - each.least
+            count -= each.look_at(node).slots - each.least
             if count <= 0:
                 return True
-    return count <= 0
+    return False
 
 
 class _Source:
-    """A level, the nodes of a bin that are left, or a node, while a part is being packed."""
+    """Nodes of one candidate that are not taken yet, while a part is being packed."""
 
-    __slots__ = ("_keys", "first", "is_exact", "least", "most", "of", "taken")
+    __slots__ = ("_keys", "first", "of")
 
-    def __init__(self, of: LevelOfBins | BinOfNodes | SingleNode, keys: Iterator[Key] | None = None) -> None:
+    def __init__(self, of: Candidate) -> None:
         self.of = of
-        self._keys = keys
-        self.first: Key | None = _BEFORE_ALL
-        """The next node, or a bound of it; None: there is none left."""
-        self.taken = False
-        match of:
-            case LevelOfBins():
-                self.least, self.most, self.is_exact = 0, of.most, False
-            case BinOfNodes():
-                self.least, self.most, self.is_exact = of.least, of.most, of.is_exact
-                self.advance()
-            case SingleNode():
-                self.least, self.most, self.is_exact = of.slots, of.slots, True
-                self.first, self.taken = of.key, of.taken > 0
+        self._keys = of.in_order()
+        self.first = next(self._keys, None)
+        """The next node; None: there is none left."""
 
-    def advance(self) -> None:
-        """Go on to the next node."""
-        self.first = next(self._keys, None) if self._keys is not None else None
-
-    def use_up(self) -> None:
-        """Have no node left, as they are in other sources now."""
-        self.first = None
-
-    def rank(self, left: int) -> "_Rank":
-        """How well its next node takes what is left, at the best."""
+    def take(self) -> NodeId:
+        """Take the next node."""
         assert self.first is not None
-        return (not self.taken, max(self.least, left), self.of.gpus, self.first)
+        node = self.first[1]
+        self.first = next(self._keys, None)
+        return node
+
+
+def _pack(count: int, found: Iterable[Candidate]) -> dict[NodeId, int]:
+    """Counts by node, fullest first; the remainder goes to the node with the least capacity that holds all of it."""
+    sources = [_Source(each) for each in found]
+    heap = [(-each.of.most, each.first, order) for order, each in enumerate(sources)]
+    heapq.heapify(heap)
+    counts: dict[NodeId, int] = {}
+    left = count
+    while heap:
+        _, _, order = heap[0]
+        widest = sources[order]
+        if widest.of.most >= left and widest.of.least == widest.of.most:
+            return {**counts, _tightest(sources, left): left}
+        node = widest.take()
+        if widest.first is None:
+            heapq.heappop(heap)
+        else:
+            heapq.heapreplace(heap, (-widest.of.most, widest.first, order))
+        if widest.of.least == widest.of.most:
+            counts[node] = widest.of.most
+            left -= widest.of.most
+            continue
+        alone = widest.of.look_at(node)
+        if alone.slots:
+            heapq.heappush(heap, (-alone.slots, key_of(node), len(sources)))
+            sources.append(_Source(alone))
+    return counts
 
 
 _Rank = tuple[bool, int, int, Key]
-"""Prefers a node that this job already uses, then the fewest slots, the fewest idle GPUs left over, the first name."""
 
 
-class _Packing:
-    """Nodes in the order in which they are filled."""
+def _tightest(sources: Sequence[_Source], left: int) -> NodeId:
+    """Prefer a node that this job already uses, then the fewest slots, then the fewest idle GPUs left over."""
+    holding = (
+        ((each.of.taken == 0, max(each.of.least, left), each.of.gpus, each.first), each)
+        for each in sources
+        if each.of.most >= left and each.first is not None
+    )
+    best: _Rank | None = None
+    for bound, source in sorted(holding, key=lambda pair: pair[0]):
+        if best is not None and bound >= best:
+            break
+        found = bound if source.of.least == source.of.most else _tightest_of(source, left)
+        if found is not None and (best is None or found < best):
+            best = found
+    assert best is not None
+    return best[3][1]
 
-    def __init__(self, found: Candidates) -> None:
-        self._found = found
-        self._sources: list[_Source] = []
-        self._heap: list[tuple[int, Key, int]] | None = None
-        """The sources by most slots and then by name, with their numbers; some are used up.
 
-        None: not needed yet, as one node may hold all.
-        """
-        self._sources += map(_Source, found.singles())
-        self._sources += map(_Source, found.levels())
-
-    def counts(self, count: int) -> dict[NodeId, int]:
-        """Counts by node, fullest first; the rest goes to the node with the least capacity that holds all of it."""
-        if (alone := self._tightest(count)) is not None:
-            return {alone: count}
-        counts: dict[NodeId, int] = {}
-        left = count
-        while (source := self._widest()) is not None:
-            if source.most >= left and (node := self._tightest(left)) is not None:
-                counts[node] = left
-                return counts
-            if source.most < left and source.is_exact:
-                assert source.first is not None
-                counts[source.first[1]] = source.most
-                left -= source.most
-                source.advance()
-            elif source.first is not None:
-                self._look_into(source)
-        return counts
-
-    def _widest(self) -> _Source | None:
-        """The source whose next node may have the most slots."""
-        if self._heap is None:
-            left = ((number, source) for number, source in enumerate(self._sources) if source.first is not None)
-            self._heap = [(-source.most, source.first or _BEFORE_ALL, number) for number, source in left]
-            heapq.heapify(self._heap)
-        while self._heap:
-            most, key, number = self._heap[0]
-            source = self._sources[number]
-            if source.first is None:
-                heapq.heappop(self._heap)
-            elif (-source.most, source.first) != (most, key):
-                heapq.heapreplace(self._heap, (-source.most, source.first, number))
-            else:
-                return source
-        return None
-
-    def _tightest(self, left: int) -> NodeId | None:
-        """The node that all that is left goes to; None: no node holds it."""
-        ranks = [
-            (source.rank(left), number)
-            for number, source in enumerate(self._sources)
-            if source.most >= left and source.first is not None
-        ]
-        heapq.heapify(ranks)
-        while ranks:
-            rank, number = ranks[0]
-            source = self._sources[number]
-            if source.first is None:
-                heapq.heappop(ranks)
-                continue
-            if rank != source.rank(left):
-                heapq.heapreplace(ranks, (source.rank(left), number))
-                continue
-            if source.is_exact:
-                return source.first[1]
-            for inner in self._look_into(source):
-                if self._sources[inner].most >= left and self._sources[inner].first is not None:
-                    heapq.heappush(ranks, (self._sources[inner].rank(left), inner))
-        return None
-
-    def _look_into(self, source: _Source) -> list[int]:
-        """Have the bins of a level instead of it, or look at the next node of a bin; the numbers of what comes."""
-        if isinstance(source.of, LevelOfBins):
-            source.use_up()
-            return [self._add(_Source(nodes, self._found.nodes(nodes))) for nodes in self._found.bins(source.of)]
-        assert isinstance(source.of, BinOfNodes)
-        assert source.first is not None
+def _tightest_of(source: _Source, left: int) -> _Rank | None:
+    """The best of nodes on which differently many fit; None: on none of them all that is left does."""
+    best: _Rank | None = None
+    while source.first is not None:
         key = source.first
-        source.advance()
-        slots = self._found.slots(source.of, key[1])
-        return [self._add(_Source(SingleNode(key, slots, source.of.gpus, 0)))] if slots else []
-
-    def _add(self, source: _Source) -> int:
-        number = len(self._sources)
-        self._sources.append(source)
-        if self._heap is not None and source.first is not None:
-            heapq.heappush(self._heap, (-source.most, source.first, number))
-        return number
+        slots = source.of.look_at(source.take()).slots
+        rank = (source.of.taken == 0, slots, source.of.gpus, key)
+        if slots >= left and (best is None or rank < best):
+            best = rank
+            if slots == max(source.of.least, left):
+                return best
+    return best
 
 
-def _spread(count: int, found: Candidates) -> dict[NodeId, int]:
+def _spread(count: int, found: Iterable[Candidate]) -> dict[NodeId, int]:
     """Counts by node, one at a time to the node where this job has the fewest, then where most was free."""
-    bins = [nodes for level in found.levels() for nodes in found.bins(level)]
-    lines = [found.by_cpus(nodes) for nodes in bins]
-    heap = [(each.taken, -each.gpus, -each.cpu_millis, each.key, _LOOKED_AT, each.slots) for each in found.singles()]
-    for order, line in enumerate(lines):
-        heap.extend((0, -bins[order].gpus, *first, order, 0) for first in islice(line, 1))
-    heapq.heapify(heap)
+    sources = list(found)
+    lines = [each.by_cpus() for each in sources]
+    heap: list[tuple[int, int, int, Key, int, int | None]] = []
+
+    def open_next(order: int) -> None:
+        following = next(lines[order], None)
+        if following is not None:
+            heapq.heappush(heap, (sources[order].taken, -sources[order].gpus, *following, order, None))
+
+    for order in range(len(sources)):
+        open_next(order)
     counts: dict[NodeId, int] = {}
     left = count
     while heap and left:
         taken, gpus, cpu_millis, key, order, slots = heapq.heappop(heap)
-        if order != _LOOKED_AT:
-            if (following := next(lines[order], None)) is not None:
-                heapq.heappush(heap, (0, gpus, *following, order, 0))
-            slots = found.slots(bins[order], key[1])
+        if slots is None:
+            open_next(order)
+            slots = sources[order].look_at(key[1]).slots
         if slots:
             counts[key[1]] = counts.get(key[1], 0) + 1
             left -= 1
         if slots > 1:
-            heapq.heappush(heap, (taken + 1, gpus, cpu_millis, key, _LOOKED_AT, slots - 1))
+            heapq.heappush(heap, (taken + 1, gpus, cpu_millis, key, order, slots - 1))
     return counts

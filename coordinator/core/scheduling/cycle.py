@@ -1,7 +1,7 @@
 """The scheduling cycle: which waiting jobs are placed next, step by step.
 
 1. Order: the least key of the first jobs of all leaves, as `order` has it.
-2. Quota comes here: what a job may still take, asked before a search is made for it.
+2. Terms: jobs that their own department or project keeps waiting are passed, as `bars` has it.
 3. Place: seats in what is free; for all but the head beside what is kept for it, so that they cannot delay it.
 4. Preemption comes here: whom to stop for a job that found no seats.
 5. Reserve: keep seats for the head, so that nobody who passes can starve it.
@@ -16,19 +16,19 @@ from dataclasses import replace
 
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.cluster.deadlines import CycleDue
-from coordinator.core.cluster.lines import LineEntry, SortKey
 from coordinator.core.placement import placement
-from coordinator.core.placement.bins import Capacities
 from coordinator.core.placement.candidates import Available
 from coordinator.core.placement.placement import NoFit, Placement
-from coordinator.core.placement.request_classes import RequestClass
 from coordinator.core.placement.reservation import Reservation, holds, reserve
 from coordinator.core.records import Job
-from coordinator.core.scheduling.order import across_leaves
+from coordinator.core.scheduling.bars import Bars
+from coordinator.core.scheduling.first_jobs import Firsts, OpenLines
+from coordinator.core.scheduling.order import worst_tier
 from coordinator.core.turn.turn import Turn
 from muster.domain.gangs.plan import Goal
 from muster.domain.ids import JobId
 from muster.domain.jobs.job import JobSpec
+from muster.domain.jobs.job_class import JobClass
 from muster.domain.jobs.lifecycle import Trigger
 
 LOOKS = 100
@@ -39,9 +39,11 @@ def schedule(turn: Turn) -> None:
     """Place every queued job that fits now, as far as the looks of one cycle go."""
     cluster = turn.cluster
     cluster.queue.wake(turn.now)
-    looks = _place_heads(turn)
+    cluster.unit_load.settle()
+    bars = Bars(cluster, turn.now)
+    looks = _place_heads(turn, bars)
     if looks < LOOKS:
-        looks += _place_behind(turn, LOOKS - looks)
+        looks += _place_behind(turn, bars, LOOKS - looks)
     if looks >= LOOKS:
         cluster.deadlines.add(turn.now, CycleDue())
     kept = cluster.load.reservation
@@ -75,32 +77,47 @@ def _unreserved(cluster: Cluster) -> Available:
     return Available(capacities=left.fresh())
 
 
-def _place_heads(turn: Turn) -> int:
+def _place_heads(turn: Turn, bars: Bars) -> int:
     """Place those that are first in order until one does not fit, for which seats are kept; how many were tried."""
     cluster, looks = turn.cluster, 0
-    while looks < LOOKS and (head := _first(cluster)) is not None:
+    heads = Firsts(cluster, bars)
+    while looks < LOOKS and (head := _head(cluster, heads.least(), bars)) is not None:
         request_class, free = cluster.queue.request_class(head.id), cluster.load.free.fresh()
         if not request_class.fails(free):
             looks += 1
             if _try(turn, head, _place_head(cluster, head), is_head=True):
                 continue
             request_class.fail(free)
-        cluster.load.reserve(_reservation(cluster, head))  # 5 reserve
-        break
+        # What nobody else wants needs no seats that are kept from others.
+        spare = head.job_class is JobClass.SPARE
+        cluster.load.reserve(None if spare else _reservation(cluster, head))  # 5 reserve
+        return looks
+    if looks < LOOKS:
+        cluster.load.reserve(None)
     return looks
 
 
-def _first(cluster: Cluster) -> Job | None:
-    """The first of all jobs that may be placed now."""
-    firsts = (cluster.jobs[cluster.queue.lines.first_of(leaf)[1]] for leaf in cluster.queue.lines.leaves)
-    return min(firsts, key=lambda job: across_leaves(cluster, job), default=None)
+def _head(cluster: Cluster, first: Job | None, bars: Bars) -> Job | None:
+    """The job that seats are kept for: the first one, unless there is one already that it must not displace.
+
+    Between projects the order changes with everything that starts and ends. If the seats moved with it, what they have
+    drained would be filled again, and large jobs could wait for ever.
+    """
+    kept = cluster.load.reservation
+    if first is None or kept is None or kept.job not in cluster.jobs or not cluster.queue.position(kept.job):
+        return first
+    holder = cluster.jobs[kept.job]
+    counted = cluster.unit_load.units.counted(cluster.unit_load.pool_of(holder))
+    if not counted or holder.spec.project == first.spec.project or bars.of(holder) is not None:
+        return first
+    return first if worst_tier(cluster, first) < worst_tier(cluster, holder) else holder
 
 
-def _place_behind(turn: Turn, most: int) -> int:
+def _place_behind(turn: Turn, bars: Bars, most: int) -> int:
     """Place jobs behind the head that fit beside what is kept for it; how many were tried."""
     cluster = turn.cluster
     queue, rooms = cluster.queue, _unreserved(cluster)
-    open_lines = _OpenLines(cluster, rooms.capacities)
+    open_lines = OpenLines(cluster, rooms.capacities, bars)
     looks = 0
     while looks < most and (job := open_lines.pop()) is not None:
         looks += 1
@@ -108,58 +125,6 @@ def _place_behind(turn: Turn, most: int) -> int:
             queue.request_class(job.id).fail(rooms.capacities)
         rooms = _unreserved(cluster)
     return looks
-
-
-class _OpenLines:
-    """The lines whose jobs may fit, and the order in which their jobs are tried."""
-
-    def __init__(self, cluster: Cluster, capacities: Capacities) -> None:
-        self._cluster = cluster
-        self._capacities = capacities
-        self._leaves: dict[str, list[tuple[LineEntry, int]]] = {}
-        """The first jobs of the open lines of each leaf, as a heap, with the number of their class."""
-        self._classes = [each for each in cluster.queue.lines.request_classes if not self._is_closed(each)]
-        for number, request_class in enumerate(self._classes):
-            for leaf, entry in cluster.queue.lines.of_class(request_class):
-                self._leaves.setdefault(leaf, []).append((entry, number))
-        for firsts in self._leaves.values():
-            heapq.heapify(firsts)
-        self._heap = [(self._key(leaf), leaf) for leaf in self._leaves]
-        heapq.heapify(self._heap)
-
-    def pop(self) -> Job | None:
-        """The next job that may fit; None: there is none."""
-        while self._heap:
-            key, leaf = self._heap[0]
-            firsts = self._leaves[leaf]
-            self._bring_up_to_date(leaf, firsts)
-            if not firsts:
-                heapq.heappop(self._heap)
-            elif (now := self._key(leaf)) != key:
-                heapq.heapreplace(self._heap, (now, leaf))
-            else:
-                return self._cluster.jobs[firsts[0][0][1]]
-        return None
-
-    def _bring_up_to_date(self, leaf: str, firsts: list[tuple[LineEntry, int]]) -> None:
-        """Have an open line of the leaf with its first job at the top of its heap."""
-        while firsts:
-            entry, number = firsts[0]
-            first = self._cluster.queue.lines.first(leaf, self._classes[number])
-            if first == entry and not self._is_closed(self._classes[number]):
-                return
-            if first is None or self._is_closed(self._classes[number]):
-                heapq.heappop(firsts)
-            else:
-                heapq.heapreplace(firsts, (first, number))
-
-    def _is_closed(self, request_class: RequestClass) -> bool:
-        """Whether jobs of a class fit neither beside what is kept nor into all that is free."""
-        load = self._cluster.load
-        return request_class.fails(self._capacities) or request_class.fails(load.free.fresh())
-
-    def _key(self, leaf: str) -> SortKey:
-        return across_leaves(self._cluster, self._cluster.jobs[self._leaves[leaf][0][0][1]])
 
 
 def _try(turn: Turn, job: Job, fit: Placement | NoFit, *, is_head: bool) -> bool:

@@ -1,11 +1,11 @@
 """The tree of units: the fleet, its departments, its projects; what each holds in each pool, and its share of it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from coordinator.core.sharing.pool_standings import Path, PoolStandings
 from coordinator.core.sharing.standing import Entitlement, Standing, Tally
 from coordinator.core.sharing.unit import Unit
-from muster.domain.fleet.quota import UNLIMITED_AMOUNT, Amounts, QuotaUnit, UnitKind
+from muster.domain.fleet.quota import UNLIMITED_AMOUNT, WITHOUT_TERMS, Amounts, QuotaUnit, UnitKind
 
 
 class Units:
@@ -15,6 +15,8 @@ class Units:
         self._units: dict[str, Unit] = {}
         self._pools: dict[str, PoolStandings] = {}
         self._eased = 0
+        self.has_terms = False
+        """Whether anything was said of any unit, so that more than priority and first come decides."""
 
     # the tree
 
@@ -82,6 +84,11 @@ class Units:
             known = self._pools[pool] = PoolStandings(pool, self._units.values())
         return known
 
+    @property
+    def pools(self) -> Sequence[str]:
+        """Pools in which something was counted, by name."""
+        return sorted(self._pools)
+
     def counted(self, pool: str) -> tuple[int, ...]:
         """The resources that count in a pool: those of which some unit was told how much it is promised."""
         return self.in_pool(pool).counted
@@ -117,5 +124,6 @@ class Units:
 
     def _take_terms(self) -> None:
         self._eased += 1
+        self.has_terms = any(unit.terms != WITHOUT_TERMS for unit in self._units.values())
         for pool in self._pools.values():
             pool.take_terms(self._units.values())

@@ -6,6 +6,7 @@ from coordinator.core.cluster.by_key import RecordKey, Records, key_of_record
 from coordinator.core.records import (
     Attempt,
     Change,
+    DropDepartment,
     DropExecutions,
     DropJob,
     DropNode,
@@ -17,6 +18,7 @@ from coordinator.core.records import (
     Record,
 )
 from muster.domain.fleet.access import Project
+from muster.domain.fleet.quota import Department
 from muster.domain.ids import AttemptId, JobId, NodeId
 
 
@@ -30,6 +32,7 @@ class Changes:
         self._jobs: dict[JobId, None] = {}
         self._nodes: dict[NodeId, None] = {}
         self._projects: dict[str, None] = {}
+        self._departments: dict[str, None] = {}
         self._members: dict[AttemptId, None] = {}
 
     @property
@@ -43,7 +46,7 @@ class Changes:
         return (
             bool(self._puts)
             and all(isinstance(record, Execution) for record in self._puts.values())
-            and not (self._jobs or self._nodes or self._projects)
+            and not (self._jobs or self._nodes or self._projects or self._departments)
         )
 
     def put(self, before: Record | None, after: Record) -> None:
@@ -76,6 +79,12 @@ class Changes:
         self._puts.pop(key_of_record(project), None)
         self._projects[project.name] = None
 
+    def drop_department(self, department: Department) -> None:
+        """Note that a department is forgotten."""
+        self.forget(department)
+        self._puts.pop(key_of_record(department), None)
+        self._departments[department.name] = None
+
     def drop_members(self, attempt: AttemptId) -> None:
         """Note that the store forgets the executions of an attempt."""
         self._members[attempt] = None
@@ -86,6 +95,7 @@ class Changes:
             *(DropJob(job=job) for job in self._jobs),
             *(DropNode(node=node) for node in self._nodes),
             *(DropProject(project=project) for project in self._projects),
+            *(DropDepartment(department=department) for department in self._departments),
             *(Put(record=record) for record in self._puts.values()),
             *(DropExecutions(job=job, attempt=number) for job, number in self._members),
         )

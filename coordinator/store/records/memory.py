@@ -8,6 +8,7 @@ from typing import TypeVar, assert_never
 from coordinator.core.records import (
     Attempt,
     Change,
+    DropDepartment,
     DropEvents,
     DropExecutions,
     DropJob,
@@ -27,6 +28,7 @@ from coordinator.store.records.memory_stories import MemoryStories
 from coordinator.store.store import Snapshot, StoreError, snapshot
 from muster.domain.event import FLEET_SUBJECT, FleetEvent, JobEvent, NodeEvent, node_subject
 from muster.domain.fleet.access import Project
+from muster.domain.fleet.quota import Department
 from muster.domain.ids import ExecutionId, JobId, NodeId
 
 Key = TypeVar("Key")
@@ -41,6 +43,7 @@ class MemoryStore:
         self._nodes: dict[NodeId, Node] = {}
         self._numbers = count(1)
         self._projects: dict[str, Project] = {}
+        self._departments: dict[str, Department] = {}
         self._stories = MemoryStories()
 
     def load(self) -> Snapshot:
@@ -52,6 +55,7 @@ class MemoryStore:
             (execution for each in kept for execution in each.executions.values()),
             self._nodes.values(),
             self._projects.values(),
+            self._departments.values(),
         )
 
     def executions(self, job: JobId, attempt: int) -> tuple[Execution, ...]:
@@ -84,6 +88,7 @@ class MemoryStore:
         _settle(self._jobs, {job: None if kept.job is None else kept for job, kept in draft.jobs.items()})
         _settle(self._nodes, draft.nodes)
         _settle(self._projects, draft.projects)
+        _settle(self._departments, draft.departments)
         self._stories.apply(draft.stories)
 
     def close(self) -> None:
@@ -99,6 +104,7 @@ class _Draft:
         self.jobs: dict[JobId, _Kept] = {}
         self.nodes: dict[NodeId, Node | None] = {}
         self.projects: dict[str, Project | None] = {}
+        self.departments: dict[str, Department | None] = {}
         self.stories: list[StoryChange] = []
 
     def take(self, change: Change) -> None:
@@ -113,6 +119,8 @@ class _Draft:
                 self.nodes[node] = None
             case DropProject(project=project):
                 self.projects[project] = None
+            case DropDepartment(department=department):
+                self.departments[department] = None
             case KeepEvent(event=event):
                 self.of_job(event.job).keep(replace(event, number=next(self._numbers)))
             case KeepStoryEvent() | TrimStory():
@@ -128,6 +136,8 @@ class _Draft:
                 self.nodes[record.name] = record
             case Project():
                 self.projects[record.name] = record
+            case Department():
+                self.departments[record.name] = record
             case Job():
                 self.of_job(record.id).put(record)
             case Attempt() | Execution():

@@ -10,6 +10,7 @@ from sqlalchemy import Connection, Engine, Table, bindparam, delete, select
 from coordinator.core.records import (
     Attempt,
     Change,
+    DropDepartment,
     DropEvents,
     DropExecutions,
     DropJob,
@@ -34,9 +35,10 @@ from coordinator.store.schema_version import bring_up_to_date
 from coordinator.store.store import Snapshot, snapshot
 from muster.domain.event import FLEET_SUBJECT, FleetEvent, JobEvent, NodeEvent, node_subject
 from muster.domain.fleet.access import Project
+from muster.domain.fleet.quota import Department
 from muster.domain.ids import JobId, NodeId
 
-_PARENTS_FIRST = (schema.projects, schema.jobs, schema.attempts, schema.executions, schema.nodes)
+_PARENTS_FIRST = (schema.departments, schema.projects, schema.jobs, schema.attempts, schema.executions, schema.nodes)
 
 
 class SqlStore:
@@ -64,6 +66,7 @@ class SqlStore:
         self._delete_members = delete(schema.executions).where(*members)
         self._select_members = select(schema.executions.c.body).where(*members).order_by(schema.executions.c.rank)
         self._delete_project = delete(schema.projects).where(schema.projects.c.name == bindparam("key"))
+        self._delete_department = delete(schema.departments).where(schema.departments.c.name == bindparam("key"))
         self._delete_node = delete(schema.nodes).where(schema.nodes.c.name == bindparam("key"))
 
     @classmethod
@@ -84,6 +87,7 @@ class SqlStore:
                 _records(connection, schema.executions, Execution),
                 _records(connection, schema.nodes, Node),
                 _records(connection, schema.projects, Project),
+                _records(connection, schema.departments, Department),
             )
 
     def executions(self, job: JobId, attempt: int) -> tuple[Execution, ...]:
@@ -127,12 +131,9 @@ class SqlStore:
                         batch.stories.append(change)
                     case DropEvents(job=job, attempt=number):
                         connection.execute(self._delete_events, {"of": job, "number": number})
-                    case DropNode(node=node):
+                    case DropNode() | DropProject() | DropDepartment():
                         self._write(connection, batch)
-                        connection.execute(self._delete_node, {"key": node})
-                    case DropProject(project=name):
-                        self._write(connection, batch)
-                        connection.execute(self._delete_project, {"key": name})
+                        self._drop(connection, change)
                     case _:
                         assert_never(change)
             self._write(connection, batch)
@@ -140,6 +141,17 @@ class SqlStore:
     def close(self) -> None:
         """Let go of the database; what was committed stays."""
         self._engine.dispose()
+
+    def _drop(self, connection: Connection, change: DropNode | DropProject | DropDepartment) -> None:
+        match change:
+            case DropNode(node=name):
+                connection.execute(self._delete_node, {"key": name})
+            case DropProject(project=name):
+                connection.execute(self._delete_project, {"key": name})
+            case DropDepartment(department=name):
+                connection.execute(self._delete_department, {"key": name})
+            case _:
+                assert_never(change)
 
     def _write(self, connection: Connection, batch: "_Batch") -> None:
         for table in _PARENTS_FIRST:

@@ -1,0 +1,1 @@
+"""Quotas and the queue as tables."""
