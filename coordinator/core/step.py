@@ -13,6 +13,7 @@ from coordinator.core.cluster.deadlines import (
     Deadline,
     IdleDue,
     LeaseDue,
+    ProtectionDue,
     RunTimeDue,
     StartDue,
 )
@@ -133,8 +134,8 @@ def _cause(deadline: Deadline) -> EventCause:
             return EventCause(f"deadline {type(deadline).__name__} of {node}")
         case StartDue(attempt=of) | CheckInDue(attempt=of) | RunTimeDue(attempt=of) | IdleDue(attempt=of):
             return EventCause(f"deadline {type(deadline).__name__} of {of.job}-{of.number}")
-        case CycleDue():
-            return EventCause("deadline CycleDue of the queue")
+        case CycleDue() | ProtectionDue():
+            return EventCause(f"deadline {type(deadline).__name__} of the queue")
         case _:
             assert_never(deadline)
 
@@ -153,7 +154,7 @@ def _come_due(turn: Turn, deadline: Deadline) -> None:
             attempts.exceed_run_time(turn, attempt)
         case IdleDue(attempt=attempt):
             unused.come_due(turn, attempt)
-        case CycleDue():
+        case CycleDue() | ProtectionDue():
             turn.reconsider_queue()
         case _:
             assert_never(deadline)

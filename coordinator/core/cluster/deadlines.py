@@ -62,7 +62,12 @@ class CycleDue:
     """The queue is worth another cycle, as the last one has looked as often as it may."""
 
 
-Deadline = LeaseDue | ClearanceDue | StartDue | CheckInDue | RunTimeDue | IdleDue | CycleDue
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProtectionDue:
+    """Gangs that were safe from eviction for some time may be evicted now."""
+
+
+Deadline = LeaseDue | ClearanceDue | StartDue | CheckInDue | RunTimeDue | IdleDue | CycleDue | ProtectionDue
 
 
 class Deadlines:

@@ -62,7 +62,7 @@ class Queue:
         """Have jobs in their lines whose pause is over."""
         while self._wakes and self._wakes[0][0] <= now:
             _, job = heappop(self._wakes)
-            if job not in self._paused:
+            if job not in self._paused or self._has_claim(job):
                 continue
             not_before = self._not_before(job)
             if not_before is not None and not_before > now:
@@ -98,11 +98,25 @@ class Queue:
             self.lines.remove(entry, before.spec.project, self._classes[before.id])
             self._line_up(after.id)
 
+    def attempt_changed(self, before: Attempt | None, after: Attempt | None) -> None:
+        """Hear of an attempt: one that claims seats is in no line, as nothing else is looked for."""
+        claimed = before is not None and before.claim is not None
+        if after is None or claimed == (after.claim is not None) or not self.position(after.job):
+            return
+        if claimed:
+            del self._paused[after.job]
+            self._line_up(after.job)
+        else:
+            self.lines.remove(self._entry(after.job), self._jobs[after.job].spec.project, self._classes[after.job])
+            self._paused[after.job] = None
+
     def _join(self, job: JobId) -> None:
         insort(self._line, self._entry(job))
         self._classes.add(self._jobs[job])
         not_before = self._not_before(job)
-        if not_before is None:
+        if self._has_claim(job):
+            self._paused[job] = None
+        elif not_before is None:
             self._line_up(job)
         else:
             self._paused[job] = None
@@ -120,6 +134,9 @@ class Queue:
 
     def _line_up(self, job: JobId) -> None:
         self.lines.add(self._entry(job), self._jobs[job].spec.project, self._classes[job])
+
+    def _has_claim(self, job: JobId) -> bool:
+        return self._attempts[self._jobs[job].attempt_id].claim is not None
 
     def _not_before(self, job: JobId) -> datetime | None:
         """When the newest attempt may begin at the earliest."""

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from coordinator.core.cluster.by_key import Records
 from coordinator.core.placement.node_capacity import UsedCapacity
-from coordinator.core.records import Execution, Job, Node
+from coordinator.core.records import Attempt, Execution, Job, Node
 from coordinator.core.sharing.patience import Patience
 from coordinator.core.sharing.standing import Tally
 from coordinator.core.sharing.units import Units
@@ -109,6 +109,19 @@ class UnitLoad:
             self._hold(job, execution, pool, amounts, 1 if holds else -1)
         if leaving != leaves:
             self.units.count(job.spec.project, pool, Tally.LEAVING, amounts, 1 if leaves else -1)
+
+    def attempt_changed(self, before: Attempt | None, after: Attempt | None) -> None:
+        """Hear of an attempt that claims something, or no longer."""
+        attempt = before if after is None else after
+        assert attempt is not None
+        claimed, claims = (each is not None and each.claim is not None for each in (before, after))
+        if claimed == claims:
+            return
+        job, sign = self._records.jobs[attempt.job], 1 if claims else -1
+        pool, amounts = self.pool_of(job), amounts_of_job(job.spec)
+        self.units.count(job.spec.project, pool, Tally.CLAIMED, amounts, sign)
+        if job.job_class is JobClass.GUARANTEED:
+            self.units.count(job.spec.project, pool, Tally.FIXED, amounts, sign)
 
     # inside
 
