@@ -7,6 +7,7 @@ from random import Random
 
 from muster.domain.jobs.disconnect import SHORTEST_LOST_AFTER, OnDisconnect
 from muster.domain.jobs.job import JobSpec, Resources
+from muster.domain.jobs.job_class import JobClass
 from muster.domain.jobs.restart import RestartPolicy
 from tests.simulation.agent_program import Frailty
 from tests.simulation.agent_runtime import Troubles
@@ -274,6 +275,26 @@ def _passing_projects(scenario: Scenario) -> Scenario:
     return replace(_fickle(scenario), specs=tuple(specs), project_spell=20.0)
 
 
+def _crowded(scenario: Scenario) -> Scenario:
+    """Jobs of all classes and priorities make room for each other, while the coordinator dies around its commits."""
+    classes = (JobClass.PREEMPTIBLE, JobClass.SPARE, JobClass.PREEMPTIBLE, JobClass.GUARANTEED)
+    specs = (
+        (at, replace(spec, job_class=classes[number % len(classes)], priority=number * 7 % 5, node_labels={}))
+        for number, (at, spec) in enumerate(scenario.specs)
+    )
+    return replace(
+        scenario,
+        seconds=scenario.seconds * 2 + 100.0,
+        parts=scenario.parts[:2],
+        specs=tuple(specs),
+        fault_every=60.0,
+        faults=("kill the coordinator", "kill an agent", "cut a node off"),
+        weakness=Weakness(before_commit=0.005, after_commit=0.01, between_effects=0.01),
+        code_seconds=60.0,
+        deaths=0.1,
+    )
+
+
 def _peaceful(scenario: Scenario) -> Scenario:
     """Gangs on several nodes whose code runs for long, some ranks shorter than others, and nothing else goes wrong."""
     return replace(
@@ -316,5 +337,6 @@ FAMILIES: Mapping[str, tuple[float, Callable[[Scenario], Scenario]]] = {
     "fickle": (0.05, _fickle),
     "ambushed": (0.05, _ambushed),
     "projects": (0.05, _passing_projects),
+    "crowded": (0.08, _crowded),
 }
 """Families by name: how often, and what it makes of what was drawn."""
