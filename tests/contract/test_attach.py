@@ -23,7 +23,6 @@ from agent.executions.layout import ExecutionDirectory
 from agent.logs.spool import LogSpool
 from agent.loop.doors import with_door
 from agent.runtimes.kernel.pids import process, stat
-from agent.runtimes.kernel.rights import may_switch
 from agent.secrets.directories import NoMemoryDirectoryError, SecretDirectories, memory_directory
 from muster.domain.gangs.log import parse_records
 from muster.domain.jobs.failure import ExecutionError, Exit
@@ -31,11 +30,11 @@ from muster.domain.jobs.job import Role
 from tests.contract.attached import Attachable, attachable, environment, pid_of, surroundings
 from tests.contract.docker_place import DockerPlace
 from tests.contract.lone_loop import NoGangCommands
+from tests.contract.runtime_places import PLACES, place_of
 from tests.contract.runtimes import (
     GRACE,
     Place,
     ProcessPlace,
-    ProcessPlaceOfOthers,
     Trial,
     assignment_for,
     directory_for,
@@ -57,21 +56,10 @@ LISTENS_TO_NOBODY = "trap '' HUP TERM INT; echo on; while :; do sleep 1000; done
 BARE = "muster-test/bare:1"
 """An image in which there is one static program, /sleep, and nothing else."""
 
-needs_other_users = pytest.mark.skipif(not may_switch(), reason="only an agent with root's rights may switch users")
-
-PLACES = [
-    pytest.param(ProcessPlace, id="process"),
-    pytest.param(ProcessPlaceOfOthers, id="process of another user", marks=needs_other_users),
-    pytest.param(DockerPlace, id="docker", marks=pytest.mark.docker),
-]
-
 
 @pytest.fixture(params=PLACES)
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
-    if request.param is DockerPlace:
-        return DockerPlace(tmp_path, request.getfixturevalue("docker_socket"))
-    made: Place = request.param(tmp_path)
-    return made
+    return place_of(request, tmp_path)
 
 
 @pytest.fixture

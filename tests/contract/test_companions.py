@@ -18,18 +18,15 @@ from agent.core.door.packets import CommandWanted, GangExit, GangOutput
 from agent.core.launching.launch import CONTAINER_RUN
 from agent.logs.spool import LogSpool
 from agent.loop.doors import with_door
-from agent.runtimes.kernel.rights import may_switch
 from muster.domain.gangs.log import parse_records
 from muster.domain.ids import ExecutionId
 from muster.domain.jobs.failure import Exit
 from muster.domain.jobs.job import Role, RuntimeKind
-from tests.contract.docker_place import DockerPlace
 from tests.contract.lone_loop import NoGangCommands
+from tests.contract.runtime_places import PLACES, place_of
 from tests.contract.runtimes import (
     GRACE,
     Place,
-    ProcessPlace,
-    ProcessPlaceOfOthers,
     Trial,
     assignment_for,
     directory_for,
@@ -46,21 +43,10 @@ REAL_PATH, NAME = 16, 104
 ABOUT_ME = "id -u; id -g; pwd; echo $GREETING; grep -c . /proc/self/cgroup; grep CapEff /proc/self/status"
 STAYS = Role(command=shell(f"{ABOUT_ME}; echo up; while :; do sleep 1; done"), env={"GREETING": "good morning"})
 
-needs_other_users = pytest.mark.skipif(not may_switch(), reason="only an agent with root's rights may switch users")
-
-PLACES = [
-    pytest.param(ProcessPlace, id="process"),
-    pytest.param(ProcessPlaceOfOthers, id="process of another user", marks=needs_other_users),
-    pytest.param(DockerPlace, id="docker", marks=pytest.mark.docker),
-]
-
 
 @pytest.fixture(params=PLACES)
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
-    if request.param is DockerPlace:
-        return DockerPlace(tmp_path, request.getfixturevalue("docker_socket"))
-    made: Place = request.param(tmp_path)
-    return made
+    return place_of(request, tmp_path)
 
 
 @pytest.fixture

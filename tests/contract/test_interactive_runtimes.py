@@ -16,19 +16,16 @@ from agent.core.launching.main_program import SETUP_FAILED
 from agent.core.launching.site import LaunchSite
 from agent.executions.layout import ExecutionDirectory
 from agent.logs.spool import LogSpool
-from agent.runtimes.kernel.rights import may_switch
 from muster.domain.gangs.plan import LAUNCH_PROGRAMS, Assignment
 from muster.domain.gangs.roster import MASTER_PORT_NAME, Member, PortLease, Roster
 from muster.domain.ids import NodeId
 from muster.domain.jobs.failure import Exit
 from muster.domain.jobs.interactive import Interactive
 from muster.domain.jobs.job import Role
-from tests.contract.docker_place import DockerPlace
+from tests.contract.runtime_places import PLACES, place_of
 from tests.contract.runtimes import (
     GRACE,
     Place,
-    ProcessPlace,
-    ProcessPlaceOfOthers,
     Trial,
     assignment_for,
     directory_for,
@@ -40,21 +37,10 @@ from tests.contract.runtimes import (
 TOLD_TO_END = (Exit(code=0), Exit(code=143))
 """How a program that waits ends when it is told to; it may be told before it listens."""
 
-needs_other_users = pytest.mark.skipif(not may_switch(), reason="only an agent with root's rights may switch users")
-
-PLACES = [
-    pytest.param(ProcessPlace, id="process"),
-    pytest.param(ProcessPlaceOfOthers, id="process of another user", marks=needs_other_users),
-    pytest.param(DockerPlace, id="docker", marks=pytest.mark.docker),
-]
-
 
 @pytest.fixture(params=PLACES)
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
-    if request.param is DockerPlace:
-        return DockerPlace(tmp_path, request.getfixturevalue("docker_socket"))
-    made: Place = request.param(tmp_path)
-    return made
+    return place_of(request, tmp_path)
 
 
 @pytest.fixture

@@ -19,19 +19,16 @@ from agent.logs.spool import LogSpool
 from agent.loop.doors import ExecutionDoors, with_door
 from agent.loop.live_execution import LiveExecution
 from agent.loop.workbench import OngoingWork
-from agent.runtimes.kernel.rights import may_switch
 from muster.domain.attachments.request import TerminalSize
 from muster.domain.gangs.log import Stream
 from muster.domain.jobs.failure import ExecutionError, Exit, FailureKind
 from muster.domain.jobs.interactive import MainProgramStreams
 from muster.domain.jobs.job import Role, RuntimeKind
 from tests.contract.companion_place import Reader
-from tests.contract.docker_place import DockerPlace
 from tests.contract.lone_loop import NoGangCommands
+from tests.contract.runtime_places import PLACES, place_of
 from tests.contract.runtimes import (
     Place,
-    ProcessPlace,
-    ProcessPlaceOfOthers,
     Trial,
     assignment_for,
     directory_for,
@@ -46,22 +43,13 @@ GRACE = timedelta(seconds=20)
 STDIN, TTY = MainProgramStreams.STDIN, MainProgramStreams.TTY
 SIZE = TerminalSize(rows=30, columns=100)
 
-needs_other_users = pytest.mark.skipif(not may_switch(), reason="only an agent with root's rights may switch users")
 
-PLACES = [
-    pytest.param(ProcessPlace, id="process"),
-    pytest.param(ProcessPlaceOfOthers, id="process of another user", marks=needs_other_users),
-    pytest.param(DockerPlace, id="docker", marks=pytest.mark.docker),
-]
 BOTH = pytest.mark.parametrize("streams", list(MainProgramStreams))
 
 
 @pytest.fixture(params=PLACES)
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
-    if request.param is DockerPlace:
-        return DockerPlace(tmp_path, request.getfixturevalue("docker_socket"))
-    made: Place = request.param(tmp_path)
-    return made
+    return place_of(request, tmp_path)
 
 
 @pytest.fixture
