@@ -23,6 +23,7 @@ from coordinator.store.directory import StateDirectory
 from muster.daemon.journal import configure
 from muster.daemon.refusal import refusing
 from muster.domain.errors import MusterError
+from muster.domain.quantity import moment_text
 
 OperatorCommand = Callable[[argparse.Namespace], int]
 
@@ -119,7 +120,7 @@ def _restore(given: argparse.Namespace) -> int:
 
 
 def _contents(manifest: BackupManifest, keys_file: Path | None) -> Iterator[str]:
-    yield f"fleet:  {manifest.fleet}, as it was at {manifest.made_at:%Y-%m-%d %H:%M:%S} UTC (Muster {manifest.muster})"
+    yield f"fleet:  {manifest.fleet}, as it was at {moment_text(manifest.made_at)} (Muster {manifest.muster})"
     sizes = {part.name: part.size for part in manifest.parts}
     logs = [size for name, size in sizes.items() if name.endswith(".cri")]
     bundles = [size for name, size in sizes.items() if name.startswith("bundles/")]

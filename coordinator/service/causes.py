@@ -3,7 +3,9 @@
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 
-from coordinator.core.answers import RefusalCause, Refused
+from coordinator.core.answers import Answer, RefusalCause, Refused
+from coordinator.core.events import Event
+from coordinator.engine.engine import Engine
 from coordinator.store.store import StoreError
 from coordinator.trust.caller import RefusedError
 from muster.domain.errors import (
@@ -81,6 +83,14 @@ def error_of(refused: Refused) -> MusterError:
     if refused.cause is RefusalCause.IMPOSSIBLE:
         return NoNodeError(refused.message, refused.refusals)
     return _ERRORS[refused.cause](refused.message)
+
+
+async def answer_to(engine: Engine, event: Event) -> Answer:
+    """What the core says to an event once it is durable; raises the error for a refusal."""
+    answer = await engine.apply(event)
+    if isinstance(answer, Refused):
+        raise error_of(answer)
+    return answer
 
 
 _ERRORS: Mapping[RefusalCause, Callable[[str], MusterError]] = {

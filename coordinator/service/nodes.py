@@ -5,11 +5,10 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from coordinator.clock import wall_time
-from coordinator.core.answers import Refused
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.events import CordonRequested, NodeLabelled, RemovalRequested, UncordonRequested
 from coordinator.engine.engine import Engine
-from coordinator.service.causes import error_of
+from coordinator.service.causes import answer_to
 from coordinator.service.operations import Operations
 from coordinator.service.pages import page_start
 from coordinator.trust.caller import Caller, CallerKind
@@ -72,7 +71,7 @@ class NodeOperations:
         """Give a node up, and let its certificate count no more; the node as it was known."""
         async with self._operations.begin(caller, "nodes.remove", node) as operation:
             view = await self._view(node)
-            await self._apply(RemovalRequested(node=node, cause=operation.cause))
+            await answer_to(self._engine, RemovalRequested(node=node, cause=operation.cause))
             if node in self._nodes.by_name:
                 await self._nodes.revoke(node, wall_time(), operation.done("certificate revoked"))
             return view
@@ -83,13 +82,15 @@ class NodeOperations:
             if len(reason) > REASON:
                 raise InvalidJobError(f"the reason has {len(reason)} characters; {REASON} are kept")
             cause = operation.cause
-            await self._apply(CordonRequested(node=node, reason=reason, restart_jobs=restart_jobs, cause=cause))
+            await answer_to(
+                self._engine, CordonRequested(node=node, reason=reason, restart_jobs=restart_jobs, cause=cause)
+            )
             return await self._view(node)
 
     async def uncordon(self, caller: Caller, node: NodeId) -> NodeView:
         """Place on a node again; the node as it is then."""
         async with self._operations.begin(caller, "nodes.uncordon", node) as operation:
-            await self._apply(UncordonRequested(node=node, cause=operation.cause))
+            await answer_to(self._engine, UncordonRequested(node=node, cause=operation.cause))
             return await self._view(node)
 
     async def label(
@@ -104,11 +105,6 @@ class NodeOperations:
             labels = await self._nodes.label(node, given, removed, operation.done(" ".join(words)))
             await self._engine.apply(NodeLabelled(node=node, labels=labels, cause=operation.cause))
             return NodeLabels(labels=labels, changed=labels != before)
-
-    async def _apply(self, event: CordonRequested | UncordonRequested | RemovalRequested) -> None:
-        answer = await self._engine.apply(event)
-        if isinstance(answer, Refused):
-            raise error_of(answer)
 
     async def _view(self, node: NodeId) -> NodeView:
         return await self._engine.query(lambda cluster, _: node_view(cluster, node))

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 from coordinator.clock import wall_time
 from coordinator.completion import completed
-from coordinator.core.answers import Answer, ProjectGone, ProjectKept, Refused
+from coordinator.core.answers import Answer, ProjectGone, ProjectKept
 from coordinator.core.events import ProjectAdded, ProjectChanged, ProjectRemoved
 from coordinator.engine.engine import Engine, Freshness
-from coordinator.service.causes import error_of
+from coordinator.service.causes import answer_to
 from coordinator.service.operations import Operations
 from coordinator.trust.accounts import project_name
 from coordinator.trust.caller import Caller
@@ -92,10 +92,7 @@ class ProjectOperations:
 
     async def _answer(self, event: ProjectAdded | ProjectChanged | ProjectRemoved) -> Answer:
         """What the core says; a caller who goes away waits for it, so that locks are held and the entry is written."""
-        answer = await completed(self._engine.apply(event))
-        if isinstance(answer, Refused):
-            raise error_of(answer)
-        return answer
+        return await completed(answer_to(self._engine, event))
 
     async def _note(self, entry: AuditEntry) -> None:
         await completed(self._registry.note((entry,)))

@@ -16,7 +16,7 @@ from muster.domain.ids import AttemptId, JobId, NodeId
 from muster.domain.jobs.failure import FailureKind
 from muster.domain.jobs.lifecycle import State
 from muster.domain.jobs.queueing.change import differences
-from muster.domain.quantity import counted, format_duration
+from muster.domain.quantity import counted, format_duration, moment_text
 
 NODES_KEPT = 32
 """Nodes that one event lists; its text says how many there are."""
@@ -226,9 +226,7 @@ def _waits(job: Job) -> str:
     """What keeps a job out of the queue, as the end of a sentence; empty where nothing does."""
     if not job.holds:
         return ""
-    told = (
-        f"{each.words} before {each.until:%Y-%m-%d %H:%M:%S} UTC" if each.until else each.words for each in job.holds
-    )
+    told = (f"{each.words} before {moment_text(each.until)}" if each.until else each.words for each in job.holds)
     return f"; {', '.join(told)}"
 
 

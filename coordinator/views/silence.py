@@ -45,11 +45,6 @@ def clock(at: datetime) -> str:
     return f"{at:%H:%M:%S} UTC"
 
 
-def moment(at: datetime) -> str:
-    """A time that may be on another day."""
-    return f"{at:%Y-%m-%d %H:%M:%S} UTC"
-
-
 def _is_silent(cluster: Cluster, node: NodeId) -> bool:
     presence = cluster.presence.get(node)
     return presence is None or presence.state is not NodeState.READY

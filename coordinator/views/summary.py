@@ -9,6 +9,7 @@ from muster.domain.ids import AttemptId, JobId
 from muster.domain.jobs.failure import FailureKind
 from muster.domain.jobs.lifecycle import PROGRESS, JobPhase, State
 from muster.domain.jobs.queueing.waiting import WaitKind, WaitReason
+from muster.domain.quantity import moment_text
 
 
 def summarise(cluster: Cluster, job: JobId) -> str:  # noqa: PLR0911 - one for each phase
@@ -41,8 +42,8 @@ def held_back(reasons: Iterable[WaitReason]) -> str:
 
 def _told(reason: WaitReason) -> str:
     if reason.kind is WaitKind.TIME:
-        return reason.words if reason.until is None else f"{reason.words} before {silence.moment(reason.until)}"
-    return reason.words if reason.since is None else f"{reason.words} since {silence.moment(reason.since)}"
+        return reason.words if reason.until is None else f"{reason.words} before {moment_text(reason.until)}"
+    return reason.words if reason.since is None else f"{reason.words} since {moment_text(reason.since)}"
 
 
 def both(text: str, addition: str) -> str:

@@ -70,6 +70,11 @@ def format_duration(duration: timedelta) -> str:
     return "".join(parts) or "0s"
 
 
+def moment_text(at: datetime) -> str:
+    """A time in UTC, for people: `2026-12-01 18:00:00 UTC`."""
+    return f"{at:%Y-%m-%d %H:%M:%S} UTC"
+
+
 def format_moment(at: datetime) -> str:
     """`2026-12-01T18:00:00Z`; parses to the same time."""
     text = at.astimezone(UTC).replace(tzinfo=None).isoformat()

@@ -7,6 +7,7 @@ from coordinator.core.turn.notices import notice_fleet
 from coordinator.core.turn.turn import Turn
 from muster.domain.event import FleetEventKind
 from muster.domain.fleet.window import MOST_WINDOWS, Window
+from muster.domain.quantity import moment_text
 
 
 def put(turn: Turn, event: WindowSet) -> Answer:
@@ -48,5 +49,5 @@ def come_due(turn: Turn, name: str) -> None:
 
 
 def _told(window: Window) -> str:
-    times = f"{window.begins:%Y-%m-%d %H:%M:%S} UTC to {window.ends:%Y-%m-%d %H:%M:%S} UTC"
+    times = f"{moment_text(window.begins)} to {moment_text(window.ends)}"
     return f"{window.name}, from {times}" + (f": {window.reason}" if window.reason else "")

@@ -198,9 +198,10 @@ def _place(turn: Turn, job: Job, available: Available) -> Placement | NoFit:
 def _place_head(turn: Turn, head: Job) -> Placement | NoFit:
     """Seats for the head; what was kept for it counts even where a search over all capacity comes out otherwise."""
     cluster = turn.cluster
-    fit, kept = _place(turn, head, free_for(cluster, head.id, turn.now)), cluster.load.reservation
+    free, kept = free_for(cluster, head.id, turn.now), cluster.load.reservation
+    fit = _place(turn, head, free)
     if isinstance(fit, NoFit) and kept is not None and kept.job == head.id:
-        is_open = kept.nodes.keys().isdisjoint(closed_nodes(cluster, head.spec, turn.now))
+        is_open = kept.nodes.keys().isdisjoint(free.closed)
         return kept.fit if is_open and holds(kept, head.spec, map(cluster.load.free.of, kept.nodes)) else fit
     return fit
 

@@ -7,7 +7,7 @@ from coordinator.core.cluster.cluster import Cluster
 from muster.domain.fleet.window import Window
 from muster.domain.ids import NodeId
 from muster.domain.jobs.job import JobSpec
-from muster.domain.quantity import format_duration
+from muster.domain.quantity import format_duration, moment_text
 
 
 def closed(window: Window, spec: JobSpec, now: datetime) -> bool:
@@ -46,7 +46,7 @@ def _sentence(window: Window, spec: JobSpec, now: datetime) -> str:
     whose = f"is for project {window.project} alone" if window.project else "is out of service"
     reason = f" ({window.reason})" if window.reason else ""
     if now >= window.begins:
-        return f"{whose} until {_clock(window.ends)}{reason}: window {window.name}"
+        return f"{whose} until {moment_text(window.ends)}{reason}: window {window.name}"
     limit = spec.timeouts.run
     ends = (
         "the job has no limit on run time"
@@ -54,8 +54,4 @@ def _sentence(window: Window, spec: JobSpec, now: datetime) -> str:
         else f"the job may end later (timeouts.check_in {format_duration(spec.timeouts.check_in)}, "
         f"timeouts.run {format_duration(limit)})"
     )
-    return f"{whose} from {_clock(window.begins)}{reason}, and {ends}: window {window.name}"
-
-
-def _clock(at: datetime) -> str:
-    return f"{at:%Y-%m-%d %H:%M:%S} UTC"
+    return f"{whose} from {moment_text(window.begins)}{reason}, and {ends}: window {window.name}"

@@ -1,6 +1,6 @@
 """Orders about one job: when it may be placed, and what it is changed to. Also how any order is carried out."""
 
-from coordinator.core.answers import Accepted, Refused
+from coordinator.core.answers import Accepted
 from coordinator.core.events import (
     ChangeRequested,
     DeleteRequested,
@@ -12,7 +12,7 @@ from coordinator.core.events import (
 )
 from coordinator.core.records import Job
 from coordinator.engine.engine import Engine, Freshness
-from coordinator.service.causes import error_of
+from coordinator.service.causes import answer_to
 from coordinator.service.finding import resolved
 from coordinator.service.operations import Operation, Operations
 from coordinator.trust.caller import Caller
@@ -35,9 +35,7 @@ JobOrder = (
 
 async def applied(engine: Engine, order: JobOrder) -> Job:
     """The record of the job after an order to it; raises an error if the order was refused."""
-    answer = await engine.apply(order)
-    if isinstance(answer, Refused):
-        raise error_of(answer)
+    answer = await answer_to(engine, order)
     assert isinstance(answer, Accepted)
     return answer.job
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from coordinator.core.answers import Answer, Refused, WindowGone, WindowKept
+from coordinator.core.answers import WindowGone, WindowKept
 from coordinator.core.events import WindowRemoved, WindowSet
 from coordinator.engine.engine import Engine, Freshness
-from coordinator.service.causes import error_of
+from coordinator.service.causes import answer_to
 from coordinator.service.operations import Operations
 from coordinator.trust.caller import Caller
 from muster.domain.errors import InvalidJobError
@@ -31,22 +31,16 @@ class WindowOperations:
     async def put(self, caller: Caller, window: Window) -> Window:
         """Set a window, in place of the one of its name; the window."""
         async with self._operations.begin(caller, "windows.put", window.name) as operation:
-            answer = await self._answer(WindowSet(window=_checked(window), cause=operation.cause))
+            answer = await answer_to(self._engine, WindowSet(window=_checked(window), cause=operation.cause))
             assert isinstance(answer, WindowKept)
             return answer.window
 
     async def remove(self, caller: Caller, name: str) -> Window:
         """Remove a window; the window as it was."""
         async with self._operations.begin(caller, "windows.remove", name) as operation:
-            answer = await self._answer(WindowRemoved(name=name, cause=operation.cause))
+            answer = await answer_to(self._engine, WindowRemoved(name=name, cause=operation.cause))
             assert isinstance(answer, WindowGone)
             return answer.window
-
-    async def _answer(self, event: WindowSet | WindowRemoved) -> Answer:
-        answer = await self._engine.apply(event)
-        if isinstance(answer, Refused):
-            raise error_of(answer)
-        return answer
 
 
 def _checked(window: Window) -> Window:
