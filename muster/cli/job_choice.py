@@ -17,6 +17,11 @@ if TYPE_CHECKING:
     from muster.client.client import Client
     from muster.domain.jobs.view import JobView
 
+LIVE_PHASES = tuple(phase for phase in JobPhase if not phase.ended)
+ENDED_PHASES = tuple(phase for phase in JobPhase if phase.ended)
+UNPLACED_PHASES = (JobPhase.WAITING, JobPhase.QUEUED)
+"""Jobs without nodes so far."""
+
 _NAMED = 10
 """Jobs that a question names."""
 

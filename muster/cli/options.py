@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, NamedTuple, TypeAlias
 
@@ -57,6 +58,18 @@ async def _nodes_like(session: CliContext, incomplete: str) -> Sequence[tuple[st
     async with asyncio.timeout(_COMPLETION_LIMIT), session.client(timeout=_COMPLETION_LIMIT) as client:
         nodes = await client.nodes.list()
     return [(node.name, node.state) for node in nodes if node.name.startswith(incomplete)]
+
+
+def time_of(text: str) -> datetime | timedelta | None:
+    """The time (local without a zone) or the length of time that somebody wrote; None: it is neither."""
+    from muster.jobfile.errors import FieldError
+    from muster.jobfile.quantity import parse_duration
+
+    with suppress(FieldError):
+        return parse_duration(text)
+    with suppress(ValueError, OverflowError):
+        return datetime.fromisoformat(text).astimezone(UTC)
+    return None
 
 
 def labels_of(said: Sequence[str], option: str) -> Mapping[str, str]:

@@ -8,7 +8,7 @@ import typer
 
 from muster.cli.context import answers, session_of
 from muster.cli.exit_codes import ExitCode, code_of_job
-from muster.cli.job_choice import All, Jobs, Name, Yes, act_on_each, choice_of, chosen
+from muster.cli.job_choice import ENDED_PHASES, LIVE_PHASES, All, Jobs, Name, Yes, act_on_each, choice_of, chosen
 from muster.cli.options import Labels, Mine, Output, Phases, Projects
 from muster.cli.output.documents import Format, text_of
 from muster.cli.output.screen import say_lines
@@ -18,9 +18,6 @@ from muster.domain.jobs.lifecycle import JobPhase
 if TYPE_CHECKING:
     from muster.client.client import Client
     from muster.domain.jobs.view import JobView
-
-_LIVE = tuple(phase for phase in JobPhase if not phase.ended)
-_ENDED = tuple(phase for phase in JobPhase if phase.ended)
 
 
 @answers
@@ -49,7 +46,7 @@ async def stop(
             stopped = await client.jobs.stop(job)
             return f"{stopped.id} ({stopped.spec.name}) {stopped.phase}"
 
-        return await act_on_each(await chosen(client, choice, _LIVE, "stop", yes=yes), stop_one)
+        return await act_on_each(await chosen(client, choice, LIVE_PHASES, "stop", yes=yes), stop_one)
 
 
 @answers
@@ -78,7 +75,7 @@ async def delete(
         async def delete_one(job: str) -> str:
             return f"{await client.jobs.delete(job, force=force)} deleted"
 
-        phases = tuple(JobPhase) if force else _ENDED
+        phases = tuple(JobPhase) if force else ENDED_PHASES
         return await act_on_each(await chosen(client, choice, phases, "delete", yes=yes), delete_one)
 
 
@@ -111,7 +108,7 @@ async def wait(
     choice = choice_of(jobs, everything=everything, name=name, phase=phase, mine=mine, project=project, label=label)
     limit = span_of(within)
     async with session_of(context).client() as client:
-        names = await chosen(client, choice, _LIVE, "wait for", yes=True)
+        names = await chosen(client, choice, LIVE_PHASES, "wait for", yes=True)
         known = [await client.jobs.get(each) for each in names]
         try:
             async with asyncio.timeout(limit.total_seconds() if limit else None):

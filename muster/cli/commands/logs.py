@@ -2,21 +2,20 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
 import typer
 
 from muster.cli.context import answers, session_of
 from muster.cli.exit_codes import ExitCode
-from muster.cli.options import JobName, Output
+from muster.cli.options import JobName, Output, time_of
 from muster.cli.output.documents import Format, line_of
 from muster.cli.output.log_printer import LogPrinter, style_for
 from muster.cli.output.logs import LogStyle
 from muster.cli.output.screen import say_lines
 from muster.domain.gangs.ranks import parse_ranks
 from muster.domain.jobs.view import LogLine
-from muster.jobfile import FieldError
 
 
 @answers
@@ -80,17 +79,11 @@ def ranks_from(text: str) -> frozenset[int]:
 
 def since_from(text: str, now: datetime) -> datetime:
     """The moment that `10m` (ago) or an ISO time (local without an offset) names."""
-    from muster.jobfile.quantity import parse_duration
-
-    try:
-        return now - parse_duration(text)
-    except FieldError:
-        pass
-    try:
-        return datetime.fromisoformat(text).astimezone()
-    except ValueError:
+    said = time_of(text)
+    if said is None:
         hint = f"{text!r} is neither a duration such as 10m nor a time such as 2026-11-21T09:30"
-        raise typer.BadParameter(hint, param_hint="--since") from None
+        raise typer.BadParameter(hint, param_hint="--since")
+    return now - said if isinstance(said, timedelta) else said
 
 
 async def _print_all(lines: AsyncGenerator[LogLine, None], style: LogStyle) -> bool:

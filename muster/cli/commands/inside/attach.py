@@ -13,7 +13,7 @@ from muster.cli.exit_codes import ExitCode, code_of_job
 from muster.cli.options import JobName
 from muster.cli.output.screen import print_dim
 from muster.domain.attachments.request import CommandRequest, MainProgramRequest
-from muster.domain.errors import ConflictError, InvalidJobError, MusterError
+from muster.domain.errors import ConflictError, InvalidJobError, MusterError, first_of
 from muster.domain.jobs.interactive import MainProgramStreams
 from muster.domain.jobs.job import JobSpec
 
@@ -170,11 +170,4 @@ async def _fed(client: "Client", job: str) -> None:
             feeding.cancel()
             raise_if_broken(frame)
     except* MusterError as group:
-        print_dim(f"nothing more goes to rank 0: {_first(group)}")
-
-
-def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    first: BaseException = group
-    while isinstance(first, BaseExceptionGroup):
-        first = first.exceptions[0]
-    return first
+        print_dim(f"nothing more goes to rank 0: {first_of(group)}")

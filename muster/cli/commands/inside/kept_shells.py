@@ -48,7 +48,7 @@ async def list_kept(client: "Client", job: str, ranks: "Sequence[int]", output: 
     else:
         from muster.cli.output.executions import kept_shells_table
 
-        screen().print(kept_shells_table([(each.rank, each.name, each.pid, each.attached) for each in shells]))
+        screen().print(kept_shells_table(shells))
 
 
 def _of_rank(rank: int, shell: KeptShell) -> ShellOfRank:

@@ -8,17 +8,14 @@ import typer
 from muster.cli.commands.queueing.holding import order_each
 from muster.cli.commands.tokens import span_of
 from muster.cli.context import answers, session_of
-from muster.cli.job_choice import All, Jobs, Name, Yes, choice_of, chosen
-from muster.cli.options import Labels, Mine, Output, Phases, Projects
+from muster.cli.job_choice import LIVE_PHASES, UNPLACED_PHASES, All, Jobs, Name, Yes, choice_of, chosen
+from muster.cli.options import Labels, Mine, Output, Phases, Projects, time_of
 from muster.cli.output.documents import Format
 from muster.domain.errors import InvalidJobError
-from muster.domain.jobs.lifecycle import JobPhase
 from muster.domain.jobs.queueing.change import WITHOUT_LIMIT, JobChange
 
 _NONE = "none"
 """The word that takes a limit away."""
-_LIVE = tuple(phase for phase in JobPhase if not phase.ended)
-_NOT_PLACED = (JobPhase.WAITING, JobPhase.QUEUED)
 
 
 @answers
@@ -71,7 +68,7 @@ async def change(
         )
     choice = choice_of(jobs, everything=everything, name=name, phase=phase, mine=mine, project=project, label=label)
     async with session_of(context).client() as client:
-        phases = _LIVE if asked.of_placed_jobs else _NOT_PLACED
+        phases = LIVE_PHASES if asked.of_placed_jobs else UNPLACED_PHASES
         found = await chosen(client, choice, phases, "change", yes=yes)
         return await order_each(found, lambda job: client.jobs.change(job, asked), choice, output)
 
@@ -82,17 +79,8 @@ def _limit(text: str | None) -> timedelta | None:
 
 def moment_of(text: str, now: datetime, option: str) -> datetime:
     """The time that `now`, `2h` (from now) or an ISO time (local without a zone) names."""
-    from muster.jobfile.errors import FieldError
-    from muster.jobfile.quantity import parse_duration
-
-    if text == "now":
-        return now
-    try:
-        return now + parse_duration(text)
-    except FieldError:
-        pass
-    try:
-        return datetime.fromisoformat(text).astimezone(UTC)
-    except (ValueError, OverflowError):
+    said = timedelta() if text == "now" else time_of(text)
+    if said is None:
         hint = f"{text!r} is neither `now`, nor a time from now such as 2h, nor a time such as 2026-12-01T18:00"
-        raise typer.BadParameter(hint, param_hint=option) from None
+        raise typer.BadParameter(hint, param_hint=option)
+    return now + said if isinstance(said, timedelta) else said

@@ -1,24 +1,28 @@
 """Commands that keep jobs out of the queue: hold, unhold, suspend, resume. Each takes jobs by name, or all that fit."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING
 
 import typer
 
 from muster.cli.context import answers, session_of
-from muster.cli.job_choice import All, JobChoice, Jobs, Name, Yes, act_on_each, choice_of, chosen
+from muster.cli.job_choice import (
+    LIVE_PHASES,
+    UNPLACED_PHASES,
+    All,
+    JobChoice,
+    Jobs,
+    Name,
+    Yes,
+    act_on_each,
+    choice_of,
+    chosen,
+)
 from muster.cli.options import Labels, Mine, Output, Phases, Projects
 from muster.cli.output.documents import Format, text_of
 from muster.cli.output.screen import say_lines
 from muster.domain.jobs.lifecycle import JobPhase
 from muster.domain.jobs.view import JobView
 from muster.domain.visible_text import visible
-
-if TYPE_CHECKING:
-    pass
-
-_NOT_PLACED = (JobPhase.WAITING, JobPhase.QUEUED)
-_LIVE = tuple(phase for phase in JobPhase if not phase.ended)
 
 
 @answers
@@ -45,7 +49,7 @@ async def hold(
     """
     choice = choice_of(jobs, everything=everything, name=name, phase=phase, mine=mine, project=project, label=label)
     async with session_of(context).client() as client:
-        found = await chosen(client, choice, _NOT_PLACED, "hold", yes=yes)
+        found = await chosen(client, choice, UNPLACED_PHASES, "hold", yes=yes)
         return await order_each(found, client.jobs.hold, choice, output)
 
 
@@ -98,7 +102,7 @@ async def suspend(
     """
     choice = choice_of(jobs, everything=everything, name=name, phase=phase, mine=mine, project=project, label=label)
     async with session_of(context).client() as client:
-        found = await chosen(client, choice, _LIVE, "suspend", yes=yes)
+        found = await chosen(client, choice, LIVE_PHASES, "suspend", yes=yes)
         return await order_each(found, client.jobs.suspend, choice, output)
 
 
@@ -123,7 +127,7 @@ async def resume(
     """
     choice = choice_of(jobs, everything=everything, name=name, phase=None, mine=mine, project=project, label=label)
     async with session_of(context).client() as client:
-        found = await chosen(client, choice, _LIVE, "resume", yes=yes)
+        found = await chosen(client, choice, LIVE_PHASES, "resume", yes=yes)
         return await order_each(found, client.jobs.resume, choice, output)
 
 
