@@ -10,6 +10,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import pytest
+
 from muster.domain.jobs.job import JobSpec
 from muster.domain.jobs.view import JobView
 from muster.jobfile import load_jobs
@@ -92,8 +94,17 @@ async def held() -> AsyncIterator[Hold]:
         yield Hold(code=f"import socket; print(socket.create_connection({where}).recv(9).decode())", begun=begun, go=go)
 
 
-async def test_a_notebook_opens_with_its_token_and_its_kernel_goes_on_while_the_relay_is_killed(tmp_path: Path) -> None:
-    page, spec = page_program(), example(tmp_path)
+@pytest.fixture
+def page() -> tuple[str, ...]:
+    """The words that start a page, and all that pages need; what has to be made for them comes before any limit."""
+    interpreter("jupyter")
+    return page_program()
+
+
+async def test_a_notebook_opens_with_its_token_and_its_kernel_goes_on_while_the_relay_is_killed(
+    tmp_path: Path, page: tuple[str, ...]
+) -> None:
+    spec = example(tmp_path)
     async with attaching_fleet(tmp_path) as fleet:
         job = await fleet.running(spec)
         async with forwarding(fleet, job, "jupyter") as forward, notebook(page) as person, held() as hold:
