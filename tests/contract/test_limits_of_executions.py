@@ -100,7 +100,8 @@ def memory_limit(trial: Trial) -> int | None:
 async def test_user_code_gets_what_its_job_says_at_most(
     place: Place, tmp_path: Path, resources: Resources, cpus: float | None, memory: int | None
 ) -> None:
-    role = Role(command=shell("echo ready; exec sleep 1000"), resources=resources)
+    # A shell that stays: while a program takes the place of another one, nobody can tell whose it is.
+    role = Role(command=shell("echo ready; sleep 1000; exit"), resources=resources)
     async with trial(place, tmp_path, role) as it:
         await it.release()
         await it.says(b"ready")
