@@ -11,11 +11,13 @@ from tests.integration.fleet import running_fleet
 from tests.integration.jobs import shell
 
 SAVING = """
+exec 2>/dev/null
 echo "attempt $MUSTER_ATTEMPT"
 if [ "$MUSTER_ATTEMPT" = 2 ]; then exit 0; fi
 trap 'grep -o suspended "$MUSTER_CONFIG_DIR/notice.json"; exit 1' TERM
 sleep 60 & wait
 """
+"""Prints nothing but this: shells tell, or do not, that what they had in the background was terminated."""
 
 
 async def test_a_gang_that_is_suspended_is_told_so_and_begins_anew_when_it_is_resumed(tmp_path: Path) -> None:
