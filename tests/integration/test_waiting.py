@@ -11,13 +11,15 @@ from tests.integration.fleet import running_fleet
 from tests.integration.jobs import shell
 
 SAVING = """
+if [ "$MUSTER_ATTEMPT" = 2 ]; then echo "attempt 2"; exit 0; fi
 exec 2>/dev/null
-echo "attempt $MUSTER_ATTEMPT"
-if [ "$MUSTER_ATTEMPT" = 2 ]; then exit 0; fi
-trap 'grep -o suspended "$MUSTER_CONFIG_DIR/notice.json"; exit 1' TERM
+told() { read -r notice < "$MUSTER_CONFIG_DIR/notice.json"
+  case $notice in *suspended*) echo suspended;; esac; exit 1; }
+trap told TERM
+echo "attempt 1"
 sleep 60 & wait
 """
-"""Prints nothing but this: shells tell, or do not, that what they had in the background was terminated."""
+"""Starts nothing when it is stopped, as that would be stopped as well, and says nothing of what it had started."""
 
 
 async def test_a_gang_that_is_suspended_is_told_so_and_begins_anew_when_it_is_resumed(tmp_path: Path) -> None:
