@@ -45,7 +45,7 @@ def islands(gpus: Iterable[Gpu]) -> list[list[Gpu]]:
     while left:
         first = left.pop(next(iter(left)))
         island, edge = [first], [first]
-        while edge:
+        while edge and left:
             joined = [left.pop(peer) for peer in edge.pop().nvlink_peers if peer in left]
             island += joined
             edge += joined
