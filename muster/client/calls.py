@@ -11,8 +11,12 @@ from muster.client.connection import Connection
 from muster.domain.errors import ClientNotOpenError, ExhaustedError, UnavailableError
 from muster.rpc.status import error_from
 
-RETRY_PAUSES = (0.1, 0.4)
-"""Seconds between the tries of one question while nobody answers; short, because a person waits."""
+RETRY_PAUSES = (0.1, 0.4, 0.7)
+"""Seconds between the tries of one question while nobody answers; short, because a person waits.
+
+Together they are twice as long as a channel pauses between its own attempts (`CHANNEL_OPTIONS`): a coordinator that is
+back is found.
+"""
 
 RESUBSCRIBE_PAUSES = (0.2, 0.5, 1.0, 2.0, *(3.0,) * 40)
 """Seconds between the tries to take up a broken stream again: two minutes, enough to restart a coordinator."""

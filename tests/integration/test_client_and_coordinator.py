@@ -24,8 +24,8 @@ async def test_a_watch_outlives_a_restart_of_the_coordinator(tmp_path: Path) -> 
             assert await seen.get() is JobPhase.QUEUED
 
             await running.aclose()
-            async with coordinator(tmp_path, login.address):
-                await client.jobs.stop(job.id)
+            async with coordinator(tmp_path, login.address), client_of(login) as another:
+                await another.jobs.stop(job.id)
                 # What it waits for may be told in other words meanwhile.
                 while (phase := await seen.get()) is JobPhase.QUEUED:
                     pass
