@@ -27,8 +27,9 @@ async def run(client: Client, spec: JobSpec) -> tuple[JobView, list[str]]:
     try:
         async with asyncio.timeout(LIMIT), aclosing(client.jobs.logs(submitted.id, follow=True)) as log:
             async for line in log:
-                if not line.text.startswith(b"[muster] "):
-                    printed.append(line.text.decode())
+                if line.text.startswith(b"[muster] "):
+                    continue
+                printed.append(line.text.decode())
             return await client.jobs.wait(submitted.id), printed
     except TimeoutError:
         story = [f"{event.at:%T} {event.text}" async for event in client.jobs.events(submitted.id)]
