@@ -101,9 +101,17 @@ class Attempt:
         """Names the attempt."""
         return AttemptId(self.job, self.number)
 
+    @property
+    def placeable_since(self) -> datetime | None:
+        """From when on this stay in the queue counts: the end of its pause, if that is later; None: it is not there."""
+        if self.queued_since is None or self.not_before is None:
+            return self.queued_since
+        return max(self.queued_since, self.not_before)
+
     def queue_time(self, now: datetime) -> timedelta:
-        """How long it has been in the queue, all its stays together."""
-        return self.queued_for if self.queued_since is None else self.queued_for + (now - self.queued_since)
+        """How long it has been in the queue and could be placed, all its stays together."""
+        since = self.placeable_since
+        return self.queued_for if since is None else self.queued_for + max(timedelta(), now - since)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

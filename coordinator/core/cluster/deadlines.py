@@ -166,10 +166,10 @@ class Deadlines:
 
     def watch_queue(self, attempt: Attempt, job: Job) -> None:
         """Have the time of an attempt in the queue looked at, if it has a limit and is there."""
-        limit, since = job.spec.timeouts.queue, attempt.queued_since
-        if limit is not None and since is not None and attempt.goal is None:
+        limit, since, counts_from = job.spec.timeouts.queue, attempt.queued_since, attempt.placeable_since
+        if limit is not None and since is not None and counts_from is not None and attempt.goal is None:
             left = max(timedelta(), limit - attempt.queued_for)
-            looks = since + min(left, queue_noted_every(limit))
+            looks = counts_from + min(left, queue_noted_every(limit))
             self.add(looks, QueueDue(attempt=attempt.attempt_id, since=since))
 
     def forget_node(self, node: NodeId) -> None:

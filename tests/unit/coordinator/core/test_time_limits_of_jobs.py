@@ -5,12 +5,16 @@ from datetime import timedelta
 from coordinator.core.events import StopRequested
 from coordinator.core.requests.jobs import FORGOTTEN_AT_ONCE
 from muster.domain.gangs.plan import Stage
-from muster.domain.jobs.failure import FailureKind
+from muster.domain.ids import JobId
+from muster.domain.jobs.failure import Exit, FailureKind
 from muster.domain.jobs.job import Timeouts
 from muster.domain.jobs.lifecycle import JobPhase, State
 from muster.domain.jobs.restart import RestartPolicy
 from tests.builders import World, pass_time, spec
 from tests.unit.coordinator.core.orders import HOUR, hold, resume, suspend, unhold
+
+PAUSE = timedelta(minutes=5)
+"""The longest one before an attempt."""
 
 
 def test_a_job_that_finds_no_room_in_time_fails_and_is_not_started_again() -> None:
@@ -42,6 +46,53 @@ def test_what_a_job_waits_outside_does_not_count_as_time_in_the_queue() -> None:
     assert w.phase(job) is JobPhase.QUEUED
     w.advance(1)
     assert w.phase(job) is JobPhase.FAILED
+
+
+def between_pauses(w: World, queue: timedelta) -> JobId:
+    """A job on the only GPU that has failed twice, so that it begins in five minutes at the earliest."""
+    wanted = spec(1, 1, timeouts=Timeouts(queue=queue), restarts=RestartPolicy(limit=3, backoff=HOUR))
+    job = w.running(wanted)
+    w.tell(job, 0, Stage.EXITED, exit=Exit(code=3), log_complete=True)
+    w.tell_all(job, Stage.PREPARED, Stage.ARMED, Stage.RUNNING)
+    w.tell(job, 0, Stage.EXITED, exit=Exit(code=3), log_complete=True)
+    assert w.attempt(job).not_before == w.now + PAUSE
+    return job
+
+
+def test_a_pause_before_a_restart_does_not_count_as_time_in_the_queue() -> None:
+    w = World(("a", 1))
+    job = between_pauses(w, timedelta(seconds=60))
+    w.running(spec(1, 1))  # it takes the GPU meanwhile
+
+    w.advance(300 + 59)
+    assert w.phase(job) is JobPhase.QUEUED
+    w.advance(1)
+
+    assert w.phase(job) is JobPhase.FAILED
+    failure = w.attempt(job).failure
+    assert failure is not None
+    assert failure.kind is FailureKind.QUEUE_TIMEOUT
+
+
+def test_a_restart_of_the_coordinator_in_a_pause_gives_no_time_in_the_queue_and_takes_none() -> None:
+    w = World(("a", 1))
+    job = between_pauses(w, timedelta(seconds=160))
+    w.running(spec(1, 1))
+    w.advance(200)
+    w.restart()
+
+    w.advance(100 + 159)
+    assert w.phase(job) is JobPhase.QUEUED
+    w.advance(1)
+    assert w.phase(job) is JobPhase.FAILED
+
+
+def test_a_job_that_is_held_in_a_pause_has_all_its_time_in_the_queue_left() -> None:
+    w = World(("a", 1))
+    job = between_pauses(w, HOUR)
+    w.advance(200)
+    hold(w, job)
+    assert w.attempt(job).queued_for == timedelta()
 
 
 def test_each_attempt_has_its_own_time_in_the_queue() -> None:
