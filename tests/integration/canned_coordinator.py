@@ -25,7 +25,12 @@ from muster.rpc.channel import SERVER_OPTIONS
 from muster.rpc.v1 import fleet_pb2, jobs_pb2, nodes_pb2
 from muster.rpc.v1.fleet_pb2_grpc import FleetServiceServicer, add_FleetServiceServicer_to_server
 from muster.rpc.v1.jobs_pb2_grpc import JobServiceServicer, add_JobServiceServicer_to_server
-from muster.rpc.v1.nodes_pb2_grpc import NodeServiceServicer, add_NodeServiceServicer_to_server
+from muster.rpc.v1.nodes_pb2_grpc import (
+    NodeServiceServicer,
+    WindowServiceServicer,
+    add_NodeServiceServicer_to_server,
+    add_WindowServiceServicer_to_server,
+)
 
 Broken = grpc.StatusCode
 """A step of a script: the call ends with this status."""
@@ -81,6 +86,7 @@ def serving(canned: Canned) -> Iterator[str]:
         server = grpc.server(threads, options=SERVER_OPTIONS)
         add_JobServiceServicer_to_server(_Jobs(canned), server)
         add_NodeServiceServicer_to_server(_Nodes(canned), server)
+        add_WindowServiceServicer_to_server(_Windows(canned), server)
         add_FleetServiceServicer_to_server(_Fleet(canned), server)
         port = server.add_insecure_port("127.0.0.1:0")
         server.start()
@@ -269,6 +275,29 @@ class _Nodes(NodeServiceServicer):
         _hear(self._canned, request, context)
         for event in _told(self._canned, self._canned.node_events.pop(0), context):
             yield nodes_pb2.NodeEvents(events=[wire.node_event_to_wire(event)])
+
+
+class _Windows(WindowServiceServicer):
+    def __init__(self, canned: Canned) -> None:
+        self._canned = canned
+        self._windows: dict[str, nodes_pb2.Window] = {}
+
+    def List(
+        self, request: nodes_pb2.ListWindowsRequest, context: grpc.ServicerContext
+    ) -> nodes_pb2.ListWindowsResponse:
+        _hear(self._canned, request, context)
+        return nodes_pb2.ListWindowsResponse(windows=self._windows.values())
+
+    def Put(self, request: nodes_pb2.PutWindowRequest, context: grpc.ServicerContext) -> nodes_pb2.Window:
+        _hear(self._canned, request, context)
+        self._windows[request.window.name] = request.window
+        return request.window
+
+    def Remove(self, request: nodes_pb2.RemoveWindowRequest, context: grpc.ServicerContext) -> nodes_pb2.Window:
+        _hear(self._canned, request, context)
+        if request.name not in self._windows:
+            return _abort(context, grpc.StatusCode.NOT_FOUND, f"there is no window {request.name}")
+        return self._windows.pop(request.name)
 
 
 class _Fleet(FleetServiceServicer):

@@ -155,8 +155,11 @@ def show(found: Sequence[object], output: Format, table: "TextTable") -> None:
 
 def span_of(text: str | None) -> timedelta | None:
     """The length of time that an option says; None for None; raises InvalidJobError."""
-    if text is None:
-        return None
+    return None if text is None else parsed_span(text)
+
+
+def parsed_span(text: str) -> timedelta:
+    """The length of time that a text says; raises InvalidJobError."""
     from muster.jobfile.errors import FieldError
     from muster.jobfile.quantity import parse_duration
 

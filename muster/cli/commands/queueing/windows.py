@@ -1,12 +1,12 @@
 """Commands about windows: list, add, remove."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
 import typer
 
 from muster.cli.commands.queueing.changing import moment_of
-from muster.cli.commands.tokens import span_of
+from muster.cli.commands.tokens import parsed_span
 from muster.cli.context import answers, session_of
 from muster.cli.options import Output, complete_nodes, labels_of
 from muster.cli.output.documents import Format, text_of
@@ -15,6 +15,9 @@ from muster.domain.fleet.window import DEFAULT_NOTICE, Window
 from muster.domain.ids import NodeId
 
 windows = typer.Typer(invoke_without_command=True)
+
+_NONE = "none"
+"""How no notice is asked for."""
 
 
 @windows.callback()
@@ -58,7 +61,9 @@ async def add(
     reason: Annotated[str, typer.Option(metavar="TEXT", help="Reason, for people.")] = "",
     notice: Annotated[
         str | None,
-        typer.Option(metavar="TIME", help="Time before the begin in which only jobs start that end by then (24h)."),
+        typer.Option(
+            metavar="TIME", help="Time before the begin in which only jobs start that end by then, or `none` (24h)."
+        ),
     ] = None,
     output: Output = Format.TABLE,
 ) -> None:
@@ -79,7 +84,7 @@ async def add(
         labels=labels_of(label or (), "--label"),
         project=project,
         reason=reason,
-        notice=span_of(notice) or DEFAULT_NOTICE,
+        notice=_notice(notice),
     )
     async with session_of(context).client() as client:
         kept = await client.windows.put(window)
@@ -109,3 +114,9 @@ async def remove(
         say(f"window {gone.name} is removed")
     else:
         say_lines(text_of(gone, output))
+
+
+def _notice(text: str | None) -> timedelta:
+    if text is None:
+        return DEFAULT_NOTICE
+    return timedelta() if text == _NONE else parsed_span(text)
