@@ -11,11 +11,11 @@ from muster.cli.attaching.transfers import SyncWanted, copied, synced
 from muster.client.attachments.places import LocalPlace, RemotePlace
 from muster.client.files.byte_stream import ByteStream
 from muster.client.files.copying import TransferResult
-from muster.client.files.ignore_rules import IgnoreRules
 from muster.client.files.local_tree import LocalTree
 from muster.client.files.plan import PlanRules
 from muster.client.files.transfer_error import FileTransferError
 from muster.client.files.transfers import ClashError, sync_trees
+from muster.transfer.ignore_rules import IgnoreRules
 from tests.contract.served_files import everything, served_tree, started
 
 LONG_AGO = 1_000_000_000

@@ -13,7 +13,6 @@ from muster.cli.streams import sentence_of
 from muster.client.attachments.places import LocalPlace, Place, RemotePlace, execution_meant, name_at_target
 from muster.client.files.byte_stream import ByteStream
 from muster.client.files.copying import OnTransfer, TransferProgress, TransferResult
-from muster.client.files.ignore_rules import IgnoreRules
 from muster.client.files.local_tree import LocalTree
 from muster.client.files.plan import NotCopied, PlanRules
 from muster.client.files.sftp import SftpClient, sftp_over
@@ -21,6 +20,7 @@ from muster.client.files.transfers import ClashError, CopySource, copy_all, sync
 from muster.client.services.copies import tree_of
 from muster.domain.errors import MusterError
 from muster.domain.quantity import counted, size_text
+from muster.transfer.ignore_rules import IgnoreRules
 
 RANKS_COPIED_AT_ONCE = 8
 """Executions to or from which files are copied at once."""

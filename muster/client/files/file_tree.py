@@ -4,8 +4,8 @@ from collections.abc import AsyncGenerator
 from typing import Protocol
 
 from muster.client.files.content_hash import HashedRange
-from muster.client.files.ignore_rules import IgnoreRules
 from muster.client.files.tree import EntryKind, TreeEntry, TreeListing
+from muster.transfer.ignore_rules import IgnoreRules
 
 
 class NewFile(Protocol):

@@ -6,10 +6,9 @@ import os
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from stat import S_ISLNK, S_ISREG
+from stat import S_ISLNK
 
 from muster.client.files.content_hash import ContentHash, HashedRange
-from muster.client.files.ignore_rules import IGNORE_FILES, LARGEST_IGNORE_FILE, IgnoreRules
 from muster.client.files.tree import (
     DEEPEST_TREE,
     KEPT_MODE,
@@ -23,6 +22,7 @@ from muster.client.files.tree import (
     kind_of,
     parent_of,
 )
+from muster.transfer.ignore_rules import IgnoreRules, rules_in
 
 _PIECE = 1024 * 1024
 """Bytes that are read or written in one visit to a thread."""
@@ -292,8 +292,7 @@ def _inside(descriptor: int, directory: str, rules: IgnoreRules | None) -> Itera
     """What stands in a directory; rules that stand there are learned first."""
     names = os.listdir(descriptor)
     if rules is not None:
-        found = [each for each in IGNORE_FILES if each in names]
-        lines = [line for each in found for line in _lines_of(descriptor, each)]
+        lines = rules_in(descriptor, names)
         if lines:
             rules.learn(directory, lines)
     for name in sorted(names):
@@ -301,17 +300,6 @@ def _inside(descriptor: int, directory: str, rules: IgnoreRules | None) -> Itera
             status = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
             target = os.readlink(name, dir_fd=descriptor) if S_ISLNK(status.st_mode) else ""
             yield _entry(f"{directory}/{name}" if directory else name, status, target)
-
-
-def _lines_of(above: int, name: str) -> list[str]:
-    try:
-        descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=above)
-    except OSError:
-        return []
-    with _opened(descriptor):
-        if not S_ISREG(os.fstat(descriptor).st_mode):
-            return []
-        return os.read(descriptor, LARGEST_IGNORE_FILE).decode("utf-8", "surrogateescape").split("\n")
 
 
 def _is_ignored(each: TreeEntry, rules: IgnoreRules) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator
 from contextlib import suppress
 
 from muster.client.files.content_hash import HashedRange
-from muster.client.files.ignore_rules import IgnoreRules
+from muster.client.files.ignored import without_ignored
 from muster.client.files.packets import (
     FileAttributes,
     OpenFlag,
@@ -28,6 +28,7 @@ from muster.client.files.sftp import (
 from muster.client.files.transfer_error import RemoteFileError
 from muster.client.files.tree import KEPT_MODE, EntryKind, TreeEntry, TreeListing, beside_name, kind_of
 from muster.domain.errors import MusterError
+from muster.transfer.ignore_rules import IgnoreRules
 
 _RENAMES = "posix-rename@openssh.com"
 _NEW = OpenFlag.FOR_WRITING | OpenFlag.CREATING | OpenFlag.ONLY_NEW
@@ -59,7 +60,7 @@ class RemoteTree:
     async def listing(self, rules: IgnoreRules | None = None) -> TreeListing | None:
         """What is there, without what the rules leave out; None: nothing stands at the path of the tree."""
         found = await listed(self._client, self._full(""))
-        return found if found is None or rules is None else rules.without_ignored(found)
+        return found if found is None or rules is None else without_ignored(found, rules)
 
     async def pieces(self, entry: TreeEntry) -> AsyncGenerator[bytes, None]:
         """The content of a file, as long as it was when it was listed; of one without a size, to its end."""

@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 
 from muster.client.files.copying import Copying, OnTransfer, TransferProgress, TransferResult, at_once, unnoticed
 from muster.client.files.file_tree import FileTree
-from muster.client.files.ignore_rules import IgnoreRules
 from muster.client.files.plan import Clash, ClashKind, Doubt, PlanRules, TreePlan, plan_of, settled
 from muster.client.files.transfer_error import FileTransferError
 from muster.client.files.tree import EntryKind, InvalidTreeError, TreeListing
 from muster.domain.errors import ConflictError
 from muster.domain.quantity import counted
+from muster.transfer.ignore_rules import IgnoreRules
 
 _SHOWN = 10
 """Paths that a sentence names."""

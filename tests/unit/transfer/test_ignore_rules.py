@@ -2,9 +2,7 @@
 
 import pytest
 
-from muster.client.files.ignore_rules import IgnoreRules
-from muster.client.files.transfer_error import FileTransferError
-from tests.unit.client.files.tree_values import directory, file, listing
+from muster.transfer.ignore_rules import IgnoreRuleError, IgnoreRules
 
 
 def test_rules_of_a_directory_hold_below_it_alone() -> None:
@@ -47,17 +45,6 @@ def test_the_directory_of_git_is_left_out_unless_somebody_wants_it() -> None:
     assert not rules.ignores(".git", directory=True)
 
 
-def test_what_stands_in_an_ignored_directory_goes_with_it() -> None:
-    rules = IgnoreRules()
-    rules.learn("", ["out/", "!kept.txt"])
-    found = rules.without_ignored(
-        listing(directory("d"), directory("d/out"), file("d/out/kept.txt"), file("d/a"), troubles={"d/out": "no"})
-    )
-    assert list(found.entries) == ["d", "d/a"]
-    assert found.holding_ignored == {"d", "d/out"}
-    assert found.troubles == {}
-
-
 def test_a_rule_that_is_none_is_told() -> None:
-    with pytest.raises(FileTransferError, match="--exclude"):
+    with pytest.raises(IgnoreRuleError, match="--exclude"):
         IgnoreRules(["!"])

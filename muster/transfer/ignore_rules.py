@@ -1,12 +1,12 @@
 """Which files of a tree are left out, by rules as git counts them; the only module that knows the library."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+import os
+from collections.abc import Collection, Sequence
+from stat import S_ISREG
 
 import pathspec
 
-from muster.client.files.transfer_error import FileTransferError
-from muster.client.files.tree import EntryKind, TreeEntry, TreeListing, parent_of
+from muster.domain.errors import MusterError
 
 IGNORE_FILES = (".gitignore", ".musterignore")
 """Files with rules, the later one above the earlier one."""
@@ -18,11 +18,15 @@ _ALWAYS = (".git/",)
 """Rules below all others; `!.git/` in `.musterignore` turns it around."""
 
 
+class IgnoreRuleError(MusterError):
+    """A rule cannot be read; says where it stands."""
+
+
 class IgnoreRules:
     """Rules of the directories of one tree, which are learned on a walk from above, and those of a command line."""
 
     def __init__(self, excluded: Sequence[str] = ()) -> None:
-        """`excluded` are patterns above all files with rules. Raises FileTransferError for one that cannot be read."""
+        """`excluded` are patterns above all files with rules. Raises IgnoreRuleError for one that cannot be read."""
         self._excluded = _read(excluded, "--exclude")
         self._always = _read(_ALWAYS, "")
         self._of_directory: dict[str, pathspec.GitIgnoreSpec] = {}
@@ -37,7 +41,7 @@ class IgnoreRules:
         decided = self._excluded.check_file(shown).include
         above = path
         while decided is None and above:
-            above = parent_of(above)
+            above = above.rpartition("/")[0]
             rules = self._of_directory.get(above)
             if rules is not None:
                 decided = rules.check_file(shown[len(above) + 1 :] if above else shown).include
@@ -45,30 +49,27 @@ class IgnoreRules:
             decided = self._always.check_file(shown).include
         return bool(decided)
 
-    def without_ignored(self, listing: TreeListing) -> TreeListing:
-        """The listing without what is left out, and without what stands below that."""
-        kept: dict[str, TreeEntry] = {}
-        holding: set[str] = set()
-        for path, each in listing.entries.items():
-            parent = parent_of(path)
-            is_directory = each.kind is EntryKind.DIRECTORY
-            if (parent and parent not in kept) or self.ignores(path, directory=is_directory):
-                above = parent
-                while above and above not in holding:
-                    holding.add(above)
-                    above = parent_of(above)
-            else:
-                kept[path] = each
-        troubles = {
-            path: why
-            for path, why in listing.troubles.items()
-            if not path or path in kept or (parent_of(path) in kept and not self.ignores(path, directory=True))
-        }
-        return replace(listing, entries=kept, troubles=troubles, holding_ignored=frozenset(holding))
+
+def rules_in(above: int, names: Collection[str]) -> list[str]:
+    """The rules that stand in a directory that is open, in which there are these names."""
+    return [line for each in IGNORE_FILES if each in names for line in _lines_of(above, each)]
+
+
+def _lines_of(above: int, name: str) -> list[str]:
+    try:
+        descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=above)
+    except OSError:
+        return []
+    try:
+        if not S_ISREG(os.fstat(descriptor).st_mode):
+            return []
+        return os.read(descriptor, LARGEST_IGNORE_FILE).decode("utf-8", "surrogateescape").split("\n")
+    finally:
+        os.close(descriptor)
 
 
 def _read(lines: Sequence[str], place: str) -> pathspec.GitIgnoreSpec:
     try:
         return pathspec.GitIgnoreSpec.from_lines(lines)
     except ValueError as error:
-        raise FileTransferError(f"{place}: a rule cannot be read: {error}") from error
+        raise IgnoreRuleError(f"{place}: a rule cannot be read: {error}") from error

@@ -1,0 +1,1 @@
+"""What moves data of jobs: folders as content trees, and objects on disk."""

@@ -1,0 +1,172 @@
+"""Objects on disk, named by the SHA-256 of what they hold: a half one is never seen, and a whole one never changes.
+
+objects/ab/ab12…   read-only, and what its name says
+parts/ab12…        the beginning of one that is still arriving; its length is how far it has come
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+from typing import Self
+
+from muster.domain.data.tree import is_digest
+from muster.domain.errors import MusterError
+
+OBJECT_READ = 1024 * 1024
+"""Bytes of an object that are read at once."""
+
+_NEW_PART = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class WrongContentError(MusterError):
+    """What has arrived is not what its name says; nothing of it is kept."""
+
+
+class ObjectFiles:
+    """The objects of one directory. Only one program writes into it, and that one each object once at a time."""
+
+    def __init__(self, directory: Path) -> None:
+        """Raises OSError where the directory cannot be made."""
+        self._objects = directory / "objects"
+        self._parts = directory / "parts"
+        for each in (self._objects, self._parts):
+            each.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def size(self, digest: str) -> int | None:
+        """Bytes of an object; None: it is not here."""
+        try:
+            return self._path(digest).stat().st_size
+        except FileNotFoundError:
+            return None
+
+    def begun(self, digest: str) -> int:
+        """How many bytes of an object have arrived that is not whole; from there it may go on."""
+        try:
+            return (self._parts / _named(digest)).stat().st_size
+        except FileNotFoundError:
+            return 0
+
+    def arriving(self, digest: str, size: int) -> "ArrivingObject":
+        """An object that is to be taken in, from where it was left; raises OSError."""
+        return ArrivingObject(self._parts / _named(digest), self._path(digest), digest, size)
+
+    def read(self, digest: str, offset: int, length: int) -> Iterator[bytes]:
+        """A part of an object, at most OBJECT_READ bytes at once. Raises FileNotFoundError where it is not here."""
+        with self._path(digest).open("rb", buffering=0) as file:
+            file.seek(offset)
+            while length and (found := file.read(min(length, OBJECT_READ))):
+                length -= len(found)
+                yield found
+
+    def all(self) -> Iterator[tuple[str, os.stat_result]]:
+        """Every whole object with its size and times; what comes or goes meanwhile may be missing."""
+        yield from self._inside(self._objects.glob("??/*"))
+
+    def parts(self) -> Iterator[tuple[str, os.stat_result]]:
+        """The beginnings of all objects that are not whole."""
+        yield from self._inside(self._parts.iterdir())
+
+    def remove(self, digest: str) -> None:
+        """Remove an object, if it is here; whoever reads it still gets it to its end."""
+        self._path(digest).unlink(missing_ok=True)
+
+    def remove_part(self, digest: str) -> None:
+        """Forget how far an object had come."""
+        (self._parts / _named(digest)).unlink(missing_ok=True)
+
+    def _path(self, digest: str) -> Path:
+        return self._objects / _named(digest)[:2] / digest
+
+    @staticmethod
+    def _inside(paths: Iterator[Path]) -> Iterator[tuple[str, os.stat_result]]:
+        for path in paths:
+            if is_digest(path.name):
+                with suppress(FileNotFoundError):
+                    yield path.name, path.stat()
+
+
+class ArrivingObject:
+    """An object while it arrives: hashed on the way, and in its place only once it is whole and on the disk."""
+
+    def __init__(self, part: Path, place: Path, digest: str, size: int) -> None:
+        self._part = part
+        self._place = place
+        self._digest = digest
+        self._size = size
+        self._hash = sha256()
+        self._descriptor = os.open(part, _NEW_PART, 0o600)
+        try:
+            self.offset = self._taken_up()
+            """Bytes that have arrived."""
+        except BaseException:
+            os.close(self._descriptor)
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Keep what has arrived, for whoever goes on with it."""
+        os.close(self._descriptor)
+
+    def write(self, data: bytes) -> None:
+        """Take the next bytes. Raises WrongContentError for more than there can be, OSError where the disk is full."""
+        if self.offset + len(data) > self._size:
+            self._discard()
+            raise WrongContentError(
+                f"the object {self._digest} has more than the {self._size} bytes that were announced"
+            )
+        rest = memoryview(data)
+        while rest:
+            written = os.write(self._descriptor, rest)
+            self._hash.update(rest[:written])
+            self.offset += written
+            rest = rest[written:]
+
+    def commit(self) -> None:
+        """Give the object its place; it is on the disk when this returns. Raises WrongContentError."""
+        if self.offset != self._size or self._hash.hexdigest() != self._digest:
+            self._discard()
+            raise WrongContentError(
+                f"what arrived as {self._digest} holds something else: it changed while it was read, or on the way"
+            )
+        os.fchmod(self._descriptor, 0o400)
+        os.fsync(self._descriptor)
+        if not self._place.parent.is_dir():
+            self._place.parent.mkdir(mode=0o700, exist_ok=True)
+            _sync_directory(self._place.parent.parent)
+        self._part.rename(self._place)
+        _sync_directory(self._place.parent)
+
+    def _taken_up(self) -> int:
+        """Hash what is there already."""
+        offset = 0
+        while found := os.read(self._descriptor, OBJECT_READ):
+            self._hash.update(found)
+            offset += len(found)
+        if offset <= self._size:
+            return offset
+        os.ftruncate(self._descriptor, 0)
+        os.lseek(self._descriptor, 0, os.SEEK_SET)
+        self._hash = sha256()
+        return 0
+
+    def _discard(self) -> None:
+        self._part.unlink(missing_ok=True)
+
+
+def _named(digest: str) -> str:
+    """The digest, which is checked here once more, as it becomes a path."""
+    if not is_digest(digest):
+        raise ValueError(f"{digest[:80]!r} is no SHA-256")
+    return digest
+
+
+def _sync_directory(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
