@@ -1,3 +1,4 @@
+import json
 import posixpath
 from hashlib import sha256
 from random import Random
@@ -50,6 +51,14 @@ def test_a_tree_without_entries_has_a_name_too() -> None:
 def test_a_tree_is_read_from_its_form_as_it_was(found: list[ContentEntry]) -> None:
     tree = content_tree(found)
     assert read_content_tree(tree.form) == tree
+
+
+@given(entries())
+def test_the_form_is_json_without_spaces_and_with_letters_as_they_are(found: list[ContentEntry]) -> None:
+    tree = content_tree(found)
+    said = [[each.path, each.kind.value, each.size, each.content] for each in tree.entries]
+    lines = [json.dumps(each, ensure_ascii=False, separators=(",", ":")) + "\n" for each in said]
+    assert tree.form.decode() == "".join(lines)
 
 
 @given(entries(), st.randoms(use_true_random=False))
