@@ -5,7 +5,8 @@ parts/ab12…        the beginning of one that is still arriving; its length is 
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -17,6 +18,7 @@ from muster.domain.errors import MusterError
 OBJECT_READ = 1024 * 1024
 """Bytes of an object that are read at once."""
 
+_SYNCS_AT_ONCE = 8
 _NEW_PART = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -108,6 +110,9 @@ class ArrivingObject:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
         """Keep what has arrived, for whoever goes on with it."""
         os.close(self._descriptor)
 
@@ -127,18 +132,29 @@ class ArrivingObject:
 
     def commit(self) -> None:
         """Give the object its place; it is on the disk when this returns. Raises WrongContentError."""
+        self.check()
+        commit_all([self])
+
+    def check(self) -> None:
+        """Raise WrongContentError for an object that is not what its name says; nothing of it is kept."""
         if self.offset != self._size or self._hash.hexdigest() != self._digest:
             self._discard()
             raise WrongContentError(
                 f"what arrived as {self._digest} holds something else: it changed while it was read, or on the way"
             )
+
+    def sync(self) -> None:
+        """Have what arrived on the disk, read-only."""
         os.fchmod(self._descriptor, 0o400)
         os.fsync(self._descriptor)
+
+    def place(self) -> Path:
+        """Give the object its place; the directory in which that is."""
         if not self._place.parent.is_dir():
             self._place.parent.mkdir(mode=0o700, exist_ok=True)
             _sync_directory(self._place.parent.parent)
         self._part.rename(self._place)
-        _sync_directory(self._place.parent)
+        return self._place.parent
 
     def _taken_up(self) -> int:
         """Hash what is there already."""
@@ -155,6 +171,21 @@ class ArrivingObject:
 
     def _discard(self) -> None:
         self._part.unlink(missing_ok=True)
+
+
+def commit_all(arrived: Sequence[ArrivingObject]) -> None:
+    """Give checked objects their places; all are on the disk when this returns.
+
+    A file system writes many files that wait at once nearly as fast as one: 2,000 small ones took 0.5 s with eight
+    threads, and 10.7 s one after the other.
+    """
+    if not arrived:
+        return
+    with ThreadPoolExecutor(min(_SYNCS_AT_ONCE, len(arrived))) as beside:
+        for _ in beside.map(ArrivingObject.sync, arrived):
+            pass
+        for _ in beside.map(_sync_directory, {each.place() for each in arrived}):
+            pass
 
 
 def _named(digest: str) -> str:

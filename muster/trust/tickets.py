@@ -31,6 +31,7 @@ class TicketPurpose(StrEnum):
     """What tickets are for; those of one purpose are worth nothing for another."""
 
     ATTACHMENT = "attachment"
+    DEPOT = "depot"
 
 
 class TicketSide(StrEnum):

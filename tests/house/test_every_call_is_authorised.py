@@ -11,6 +11,7 @@ from muster.rpc.v1 import (
     agents_pb2,
     attachments_pb2,
     bundles_pb2,
+    depot_pb2,
     fleet_pb2,
     jobs_pb2,
     model_pb2,
@@ -23,6 +24,7 @@ from tests.house.generate_stubs import PROTOS, ROOT
 MODULES = (
     agents_pb2,
     attachments_pb2,
+    depot_pb2,
     bundles_pb2,
     fleet_pb2,
     jobs_pb2,
@@ -49,6 +51,8 @@ PEERS = {f"{OURS}PeerService/Ask", f"{OURS}PeerService/Run"}
 """What agents ask each other, and the coordinator never."""
 RELAY = {f"{OURS}RelayService/Carry"}
 """What the relay serves to whoever shows it a ticket."""
+DEPOT = {f"{OURS}DepotService/{call}" for call in ("Missing", "Put", "Get")}
+"""What the depot serves to whoever shows it a ticket."""
 NOTHING_TO_ASK = {"authority.pin"}
 """Operations that tell everybody the same."""
 BEGUN = [
@@ -75,7 +79,7 @@ def test_every_proto_file_is_looked_at() -> None:
 
 def test_every_call_is_one_operation_and_nothing_else_is() -> None:
     ours = set().union(*(calls(module.DESCRIPTOR) for module in MODULES))
-    assert ours - PEERS - RELAY == OPERATIONS.keys()
+    assert ours - PEERS - RELAY - DEPOT == OPERATIONS.keys()
 
 
 def test_every_operation_is_what_some_call_does() -> None:

@@ -1,0 +1,236 @@
+"""The depot as those see it who send folders to it, and fetch trees from it."""
+
+import asyncio
+import os
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import grpc
+import grpc.aio
+
+from muster.domain.data.swarm import ContentSpan
+from muster.domain.data.tree import ContentObject, ContentTree, MalformedTreeError, read_content_tree
+from muster.domain.errors import MusterError, UnavailableError
+from muster.rpc.status import ERRORS
+from muster.rpc.v1 import depot_pb2 as pb
+from muster.rpc.v1.depot_pb2_grpc import DepotServiceStub
+from muster.transfer.folder import Folder, FolderError
+from muster.trust.depot_ticket import DEPOT_TICKET_METADATA
+
+SENT_AT_ONCE = 1024 * 1024
+"""Bytes of data in one message."""
+
+ASKED_AT_ONCE = 10_000
+"""Objects in one message."""
+
+DEPOT_SILENCE = 60.0
+"""Seconds without a word of the depot after which it counts as gone."""
+
+_SENT_AGAIN = 3
+"""How often an object is sent that changes on the way."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FolderSent:
+    """What came of sending a folder."""
+
+    tree: str
+    """The name of its tree."""
+    new: int
+    """Objects that the depot did not have."""
+    sent: int
+    """Bytes that were sent."""
+
+
+class DepotClient:
+    """One ticket, and the depot that it is for."""
+
+    def __init__(self, channel: grpc.aio.Channel, ticket: str, address: str) -> None:
+        """`address` is for people, who are told which depot does not answer."""
+        # Two kinds of stub have one name, which mypy cannot tell apart here.
+        self._stub: Any = DepotServiceStub(channel)
+        self._metadata = ((DEPOT_TICKET_METADATA, ticket),)
+        self._address = address
+
+    async def missing(self, objects: Sequence[ContentObject]) -> dict[str, int]:
+        """Objects that the depot does not have, and how many bytes of each have arrived. Raises MusterError."""
+        asked = (objects[at : at + ASKED_AT_ONCE] for at in range(0, len(objects), ASKED_AT_ONCE))
+        requests = (
+            pb.MissingRequest(
+                objects=[pb.DepotObject(digest=bytes.fromhex(each.digest), size=each.size) for each in some]
+            )
+            for some in asked
+        )
+        found: dict[str, int] = {}
+        async for answer in self._heard(self._stub.Missing(requests, metadata=self._metadata)):
+            found |= {each.digest.hex(): each.begun for each in answer.missing}
+        return found
+
+    async def send(self, folder: Folder, told: Callable[[int, int], None] | None = None) -> FolderSent:
+        """Send what the depot does not have of a folder, its tree last. Raises MusterError or OSError.
+
+        `told` hears how many bytes of how many have been sent.
+        """
+        form = folder.tree.form
+        name = folder.tree.digest
+        tree = ContentObject(digest=name, size=len(form))
+        sources: dict[str, Path | bytes] = {
+            each.content: folder.path / each.path for each in folder.tree.entries if not each.is_link
+        }
+        sources[name] = form
+        objects = {each.digest: each for each in (*folder.tree.objects, tree)}
+        begun = await self.missing(tuple(objects.values()))
+        sending = _Sending({digest: objects[digest] for digest in begun}, begun, sources, told)
+        if begun:
+            call = self._stub.Put(sending.requests(), metadata=self._metadata)
+            async with aclosing(self._heard(call)) as answers:
+                async for answer in answers:
+                    for outcome in answer.outcomes:
+                        sending.hear(outcome.digest.hex(), stored=outcome.stored, offset=outcome.offset)
+            if sending.failed is not None:
+                raise sending.failed
+        return FolderSent(tree=name, new=len(begun), sent=sending.sent)
+
+    async def tree(self, digest: str, size: int) -> ContentTree:
+        """A tree by its name and the bytes of its canonical form. Raises MusterError."""
+        form = b"".join([data async for data in self.get([ContentSpan(digest=digest, offset=0, length=size)])])
+        tree = read_content_tree(form)
+        if tree.digest != digest:
+            raise MalformedTreeError(f"the depot gave another tree than {digest}")
+        return tree
+
+    async def get(self, spans: Iterable[ContentSpan]) -> AsyncIterator[bytes]:
+        """Parts of objects, one after the other, as one stream of bytes. Raises MusterError."""
+        request = pb.GetRequest(
+            spans=[
+                pb.GetSpan(digest=bytes.fromhex(each.digest), offset=each.offset, length=each.length) for each in spans
+            ]
+        )
+        async for answer in self._heard(self._stub.Get(request, metadata=self._metadata)):
+            yield answer.data
+
+    async def _heard(self, call: Any) -> AsyncGenerator[Any, None]:  # noqa: ANN401 - calls of three kinds
+        """The answers of a call, as long as the depot is not silent. Raises MusterError."""
+        try:
+            while True:
+                async with asyncio.timeout(DEPOT_SILENCE):
+                    answer = await call.read()
+                if answer is grpc.aio.EOF:
+                    return
+                yield answer
+        except TimeoutError:
+            raise _error(
+                grpc.StatusCode.UNAVAILABLE, f"it said nothing for {DEPOT_SILENCE:.0f} s", self._address
+            ) from None
+        except grpc.aio.AioRpcError as error:
+            raise _error(error.code(), error.details() or "", self._address) from error
+        finally:
+            call.cancel()
+
+
+class _Sending:
+    """Objects on their way: small ones share a message, and what the depot has otherwise is sent again."""
+
+    def __init__(
+        self,
+        objects: Mapping[str, ContentObject],
+        begun: Mapping[str, int],
+        sources: Mapping[str, Path | bytes],
+        told: Callable[[int, int], None] | None,
+    ) -> None:
+        self._objects = objects
+        self._sources = sources
+        self._waiting = deque(begun.items())
+        self._left = set(objects)
+        self._tries = dict.fromkeys(objects, 0)
+        self._told = told
+        self._total = sum(objects[digest].size - offset for digest, offset in begun.items())
+        self._stirred = asyncio.Event()
+        self.sent = 0
+        self.failed: Exception | None = None
+        """What went wrong with the folder; gRPC drops what is raised where it takes messages from."""
+
+    async def requests(self) -> AsyncIterator[pb.PutRequest]:
+        """Messages until the depot has all objects."""
+        while self._left:
+            if not self._waiting:
+                self._stirred.clear()
+                await self._stirred.wait()
+                continue
+            try:
+                request = await asyncio.to_thread(self._request, self._planned())
+            except (FolderError, OSError) as error:
+                self.failed = error
+                return
+            yield request
+            self.sent += sum(len(part.data) for part in request.parts)
+            if self._told is not None:
+                self._told(min(self.sent, self._total), self._total)
+
+    def hear(self, digest: str, *, stored: bool, offset: int) -> None:
+        """Take in what has become of an object. Raises FolderError for one that changes all the time."""
+        self._stirred.set()
+        if stored:
+            self._left.discard(digest)
+            return
+        self._tries[digest] = self._tries.get(digest, 0) + 1
+        if digest not in self._left or self._tries[digest] >= _SENT_AGAIN:
+            raise FolderError(
+                f"{self._source_name(digest)} changes while it is sent: wait until it is whole, and begin anew"
+            )
+        self._waiting = deque(each for each in self._waiting if each[0] != digest)
+        self._waiting.append((digest, offset))
+
+    def _planned(self) -> list[ContentSpan]:
+        """What goes into one message: the next parts of as many objects as it has room for."""
+        spans: list[ContentSpan] = []
+        room = SENT_AT_ONCE
+        while self._waiting and room > 0 and len(spans) < ASKED_AT_ONCE:
+            digest, offset = self._waiting.popleft()
+            left = self._objects[digest].size - offset
+            spans.append(ContentSpan(digest=digest, offset=offset, length=min(room, left)))
+            if left > room:
+                self._waiting.appendleft((digest, offset + room))
+            room -= min(room, left)
+        return spans
+
+    def _request(self, spans: Sequence[ContentSpan]) -> pb.PutRequest:
+        return pb.PutRequest(
+            parts=[
+                pb.PutPart(
+                    object=pb.DepotObject(digest=bytes.fromhex(each.digest), size=self._objects[each.digest].size),
+                    offset=each.offset,
+                    data=_read(self._sources[each.digest], each.offset, each.length),
+                )
+                for each in spans
+            ]
+        )
+
+    def _source_name(self, digest: str) -> str:
+        source = self._sources.get(digest)
+        return str(source) if isinstance(source, Path) else "the tree"
+
+
+def _read(source: Path | bytes, offset: int, length: int) -> bytes:
+    if isinstance(source, bytes):
+        return source[offset : offset + length]
+    descriptor = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        data = os.pread(descriptor, length, offset)
+    finally:
+        os.close(descriptor)
+    if len(data) < length:
+        raise FolderError(f"{source} became shorter while it was sent: begin anew")
+    return data
+
+
+def _error(status: grpc.StatusCode, details: str, address: str) -> MusterError:
+    """The error that a call to the depot ended with."""
+    if status in {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED}:
+        return UnavailableError(f"the depot at {address} does not answer: {details}")
+    error = ERRORS.get(status)
+    return MusterError(f"the depot at {address} failed ({status.name}): {details}") if error is None else error(details)

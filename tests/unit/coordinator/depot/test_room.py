@@ -1,0 +1,57 @@
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from coordinator.depot.room import TicketRoom, refuse_full
+from coordinator.depot.sweeping import UNNAMED_KEPT, unnamed
+from muster.domain.errors import ExhaustedError, PermissionDeniedError
+from muster.trust.depot_ticket import DepotOperation, DepotTicket
+
+NOW = datetime(2026, 11, 25, tzinfo=UTC)
+TICKET = DepotTicket(
+    operation=DepotOperation.PUT,
+    ticket="t1",
+    project="vision",
+    account="anna",
+    room=100,
+    not_after=NOW + timedelta(hours=24),
+)
+
+
+def test_a_ticket_has_room_for_so_many_bytes_in_all_its_calls() -> None:
+    room = TicketRoom()
+    room.take(TICKET, "a", 60)
+    with pytest.raises(PermissionDeniedError, match="project vision has room for 100 B more in the depot"):
+        room.take(TICKET, "b", 41)
+    room.take(TICKET, "c", 40)
+
+
+def test_an_object_that_comes_again_counts_once() -> None:
+    room = TicketRoom()
+    room.take(TICKET, "a", 100)
+    room.take(TICKET, "a", 100)
+
+
+def test_what_was_taken_is_forgotten_with_its_ticket() -> None:
+    room = TicketRoom()
+    room.take(TICKET, "a", 100)
+    room.forget(TICKET.not_after - timedelta(seconds=1))
+    with pytest.raises(PermissionDeniedError):
+        room.take(TICKET, "b", 1)
+    room.forget(TICKET.not_after)
+    room.take(TICKET, "b", 1)
+
+
+def test_a_tenth_of_the_disk_stays_free() -> None:
+    refuse_full(900, 1000, 1000)
+    with pytest.raises(ExhaustedError, match="901 B more do not fit"):
+        refuse_full(901, 1000, 1000)
+
+
+def test_only_old_objects_that_no_record_names_go() -> None:
+    there = [
+        ("named", NOW - 2 * UNNAMED_KEPT),
+        ("old", NOW - UNNAMED_KEPT),
+        ("new", NOW - UNNAMED_KEPT + timedelta(seconds=1)),
+    ]
+    assert unnamed(there, {"named"}, NOW) == ("old",)
