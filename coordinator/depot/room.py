@@ -1,5 +1,6 @@
 """How much may still be put into the depot: by ticket, and by what is free on its disk; pure."""
 
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from coordinator.depot.limits import DEPOT_KEEPS_FREE
@@ -8,29 +9,35 @@ from muster.domain.quantity import size_text
 from muster.trust.depot_ticket import DepotTicket
 
 
+@dataclass(slots=True)
+class _Taken:
+    """What was taken in by one ticket."""
+
+    until: datetime
+    sizes: dict[str, int] = field(default_factory=dict)
+    total: int = 0
+
+
 class TicketRoom:
     """What was taken in by ticket, for as long as its ticket counts."""
 
     def __init__(self) -> None:
-        self._taken: dict[str, dict[str, int]] = {}
-        self._until: dict[str, datetime] = {}
+        self._taken: dict[str, _Taken] = {}
 
     def take(self, ticket: DepotTicket, digest: str, size: int) -> None:
         """Count an object against its ticket, once however often it comes. Raises PermissionDeniedError."""
-        taken = self._taken.setdefault(ticket.ticket, {})
-        self._until[ticket.ticket] = ticket.not_after
-        used = sum(taken.values()) - taken.get(digest, 0)
-        if used + size > ticket.room:
+        taken = self._taken.setdefault(ticket.ticket, _Taken(ticket.not_after))
+        used = taken.total - taken.sizes.get(digest, 0) + size
+        if used > ticket.room:
             raise PermissionDeniedError(
                 f"project {ticket.project} has room for {size_text(ticket.room)} more in the depot, and this needs "
-                f"{size_text(used + size)}: delete jobs whose outputs nobody needs, or have the limit raised"
+                f"{size_text(used)}: delete jobs whose outputs nobody needs, or have the limit raised"
             )
-        taken[digest] = size
+        taken.sizes[digest], taken.total = size, used
 
     def forget(self, now: datetime) -> None:
         """Forget tickets whose time is over."""
-        for each in [name for name, until in self._until.items() if until <= now]:
-            del self._taken[each], self._until[each]
+        self._taken = {name: taken for name, taken in self._taken.items() if taken.until > now}
 
 
 def refuse_full(size: int, free: int, total: int) -> None:

@@ -32,6 +32,15 @@ def test_an_object_that_comes_again_counts_once() -> None:
     room.take(TICKET, "a", 100)
 
 
+def test_an_object_that_comes_again_with_another_size_counts_with_that() -> None:
+    room = TicketRoom()
+    room.take(TICKET, "a", 10)
+    room.take(TICKET, "a", 60)
+    room.take(TICKET, "b", 40)
+    with pytest.raises(PermissionDeniedError, match="needs 101 B"):
+        room.take(TICKET, "c", 1)
+
+
 def test_what_was_taken_is_forgotten_with_its_ticket() -> None:
     room = TicketRoom()
     room.take(TICKET, "a", 100)
