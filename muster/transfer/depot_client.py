@@ -24,7 +24,7 @@ from muster.trust.depot_ticket import DEPOT_TICKET_METADATA
 SENT_AT_ONCE = 1024 * 1024
 """Bytes of data in one message."""
 
-ASKED_AT_ONCE = 10_000
+OBJECTS_AT_ONCE = 10_000
 """Objects in one message."""
 
 DEPOT_SILENCE = 60.0
@@ -58,7 +58,7 @@ class DepotClient:
 
     async def missing(self, objects: Sequence[ContentObject]) -> dict[str, int]:
         """Objects that the depot does not have, and how many bytes of each have arrived. Raises MusterError."""
-        asked = (objects[at : at + ASKED_AT_ONCE] for at in range(0, len(objects), ASKED_AT_ONCE))
+        asked = (objects[at : at + OBJECTS_AT_ONCE] for at in range(0, len(objects), OBJECTS_AT_ONCE))
         requests = (
             pb.MissingRequest(
                 objects=[pb.DepotObject(digest=bytes.fromhex(each.digest), size=each.size) for each in some]
@@ -189,7 +189,7 @@ class _Sending:
         """What goes into one message: the next parts of as many objects as it has room for."""
         spans: list[ContentSpan] = []
         room = SENT_AT_ONCE
-        while self._waiting and room > 0 and len(spans) < ASKED_AT_ONCE:
+        while self._waiting and room > 0 and len(spans) < OBJECTS_AT_ONCE:
             digest, offset = self._waiting.popleft()
             left = self._objects[digest].size - offset
             spans.append(ContentSpan(digest=digest, offset=offset, length=min(room, left)))
