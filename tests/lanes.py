@@ -1,8 +1,10 @@
 """`python -m tests.lanes`: all tiers, in lanes beside each other, each tier a run of pytest with its own output.
 
-The output of a tier is printed whole when the tier has ended, and tiers that fail keep no other from running. The last
-line says `N passed, N failed`; a tier that ends without a result counts as one failure. MUSTER_TEST_RESULTS names a
-directory in which outputs, and that line, stay. Ctrl-C is passed on to the tests, which clear up; a second one is, too.
+The output of a tier is printed whole when the tier has ended, and tiers that fail keep no other from running. Tests
+that wait for real programs can fail because the lanes beside them took the processors. Where a few of them fail, they
+run again when all lanes have ended. Those that pass then are named at the end, for somebody to mend. The last line says
+`N passed, N failed`; a tier that ends without a result counts as one failure. MUSTER_TEST_RESULTS names a directory in
+which outputs, and that line, stay. Ctrl-C is passed on to the tests, which clear up; a second one is, too.
 """
 
 import asyncio
@@ -14,7 +16,7 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -26,8 +28,17 @@ LANES = (
 """The tiers of each lane, in the order in which they run. The first two take about as long. The third has ended before
 they come to what a busy machine disturbs. Two tiers that make machines out of this one share a lane."""
 
+OF_REAL_PROGRAMS = frozenset({"browsers", "contract", "e2e", "frameworks", "integration", "machines", "soak"})
+"""Tiers whose tests wait for real programs. Only these run again: elsewhere a test that fails at times is a fault."""
+
+FEW = 3
+"""Failures of a tier that run again at most. More than that are no accident."""
+
 SLOWEST = 10
 """Tests that each tier names because they took longest."""
+
+TESTS_FAILED = 1
+"""The exit code of pytest when all tests ran and some failed."""
 
 INTERRUPTED = 130
 
@@ -43,6 +54,22 @@ class Result:
     passed: int
     failed: int
     skipped: int
+    failures: tuple[str, ...] = ()
+    """The tests that failed."""
+    alone: tuple[str, ...] = ()
+    """The tests that failed beside other lanes and passed when they ran again without them."""
+
+    @property
+    def may_run_again(self) -> bool:
+        return self.tier in OF_REAL_PROGRAMS and self.code == TESTS_FAILED and self.failed <= FEW
+
+    def and_then(self, again: "Result") -> "Result":
+        """How the tier ended, all in all, when its failures have run again."""
+        seconds = self.seconds + again.seconds
+        if again.code or again.passed != self.failed:
+            return replace(self, seconds=seconds)
+        passed = self.passed + again.passed
+        return replace(self, code=0, seconds=seconds, passed=passed, failed=0, failures=(), alone=self.failures)
 
     def __str__(self) -> str:
         counts = f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
@@ -58,13 +85,26 @@ def summary(results: Iterable[Result]) -> str:
 def result(tier: str, code: int, seconds: float, report: Path) -> Result:
     """What the report of a tier says; a tier that ended badly has at least one failure."""
     total = bad = skipped = 0
+    failures: list[str] = []
     if report.exists():
         for suite in ET.parse(report).getroot().iter("testsuite"):
             total += int(suite.get("tests", 0))
             bad += int(suite.get("failures", 0)) + int(suite.get("errors", 0))
             skipped += int(suite.get("skipped", 0))
-    failed = bad or int(code != 0)
-    return Result(tier=tier, code=code, seconds=seconds, passed=total - bad - skipped, failed=failed, skipped=skipped)
+            failures += [
+                f"{each.get('classname')}::{each.get('name')}"
+                for each in suite.iter("testcase")
+                if each.find("failure") is not None or each.find("error") is not None
+            ]
+    return Result(
+        tier=tier,
+        code=code,
+        seconds=seconds,
+        passed=total - bad - skipped,
+        failed=bad or int(code != 0),
+        skipped=skipped,
+        failures=tuple(failures),
+    )
 
 
 @dataclass(slots=True)
@@ -87,6 +127,7 @@ class Run:
         async with asyncio.TaskGroup() as tasks:
             for tiers in lanes:
                 tasks.create_task(self._lane(tiers), name=" ".join(tiers))
+        await self._failures_again()
         if self.interrupted:
             return INTERRUPTED
         return int(any(each.code for each in self.results))
@@ -94,16 +135,25 @@ class Run:
     async def _lane(self, tiers: Sequence[str]) -> None:
         for tier in tiers:
             if not self.interrupted:
-                await self._tier(tier)
+                self.results.append(await self._pytest(tier, tier))
 
-    async def _tier(self, tier: str) -> None:
-        output, report = self.directory / f"{tier}.txt", self.directory / f"{tier}.xml"
-        _say(f"== {tier} begins; its output so far is in {output}")
+    async def _failures_again(self) -> None:
+        """Run the few failures of real programs again, one tier after another."""
+        for index, first in enumerate(self.results):
+            if first.may_run_again and not self.interrupted:
+                again = await self._pytest(first.tier, f"{first.tier}-again", "--last-failed")
+                self.results[index] = first.and_then(again)
+
+    async def _pytest(self, tier: str, name: str, *options: str) -> Result:
+        """Run pytest on a tier and print what it said; `name` is that of its output."""
+        output, report = self.directory / f"{name}.txt", self.directory / f"{name}.xml"
+        _say(f"== {name} begins; its output so far is in {output}")
         began = time.monotonic()
         with output.open("wb") as file:
             # A process group of its own: Ctrl-C at the terminal reaches the tests once, by way of this program.
             process = await asyncio.create_subprocess_exec(
-                *(*self.pytest, f"--durations={SLOWEST}", f"--junit-xml={report}", f"tests/{tier}"),
+                *(*self.pytest, *options, f"--durations={SLOWEST}", f"--junit-xml={report}"),
+                *("-o", f"cache_dir={self.directory / f'{tier}.cache'}", f"tests/{tier}"),
                 stdin=subprocess.DEVNULL,
                 stdout=file,
                 stderr=subprocess.STDOUT,
@@ -114,8 +164,9 @@ class Run:
             self._interrupt()  # it came while the program was being started
         code = await process.wait()
         self._running.discard(process)
-        self.results.append(result(tier, code, time.monotonic() - began, report))
-        _say(f"{output.read_text(errors='replace')}\n== {self.results[-1]}")
+        ended = result(tier, code, time.monotonic() - began, report)
+        _say(f"{output.read_text(errors='replace')}\n== {name}: {ended}")
+        return ended
 
     def _interrupt(self) -> None:
         self.interrupted = True
@@ -146,6 +197,8 @@ def main() -> int:
         code = asyncio.run(run.all(LANES))
         for each in run.results:
             _say(str(each))
+        for test in (test for each in run.results for test in each.alone):
+            _say(f"TO MEND      {test} failed beside other lanes and passed alone")
         (directory / "summary").write_text(f"{summary(run.results)}\n")
         _say(summary(run.results))
     return code

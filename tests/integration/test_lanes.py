@@ -13,6 +13,10 @@ from tests.lanes import INTERRUPTED, Run
 TESTS = {
     "good": "def test_is_fine() -> None:\n    pass\n",
     "bad": "def test_is_not_fine() -> None:\n    raise AssertionError\n",
+    "contract": "import os, pathlib\ndef test_is_starved() -> None:\n"
+    "    tries = pathlib.Path('tries')\n    tries.write_text(f'{tries.read_text()}.' if tries.exists() else '.')\n"
+    "    assert len(tries.read_text()) == int(os.environ['PASSES_AT'])\n"
+    "def test_is_fine() -> None:\n    pass\n",
     "long": "import pathlib, signal\ndef test_ends_when_told_to() -> None:\n"
     "    pathlib.Path('begun').touch()\n    signal.pause()\n",
 }
@@ -35,6 +39,24 @@ async def test_a_tier_that_fails_keeps_no_other_from_running(run: Run, capsys: p
         ("good", 1, 0),
     ]
     assert "raise AssertionError" in capsys.readouterr().out
+
+
+async def test_a_test_of_real_programs_that_failed_beside_others_runs_again_alone(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PASSES_AT", "2")
+    assert await run.all((("contract",), ("good",))) == 0
+    [tier] = [each for each in run.results if each.tier == "contract"]
+    assert (tier.passed, tier.failed) == (2, 0)
+    assert tier.alone == ("tests.contract.test_contract::test_is_starved",)
+
+
+async def test_a_test_of_real_programs_that_fails_alone_as_well_has_failed(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PASSES_AT", "3")
+    assert await run.all((("contract",),)) == 1
+    assert [(each.passed, each.failed, each.alone) for each in run.results] == [(1, 1, ())]
 
 
 async def test_an_interruption_is_passed_on_and_ends_the_run(run: Run) -> None:
