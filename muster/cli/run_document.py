@@ -39,6 +39,7 @@ class RunFlags(NamedTuple):  # made in a tenth of the time of a data class, whic
     network: str | None = None
     placement: str | None = None
     priority: int | None = None
+    job_class: str | None = None
     project: str | None = None
     framework: str | None = None
     dialects: Sequence[str] = ()
@@ -90,6 +91,7 @@ def run_document(flags: RunFlags, environ: Mapping[str, str]) -> dict[str, Any]:
         network=flags.network,
         placement=flags.placement,
         priority=flags.priority,
+        **{"class": flags.job_class},
         project=flags.project,
         framework=flags.framework,
         dialects=list(flags.dialects) or None,

@@ -46,6 +46,7 @@ class Builder:
             network=job.network,
             success=job.success,
             priority=job.priority,
+            job_class=job.job_class,
             project=job.project or "",
             framework=None if job.framework is None else Framework(**job.framework.model_dump()),
             dialects=tuple(job.dialects),

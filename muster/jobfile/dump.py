@@ -46,6 +46,7 @@ def dump(spec: JobSpec) -> dict[str, Any]:
             not_before=None if spec.not_before is None else format_moment(spec.not_before),
             delete_after=_span(spec.delete_after),
         ),
+        **_present(**{"class": spec.job_class and str(spec.job_class)}),
         "placement": str(spec.packing),
         **_present(max_per_node=spec.max_per_node, node_labels=dict(spec.node_labels)),
         **_present(pools=list(map(_pool, spec.pools)), node_type=list(spec.node_types)),

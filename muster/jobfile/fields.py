@@ -17,6 +17,7 @@ from muster.domain.jobs.frameworks.dialect import Dialect
 from muster.domain.jobs.frameworks.framework import MOST_PROCESSES, PER_GPU, FrameworkName, LaunchPlace, Rendezvous
 from muster.domain.jobs.interactive import NEVER_IDLE, SHORTEST_IDLE
 from muster.domain.jobs.job import CAPABILITIES, NODE_LABEL, Network, Packing, PullPolicy
+from muster.domain.jobs.job_class import JobClass
 from muster.domain.jobs.lifecycle import SuccessRule, success_named
 from muster.domain.jobs.restart import SHORTEST_BACKOFF, ExitCodes, parse_exit_codes
 from muster.domain.jobs.rules import job_values
@@ -381,4 +382,5 @@ Processes = Annotated[
 OnDisconnectName = Annotated[
     OnDisconnect, BeforeValidator(partial(_one_of, OnDisconnect)), _schema(enum=list(map(str, OnDisconnect)))
 ]
+JobClassName = Annotated[JobClass, BeforeValidator(partial(_one_of, JobClass)), _schema(enum=list(map(str, JobClass)))]
 PackingName = Annotated[Packing, BeforeValidator(partial(_one_of, Packing)), _schema(enum=list(map(str, Packing)))]

@@ -338,6 +338,12 @@ class JobKeys(RoleDefaults):
         {},
     )
     priority: Priority = key("whole number -1000…1000", "Higher goes first.", 0)
+    job_class: fields.JobClassName | None = key(
+        "`guaranteed`, `preemptible`, `spare`",
+        "`guaranteed`: only within the quota of its project. `preemptible`: also beyond it. `spare`: only what nobody "
+        "else wants. Default: that of its project, see docs/sharing.md.",
+        written="class",
+    )
     hold: fields.Flag = key(
         "`true`, `false`",
         "Whether the job waits until `muster unhold` releases it, see docs/waiting.md.",

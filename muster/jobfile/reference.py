@@ -31,6 +31,7 @@ from muster.jobfile.section import (
     RestartsKeys,
     SecurityKeys,
     TimeoutsKeys,
+    keys_of,
 )
 
 BEGIN = "<!-- keys: made by `python -m muster.jobfile.reference --write docs/job-file.md` -->"
@@ -87,8 +88,8 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _section(heading: str, model: type[BaseModel], elsewhere: type[BaseModel] | None) -> str:
-    listed = elsewhere.model_fields if elsewhere else {}
-    rows = [_row(key, info) for key, info in model.model_fields.items() if key not in listed]
+    listed = keys_of(elsewhere) if elsewhere else {}
+    rows = [_row(key, info) for key, info in keys_of(model).items() if key not in listed]
     head = ["| key | value | default | meaning |", "|---|---|---|---|"]
     return "\n".join([f"### {heading}", "", model.__doc__ or "", "", *head, *rows, ""])
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, GetJsonSchemaHandler
+from pydantic.fields import FieldInfo
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
@@ -46,9 +47,23 @@ class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
 
 
-def key(title: str, description: str, default: Any = None) -> Any:  # noqa: ANN401 - of any key, as pydantic.Field
-    """How a key is described, for its check, the reference and the JSON Schema."""
-    return Field(default, title=title, description=description)
+def key(
+    title: str,
+    description: str,
+    default: Any = None,  # noqa: ANN401 - of any key
+    *,
+    written: str | None = None,
+) -> Any:  # noqa: ANN401 - of any key, as pydantic.Field
+    """How a key is described, for its check, the reference and the JSON Schema.
+
+    `written` is the key where it is a word that Python keeps for itself.
+    """
+    return Field(default, title=title, description=description, alias=written)
+
+
+def keys_of(model: type[BaseModel]) -> dict[str, FieldInfo]:
+    """The keys of a map as they are written."""
+    return {info.alias or name: info for name, info in model.model_fields.items()}
 
 
 class SecurityKeys(Section):

@@ -10,6 +10,7 @@ from muster.domain.quoting import nearest
 from muster.jobfile.document import KEY, Loc, kind
 from muster.jobfile.errors import FieldError
 from muster.jobfile.models import JobKeys, RoleKeys
+from muster.jobfile.section import keys_of
 
 _COUNTS = ("workers", "count")
 _FOREIGN: Mapping[str, Sequence[str]] = {
@@ -102,7 +103,7 @@ def _finding(details: ErrorDetails) -> FieldError:
     return FieldError(SENTENCES.get(details["type"], _any_other)(details["input"], context))
 
 
-_OF_JOBS = frozenset(JobKeys.model_fields) - RoleKeys.model_fields.keys() - {"workers", "roles"}
+_OF_JOBS = frozenset(keys_of(JobKeys)) - keys_of(RoleKeys).keys() - {"workers", "roles"}
 """Keys that stand at the top of a file and nowhere else."""
 
 
@@ -123,23 +124,24 @@ def _known_key(loc: Loc) -> str | None:
     """The key that was probably meant: one of this map, another system's word for one, or one of a map below."""
     *path, wrong = (str(part) for part in loc)
     model = _model_at(path)
-    foreign = (key for key in _FOREIGN.get(wrong.lower(), ()) if key.split(".")[0] in model.model_fields)
-    below = (f"{key}.{wrong}" for key, inner in _sections(model) if wrong in inner.model_fields)
-    return next(foreign, None) or next(below, None) or nearest(wrong.lower().replace("-", "_"), model.model_fields)
+    known = keys_of(model)
+    foreign = (key for key in _FOREIGN.get(wrong.lower(), ()) if key.split(".")[0] in known)
+    below = (f"{key}.{wrong}" for key, inner in _sections(model) if wrong in keys_of(inner))
+    return next(foreign, None) or next(below, None) or nearest(wrong.lower().replace("-", "_"), known)
 
 
 def _model_at(path: list[str]) -> type[BaseModel]:
     """The model whose keys stand in the map at `path`; list places and free names are passed over."""
     model: type[BaseModel] = JobKeys
     for part in path:
-        if part in model.model_fields:
-            model = _model_in(model.model_fields[part].annotation) or model
+        if (info := keys_of(model).get(part)) is not None:
+            model = _model_in(info.annotation) or model
     return model
 
 
 def _sections(model: type[BaseModel]) -> Iterator[tuple[str, type[BaseModel]]]:
     """The keys of a model that hold one map with keys of its own."""
-    for key, info in model.model_fields.items():
+    for key, info in keys_of(model).items():
         if isinstance(info.annotation, type) and issubclass(info.annotation, BaseModel):
             yield key, info.annotation
 

@@ -24,6 +24,7 @@ from muster.domain.jobs.job import (
     Timeouts,
     Ulimit,
 )
+from muster.domain.jobs.job_class import JobClass
 from muster.domain.jobs.lifecycle import success_named
 from muster.domain.jobs.placing.pool_choice import PoolChoice
 from muster.domain.jobs.restart import ExitCodes, ExitRules, RestartPolicy, parse_exit_codes
@@ -43,6 +44,7 @@ def job_spec_to_wire(spec: JobSpec) -> pb.JobSpec:
         network=spec.network,
         success=spec.success or "",
         priority=spec.priority,
+        job_class=spec.job_class or "",
         packing=spec.packing,
         max_per_node=spec.max_per_node,
         node_labels=spec.node_labels,
@@ -90,6 +92,7 @@ def job_spec_from_wire(message: pb.JobSpec) -> JobSpec:
         network=checks.word(Network, message.network, "JobSpec.network"),
         success=success_named(message.success),
         priority=message.priority,
+        job_class=checks.word(JobClass, message.job_class, "JobSpec.job_class") if message.job_class else None,
         packing=checks.word(Packing, message.packing, "JobSpec.packing"),
         max_per_node=message.max_per_node if message.HasField("max_per_node") else None,
         node_labels=dict(message.node_labels),

@@ -11,6 +11,7 @@ from muster.domain.jobs import disconnect, explanation, failure, job, lifecycle,
 from muster.domain.jobs.frameworks.dialect import Dialect
 from muster.domain.jobs.frameworks.framework import Framework, FrameworkName, LaunchPlace, Rendezvous
 from muster.domain.jobs.interactive import Interactive, MainProgramStreams
+from muster.domain.jobs.job_class import JobClass
 from muster.domain.jobs.placing.pool_choice import PoolChoice
 from muster.domain.jobs.queueing import change, waiting
 from muster.domain.jobs.restart import ExitCodes, ExitRules, RestartPolicy, parse_exit_codes
@@ -140,6 +141,7 @@ job_specs = st.builds(
     dialects=tuples_of(st.sampled_from(Dialect)),
     gang_commands=optional(st.booleans()),
     priority=st.integers(-1000, 1000),
+    job_class=optional(st.sampled_from(JobClass)),
     packing=st.sampled_from(job.Packing),
     max_per_node=optional(st.integers(1, 2**31 - 1)),
     node_labels=labels_map,

@@ -18,6 +18,7 @@ from muster.cli.streams import has_unread_input
 from muster.domain.errors import InvalidJobError
 from muster.domain.jobs.disconnect import OnDisconnect
 from muster.domain.jobs.job import JobSpec, Network, Packing, PullPolicy
+from muster.domain.jobs.job_class import JobClass
 from muster.jobfile import job_from, refused_in_values
 
 
@@ -113,6 +114,14 @@ async def run(
     ] = None,
     priority: Annotated[
         int | None, typer.Option(help="Place in the queue, -1000 to 1000; higher goes first (default: 0).")
+    ] = None,
+    job_class: Annotated[
+        JobClass | None,
+        typer.Option(
+            "--class",
+            help="`guaranteed`: within the quota alone; `preemptible`: also beyond it; `spare`: what nobody else wants "
+            "(default: as the project says).",
+        ),
     ] = None,
     project: Annotated[str | None, typer.Option(help="The project of the job (default: your only project).")] = None,
     label: Annotated[
@@ -225,6 +234,7 @@ async def run(
         network=network,
         placement=placement,
         priority=priority,
+        job_class=job_class,
         project=project,
         labels=labels_of(label, "--label") if label else None,
         framework=framework,

@@ -10,6 +10,7 @@ from muster.domain.jobs.disconnect import DEFAULT_LOST_AFTER, OnDisconnect
 from muster.domain.jobs.frameworks.dialect import Dialect
 from muster.domain.jobs.frameworks.framework import Framework
 from muster.domain.jobs.interactive import NEVER_IDLE, Interactive, MainProgramStreams
+from muster.domain.jobs.job_class import JobClass
 from muster.domain.jobs.lifecycle import SuccessRule
 from muster.domain.jobs.placing.pool_choice import PoolChoice
 from muster.domain.jobs.restart import NO_EXIT_RULES, ExitRules, RestartPolicy
@@ -231,6 +232,8 @@ class JobSpec:
     """
     priority: int = 0
     """Higher goes first; -1000 … 1000."""
+    job_class: JobClass | None = None
+    """How surely it keeps what it gets; None: as its project says."""
     packing: Packing = Packing.PACK
     max_per_node: int | None = None
     """Most executions of this job on one node."""

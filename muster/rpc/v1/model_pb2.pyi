@@ -646,6 +646,7 @@ class JobSpec(_message.Message):
     NODE_TYPES_FIELD_NUMBER: _builtins.int
     EXCLUDE_NODES_FIELD_NUMBER: _builtins.int
     EXCLUSIVE_FIELD_NUMBER: _builtins.int
+    JOB_CLASS_FIELD_NUMBER: _builtins.int
     ON_PREEMPT_FIELD_NUMBER: _builtins.int
     HOLD_FIELD_NUMBER: _builtins.int
     NOT_BEFORE_FIELD_NUMBER: _builtins.int
@@ -674,6 +675,8 @@ class JobSpec(_message.Message):
     """Whether the main program of rank 0 has a terminal; it then reads what people send as well."""
     exclusive: _builtins.bool
     """Whether it has its nodes for itself."""
+    job_class: _builtins.str
+    """How surely it keeps what it gets: `guaranteed`, `preemptible`, `spare`; empty: as its project says."""
     hold: _builtins.bool
     """Whether it waits until somebody releases it."""
     @_builtins.property
@@ -758,6 +761,7 @@ class JobSpec(_message.Message):
         node_types: _abc.Iterable[_builtins.str] | None = ...,
         exclude_nodes: _abc.Iterable[_builtins.str] | None = ...,
         exclusive: _builtins.bool = ...,
+        job_class: _builtins.str = ...,
         on_preempt: Global___OnPreempt | None = ...,
         hold: _builtins.bool = ...,
         not_before: _timestamp_pb2.Timestamp | None = ...,
@@ -765,7 +769,7 @@ class JobSpec(_message.Message):
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_gang_commands", b"_gang_commands", "_max_per_node", b"_max_per_node", "delete_after", b"delete_after", "framework", b"framework", "gang_commands", b"gang_commands", "interactive", b"interactive", "max_per_node", b"max_per_node", "not_before", b"not_before", "on_preempt", b"on_preempt", "restarts", b"restarts", "timeouts", b"timeouts"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_gang_commands", b"_gang_commands", "_max_per_node", b"_max_per_node", "delete_after", b"delete_after", "dialects", b"dialects", "exclude_nodes", b"exclude_nodes", "exclusive", b"exclusive", "framework", b"framework", "gang_commands", b"gang_commands", "hold", b"hold", "interactive", b"interactive", "labels", b"labels", "max_per_node", b"max_per_node", "name", b"name", "network", b"network", "node_labels", b"node_labels", "node_types", b"node_types", "not_before", b"not_before", "on_disconnect", b"on_disconnect", "on_preempt", b"on_preempt", "packing", b"packing", "pools", b"pools", "priority", b"priority", "project", b"project", "restarts", b"restarts", "roles", b"roles", "stdin", b"stdin", "success", b"success", "timeouts", b"timeouts", "tty", b"tty"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_gang_commands", b"_gang_commands", "_max_per_node", b"_max_per_node", "delete_after", b"delete_after", "dialects", b"dialects", "exclude_nodes", b"exclude_nodes", "exclusive", b"exclusive", "framework", b"framework", "gang_commands", b"gang_commands", "hold", b"hold", "interactive", b"interactive", "job_class", b"job_class", "labels", b"labels", "max_per_node", b"max_per_node", "name", b"name", "network", b"network", "node_labels", b"node_labels", "node_types", b"node_types", "not_before", b"not_before", "on_disconnect", b"on_disconnect", "on_preempt", b"on_preempt", "packing", b"packing", "pools", b"pools", "priority", b"priority", "project", b"project", "restarts", b"restarts", "roles", b"roles", "stdin", b"stdin", "success", b"success", "timeouts", b"timeouts", "tty", b"tty"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__gang_commands: _TypeAlias = _typing.Literal["gang_commands"]  # noqa: Y015
     _WhichOneofArgType__gang_commands: _TypeAlias = _typing.Literal["_gang_commands", b"_gang_commands"]  # noqa: Y015

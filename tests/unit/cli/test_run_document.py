@@ -32,6 +32,7 @@ def test_every_flag_becomes_a_key_of_a_job_file() -> None:
         lost_after="1h",
         on_disconnect="stop",
         max_per_node=2,
+        job_class="spare",
         dialects=("slurm", "valohai"),
     )
 
@@ -45,6 +46,7 @@ def test_every_flag_becomes_a_key_of_a_job_file() -> None:
         "mounts": ["/a:/b"],
         "resources": {"gpus": 0, "memory": "1Gi"},
         "dialects": ["slurm", "valohai"],
+        "class": "spare",
         "max_per_node": 2,
         "timeouts": {"check_in": "5m", "lost_after": "1h"},
         "on_disconnect": "stop",

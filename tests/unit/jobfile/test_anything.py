@@ -18,7 +18,7 @@ from muster.jobfile.models import (
     RoleKeys,
     UlimitKeys,
 )
-from muster.jobfile.section import InteractiveKeys, OnPreemptKeys, ResourcesKeys, TimeoutsKeys
+from muster.jobfile.section import InteractiveKeys, OnPreemptKeys, ResourcesKeys, TimeoutsKeys, keys_of
 
 MODELS: list[type[BaseModel]] = [
     FileKeys,
@@ -69,7 +69,7 @@ def test_any_row_of_yaml_tokens_is_a_job_or_refused(text: str) -> None:
 
 
 def keys() -> list[str]:
-    return sorted({key for model in MODELS for key in model.model_fields} | {"memlock", "[key]", "", "A_B", "rack"})
+    return sorted({key for model in MODELS for key in keys_of(model)} | {"memlock", "[key]", "", "A_B", "rack"})
 
 
 atoms = st.one_of(
@@ -88,7 +88,7 @@ trees = st.recursive(
 
 
 @settings(max_examples=500)
-@given(st.dictionaries(st.sampled_from(sorted(JobKeys.model_fields)), trees, max_size=8))
+@given(st.dictionaries(st.sampled_from(sorted(keys_of(JobKeys))), trees, max_size=8))
 def test_any_values_under_the_keys_of_a_job_are_refused_in_plain_sentences(document: dict[str, object]) -> None:
     text = told(json.dumps({"name": "a", **document}))
     assert text is None or not [leak for leak in LEAKS if leak in text]
@@ -116,14 +116,14 @@ WRONG: tuple[object, ...] = (
 
 def places() -> Iterator[tuple[str, ...]]:
     """Every key of every map of a job."""
-    yield from ((key,) for key in JobKeys.model_fields)
-    yield from (("resources", key) for key in ResourcesKeys.model_fields)
-    yield from (("timeouts", key) for key in TimeoutsKeys.model_fields)
-    yield from (("roles", "[]", key) for key in RoleKeys.model_fields)
-    yield from (("ports", "[]", key) for key in PortKeys.model_fields)
-    yield from (("mounts", "[]", key) for key in MountKeys.model_fields)
-    yield from (("files", "[]", key) for key in FileKeys.model_fields)
-    yield from (("ulimits", "core", key) for key in UlimitKeys.model_fields)
+    yield from ((key,) for key in keys_of(JobKeys))
+    yield from (("resources", key) for key in keys_of(ResourcesKeys))
+    yield from (("timeouts", key) for key in keys_of(TimeoutsKeys))
+    yield from (("roles", "[]", key) for key in keys_of(RoleKeys))
+    yield from (("ports", "[]", key) for key in keys_of(PortKeys))
+    yield from (("mounts", "[]", key) for key in keys_of(MountKeys))
+    yield from (("files", "[]", key) for key in keys_of(FileKeys))
+    yield from (("ulimits", "core", key) for key in keys_of(UlimitKeys))
 
 
 @pytest.mark.parametrize("place", tuple(places()), ids=".".join)

@@ -31,6 +31,7 @@ from muster.domain.jobs.job import (
     Timeouts,
     Ulimit,
 )
+from muster.domain.jobs.job_class import JobClass
 from muster.domain.jobs.lifecycle import SuccessRule
 from muster.domain.jobs.placing.pool_choice import PoolChoice
 from muster.domain.jobs.restart import (
@@ -214,6 +215,7 @@ def jobs(roles: st.SearchStrategy[Role], networks: list[Network]) -> st.SearchSt
         network=st.sampled_from(networks),
         success=st.sampled_from(SuccessRule),
         priority=st.integers(-1000, 1000),
+        job_class=st.none() | st.sampled_from(JobClass),
         project=labels,
         packing=st.sampled_from(Packing),
         max_per_node=st.none() | st.integers(1, 10_000),
