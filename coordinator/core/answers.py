@@ -90,4 +90,13 @@ class WindowGone:
     window: Window
 
 
-Answer = Accepted | AllAccepted | Refused | NoneAccepted | Noted | ProjectKept | ProjectGone | WindowKept | WindowGone
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuotasKept:
+    """Departments and projects are promised what was asked for."""
+
+    warnings: tuple[str, ...] = ()
+    """What cannot be kept of it, or may surprise; a sentence each."""
+
+
+ProjectAnswer = ProjectKept | ProjectGone | QuotasKept
+Answer = Accepted | AllAccepted | Refused | NoneAccepted | Noted | ProjectAnswer | WindowKept | WindowGone

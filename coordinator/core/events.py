@@ -8,6 +8,7 @@ from muster.domain.event import FleetEventKind
 from muster.domain.fleet.access import Permissions
 from muster.domain.fleet.node import Inventory
 from muster.domain.fleet.project_use import ProjectUse
+from muster.domain.fleet.quota import UnitChange
 from muster.domain.fleet.window import Window
 from muster.domain.gangs.plan import Report
 from muster.domain.ids import ExecutionId, JobId, NodeId
@@ -263,6 +264,15 @@ class WindowRemoved:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class QuotasChanged:
+    """An admin has said what departments and projects may have, all of it or nothing."""
+
+    changes: tuple[UnitChange, ...]
+    """Checked by the edge as far as each change alone can be wrong."""
+    cause: EventCause = UNKNOWN_CAUSE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FleetChanged:
     """Something happened to the fleet that no record of the core holds."""
 
@@ -299,6 +309,7 @@ Event = (
     | ProjectAdded
     | ProjectChanged
     | ProjectRemoved
+    | QuotasChanged
     | WindowSet
     | WindowRemoved
     | FleetChanged

@@ -7,12 +7,14 @@ from datetime import datetime, timedelta
 from muster.domain.event import JobEvent, StoryEvent, StorySubject
 from muster.domain.fleet.access import Project
 from muster.domain.fleet.node import Cordon, Inventory
+from muster.domain.fleet.quota import Department
 from muster.domain.fleet.window import Window
 from muster.domain.gangs.plan import Goal
 from muster.domain.gangs.roster import PortLease
 from muster.domain.ids import AttemptId, ExecutionId, GpuUuid, JobId, NodeId
 from muster.domain.jobs.failure import Exit, Failure
 from muster.domain.jobs.job import LOCAL_OWNER, JobSpec
+from muster.domain.jobs.job_class import JobClass
 from muster.domain.jobs.lifecycle import State
 from muster.domain.jobs.queueing.waiting import WaitKind, WaitReason
 
@@ -29,6 +31,8 @@ class Job:
     submitted_at: datetime
     owner: str = LOCAL_OWNER
     """The account that submitted it."""
+    job_class: JobClass = JobClass.GUARANTEED
+    """How surely it keeps what it gets; where it names none itself, it follows its project until it is placed."""
     idempotency_key: str = ""
     """Given by the client; the same key is the same submit."""
     attempt: int = 1
@@ -168,7 +172,7 @@ class Node:
     """Nothing new is placed on it; None: it takes jobs."""
 
 
-Record = Job | Attempt | Execution | Node | Project | Window
+Record = Job | Attempt | Execution | Node | Project | Window | Department
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,6 +219,13 @@ class DropWindow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DropDepartment:
+    """Forget a department."""
+
+    department: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class KeepEvent:
     """Store an event of a job after those that are there, unless one with its id is there already."""
 
@@ -248,4 +259,6 @@ class TrimStory:
 
 StoryChange = KeepStoryEvent | TrimStory
 
-Change = Put | DropJob | DropExecutions | DropNode | DropProject | DropWindow | KeepEvent | DropEvents | StoryChange
+Drop = DropJob | DropExecutions | DropNode | DropProject | DropDepartment | DropWindow
+
+Change = Put | Drop | KeepEvent | DropEvents | StoryChange

@@ -39,6 +39,7 @@ from coordinator.core.events import (
     ProjectAdded,
     ProjectChanged,
     ProjectRemoved,
+    QuotasChanged,
     RemovalRequested,
     ResumeRequested,
     StopRequested,
@@ -49,7 +50,7 @@ from coordinator.core.events import (
     WindowRemoved,
     WindowSet,
 )
-from coordinator.core.requests import changes, cordons, holds, jobs, nodes, projects, windows
+from coordinator.core.requests import changes, cordons, holds, jobs, nodes, projects, quotas, windows
 from coordinator.core.scheduling.cycle import schedule
 from coordinator.core.turn.notices import notice_fleet
 from coordinator.core.turn.turn import Turn
@@ -104,6 +105,8 @@ def _take(turn: Turn, event: Event) -> Answer:  # noqa: C901, PLR0911, PLR0912 -
             return projects.change(turn, event)
         case ProjectRemoved():
             return projects.remove(turn, event)
+        case QuotasChanged():
+            return quotas.change(turn, event)
         case WindowSet():
             return windows.put(turn, event)
         case WindowRemoved():

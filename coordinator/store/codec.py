@@ -11,9 +11,12 @@ from pydantic import ConfigDict, TypeAdapter
 from coordinator.core.records import Attempt, Execution, Job, Node, Record
 from muster.domain.event import FleetEvent, JobEvent, NodeEvent, StoryEvent
 from muster.domain.fleet.access import Project
+from muster.domain.fleet.quota import Department
 from muster.domain.fleet.window import Window
 
-RecordT = TypeVar("RecordT", Job, Attempt, Execution, Node, Project, JobEvent, NodeEvent, FleetEvent, Window)
+RecordT = TypeVar(
+    "RecordT", Job, Attempt, Execution, Node, Project, Department, JobEvent, NodeEvent, FleetEvent, Window
+)
 
 
 def encode(record: Record | JobEvent | StoryEvent) -> str:
@@ -42,5 +45,6 @@ _ADAPTERS: Mapping[type[Record | JobEvent | StoryEvent], TypeAdapter[Any]] = {
     NodeEvent: TypeAdapter(NodeEvent | None, config=_CONFIG),
     FleetEvent: TypeAdapter(FleetEvent | None, config=_CONFIG),
     Project: TypeAdapter(Project | None, config=_CONFIG),
+    Department: TypeAdapter(Department | None, config=_CONFIG),
     Window: TypeAdapter(Window | None, config=_CONFIG),
 }

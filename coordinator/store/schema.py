@@ -28,9 +28,10 @@ from coordinator.core.records import Attempt, Execution, Job, Node, Record
 from coordinator.store.codec import encode
 from muster.domain.event import JobEvent, StoryEvent
 from muster.domain.fleet.access import Project
+from muster.domain.fleet.quota import Department
 from muster.domain.fleet.window import Window
 
-VERSION = "0103"
+VERSION = "0104"
 """The newest migration."""
 
 PART_OF_KEY: dict[str, bool] = {"part of key": True}
@@ -135,6 +136,13 @@ projects = Table(
     Column("body", Text, nullable=False),
 )
 
+departments = Table(
+    "departments",
+    metadata,
+    Column("name", String, primary_key=True),
+    Column("created_at", UtcTime, nullable=False),
+    Column("body", Text, nullable=False),
+)
 windows = Table(
     "windows",
     metadata,
@@ -205,8 +213,9 @@ def row(record: Record) -> tuple[Table, Row]:
             return executions, _execution(record)
         case Node():
             return nodes, _node(record)
-        case Project():
-            return projects, {"name": record.name, "created_at": record.created_at, "body": encode(record)}
+        case Project() | Department():
+            table = projects if isinstance(record, Project) else departments
+            return table, {"name": record.name, "created_at": record.created_at, "body": encode(record)}
         case Window():
             return windows, _window(record)
         case _:

@@ -8,6 +8,7 @@ from coordinator.core.records import Attempt, Change, Execution, Job, Node, Reco
 from muster.domain.errors import MusterError
 from muster.domain.event import FleetEvent, JobEvent, NodeEvent
 from muster.domain.fleet.access import Project
+from muster.domain.fleet.quota import Department
 from muster.domain.fleet.window import Window
 from muster.domain.ids import JobId, NodeId
 
@@ -34,13 +35,16 @@ class Snapshot:
     """The nodes by name."""
     projects: tuple[Project, ...] = ()
     """The projects by name."""
+    departments: tuple[Department, ...] = ()
+    """The departments by name."""
     windows: tuple[Window, ...] = ()
     """The windows by name."""
 
     @property
     def records(self) -> tuple[Record, ...]:
         """All of them, those that others belong to first."""
-        return (*self.projects, *self.jobs, *self.attempts, *self.executions, *self.nodes, *self.windows)
+        units: tuple[Record, ...] = (*self.departments, *self.projects)
+        return (*units, *self.jobs, *self.attempts, *self.executions, *self.nodes, *self.windows)
 
 
 class Store(Protocol):
@@ -82,34 +86,50 @@ class Store(Protocol):
         ...
 
 
-def snapshot(
-    jobs: Iterable[Job],
-    attempts: Iterable[Attempt],
-    executions: Iterable[Execution],
-    nodes: Iterable[Node],
-    projects: Iterable[Project],
-    windows: Iterable[Window] = (),
-) -> Snapshot:
-    """The given records in the order that the contract asks for."""
-    in_order = sorted(jobs, key=lambda job: (job.sequence, job.id))
-    place = {job.id: number for number, job in enumerate(in_order)}
-    return Snapshot(
-        jobs=tuple(in_order),
-        attempts=tuple(sorted(attempts, key=lambda attempt: (place[attempt.job], attempt.number))),
-        executions=tuple(sorted(executions, key=lambda each: (place[each.job], each.attempt, each.rank))),
-        nodes=tuple(sorted(nodes, key=lambda node: node.name)),
-        projects=tuple(sorted(projects, key=lambda project: project.name)),
-        windows=tuple(sorted(windows, key=lambda window: window.name)),
-    )
-
-
-def snapshot_of(records: Sequence[Record]) -> Snapshot:
+def snapshot_of(records: Iterable[Record]) -> Snapshot:
     """All these records in the order that the contract asks for."""
-    return snapshot(
-        (record for record in records if isinstance(record, Job)),
-        (record for record in records if isinstance(record, Attempt)),
-        (record for record in records if isinstance(record, Execution)),
-        (record for record in records if isinstance(record, Node)),
-        (record for record in records if isinstance(record, Project)),
-        (record for record in records if isinstance(record, Window)),
-    )
+    found = _Sorted()
+    for record in records:
+        found.add(record)
+    return found.snapshot()
+
+
+class _Sorted:
+    """Records by kind."""
+
+    def __init__(self) -> None:
+        self.jobs: list[Job] = []
+        self.attempts: list[Attempt] = []
+        self.executions: list[Execution] = []
+        self.nodes: list[Node] = []
+        self.units: list[Project | Department] = []
+        self.windows: list[Window] = []
+
+    def add(self, record: Record) -> None:
+        match record:
+            case Execution():
+                self.executions.append(record)
+            case Attempt():
+                self.attempts.append(record)
+            case Job():
+                self.jobs.append(record)
+            case Node():
+                self.nodes.append(record)
+            case Project() | Department():
+                self.units.append(record)
+            case Window():
+                self.windows.append(record)
+
+    def snapshot(self) -> Snapshot:
+        jobs = sorted(self.jobs, key=lambda job: (job.sequence, job.id))
+        place = {job.id: number for number, job in enumerate(jobs)}
+        units = sorted(self.units, key=lambda unit: unit.name)
+        return Snapshot(
+            jobs=tuple(jobs),
+            attempts=tuple(sorted(self.attempts, key=lambda attempt: (place[attempt.job], attempt.number))),
+            executions=tuple(sorted(self.executions, key=lambda each: (place[each.job], each.attempt, each.rank))),
+            nodes=tuple(sorted(self.nodes, key=lambda node: node.name)),
+            projects=tuple(unit for unit in units if isinstance(unit, Project)),
+            departments=tuple(unit for unit in units if isinstance(unit, Department)),
+            windows=tuple(sorted(self.windows, key=lambda window: window.name)),
+        )

@@ -18,7 +18,7 @@ from coordinator.store.store import StoreError
 from muster.domain.ids import NodeId
 from tests.contract.records import gang, job, node_events
 
-LATER = History(newest="0104", folder=str(Path(__file__).parent / "later_migrations"))
+LATER = History(newest="0105", folder=str(Path(__file__).parent / "later_migrations"))
 """The history of a later version."""
 
 
@@ -39,7 +39,7 @@ def test_a_migration_leaves_a_copy_from_before_it(tmp_path: Path) -> None:
 
     bring_up_to_date(database, LATER)
 
-    assert read(database, "SELECT version_num FROM alembic_version") == [("0104",)]
+    assert read(database, "SELECT version_num FROM alembic_version") == [("0105",)]
     assert read(database, "SELECT id, note FROM jobs") == [("a", "")]
     assert read(copy, "SELECT version_num FROM alembic_version") == [(VERSION,)]
     assert read(copy, "SELECT id FROM jobs") == [("a",)]

@@ -69,7 +69,7 @@ def _removing_from_memory(turn: Turn, event: Event) -> Answer:
     answer = step(turn, event)
     if before is not None and isinstance(answer, ProjectGone):
         turn.put(before)
-        turn.cluster.drop_project(before.name)
+        turn.cluster.drop_unit(before)
     return answer
 
 

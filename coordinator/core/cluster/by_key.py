@@ -5,10 +5,11 @@ from typing import TypeVar, cast
 
 from coordinator.core.records import Attempt, Execution, Job, Node, Record
 from muster.domain.fleet.access import Project
+from muster.domain.fleet.quota import Department
 from muster.domain.fleet.window import Window
 from muster.domain.ids import AttemptId, ExecutionId, JobId, NodeId
 
-RecordT = TypeVar("RecordT", Job, Attempt, Execution, Node, Project, Window)
+RecordT = TypeVar("RecordT", Job, Attempt, Execution, Node, Project, Department, Window)
 
 RecordKey = tuple[type[Record], object]
 """The kind of a record and its key among those of its kind."""
@@ -23,16 +24,12 @@ def key_of_record(record: Record) -> RecordKey:
             return (Job, record.id)
         case Attempt():
             return (Attempt, record.attempt_id)
-        case Node():
-            return (Node, record.name)
-        case Project():
-            return (Project, record.name)
-        case Window():
-            return (Window, record.name)
+        case Node() | Project() | Department() | Window():
+            return (type(record), record.name)
 
 
 class Records:
-    """Jobs, attempts, executions, nodes, projects and windows by key."""
+    """Jobs, attempts, executions, nodes, projects, departments and windows by key."""
 
     def __init__(self) -> None:
         self.jobs: dict[JobId, Job] = {}
@@ -40,6 +37,7 @@ class Records:
         self.executions: dict[ExecutionId, Execution] = {}
         self.nodes: dict[NodeId, Node] = {}
         self.projects: dict[str, Project] = {}
+        self.departments: dict[str, Department] = {}
         self.windows: dict[str, Window] = {}
         self._tables: dict[type[Record], MutableMapping[object, Record]] = {
             Job: cast("MutableMapping[object, Record]", self.jobs),
@@ -47,6 +45,7 @@ class Records:
             Execution: cast("MutableMapping[object, Record]", self.executions),
             Node: cast("MutableMapping[object, Record]", self.nodes),
             Project: cast("MutableMapping[object, Record]", self.projects),
+            Department: cast("MutableMapping[object, Record]", self.departments),
             Window: cast("MutableMapping[object, Record]", self.windows),
         }
 

@@ -14,11 +14,12 @@ from coordinator.core.cluster.job_index import JobIndex
 from coordinator.core.cluster.load import Load
 from coordinator.core.cluster.presence import Presence, Presences
 from coordinator.core.cluster.queue import Queue, QueueOrder
-from coordinator.core.cluster.submits import Submits
+from coordinator.core.cluster.unit_load import UnitLoad
 from coordinator.core.limits import Limits
 from coordinator.core.records import Attempt, Execution, Job, Node, Record
 from muster.domain.fleet.access import Project
 from muster.domain.fleet.node import NodeState
+from muster.domain.fleet.quota import Department
 from muster.domain.fleet.window import Window
 from muster.domain.gangs.fence import LEASE
 from muster.domain.ids import AttemptId, ExecutionId, JobId, NodeId
@@ -40,7 +41,6 @@ class Cluster:
         self.limits = Limits()
         self.records = Records()
         self.job_index = JobIndex()
-        self.submits = Submits()
         self.gangs = Gangs(self.records.jobs, self.records.nodes, started_at)
         self.deadlines = Deadlines()
         self.queue = Queue(
@@ -48,7 +48,8 @@ class Cluster:
         )
         self.load = Load(self.records, self.placeable, self.queue.try_all_again)
         self.draining = Draining(lambda node: bool(self.load.used(node).executions))
-        self.presence = Presences(self.load.touch)
+        self.unit_load = UnitLoad(self.records, self._is_lost, self.load.used)
+        self.presence = Presences(self._touch)
 
     # reading
 
@@ -79,7 +80,7 @@ class Cluster:
 
     def job_of_key(self, idempotency_key: str) -> Job | None:
         """The job that was submitted with this key."""
-        job = self.submits.of_key(idempotency_key) if idempotency_key else None
+        job = self.job_index.submits.of_key(idempotency_key) if idempotency_key else None
         return self.records.jobs[job] if job is not None else None
 
     def newest_attempt(self, job: JobId) -> Attempt:
@@ -125,9 +126,14 @@ class Cluster:
             case Node():
                 before = self.records.put(record)
                 self.load.node_changed(before, record)
+                self.unit_load.node_changed(before, record)
                 self.draining.changed(before, record)
             case Project():
                 before = self.records.put(record)
+                self.unit_load.unit_changed(record)
+            case Department():
+                before = self.records.put(record)
+                self.unit_load.unit_changed(record)
             case Window():
                 before = self.records.put(record)
                 self._window_changed(before, record)
@@ -155,13 +161,15 @@ class Cluster:
         dropped = self.records.nodes[node]
         self.records.drop(dropped)
         self.load.node_changed(dropped, None)
+        self.unit_load.node_changed(dropped, None)
         self.draining.changed(dropped, None)
         self.presence.forget(node)
         self.deadlines.forget_node(node)
 
-    def drop_project(self, name: str) -> None:
-        """Forget a project; ended jobs of that name stay."""
-        self.records.drop(self.records.projects[name])
+    def drop_unit(self, unit: Project | Department) -> None:
+        """Forget a project, whose ended jobs stay, or a department without projects."""
+        self.records.drop(unit)
+        self.unit_load.unit_dropped(unit.name)
 
     def drop_window(self, name: str) -> None:
         """Forget a window."""
@@ -179,7 +187,6 @@ class Cluster:
         self.queue.mind_times(minded=len(self.load.windows) > 0)
 
     def _job_changed(self, before: Job | None, after: Job | None) -> None:
-        self.submits.changed(before, after)
         self.queue.job_changed(before, after)
         if after is not None:
             self.job_index.put(before, after)
@@ -190,3 +197,12 @@ class Cluster:
         self.gangs.changed(before, after)
         self.queue.changed(before, after)
         self.load.changed(before, after)
+        self.unit_load.changed(before, after)
+
+    def _touch(self, node: NodeId) -> None:
+        self.load.touch(node)
+        self.unit_load.touch(node)
+
+    def _is_lost(self, node: NodeId) -> bool:
+        presence = self.presence.get(node)
+        return presence is None or presence.state is NodeState.LOST

@@ -7,6 +7,7 @@ from heapq import merge
 from itertools import takewhile
 
 from coordinator.core.cluster.job_order import AnyOf, JobOrder, Order, Place, in_all, place_of
+from coordinator.core.cluster.submits import Submits
 from coordinator.core.records import Job
 from muster.domain.ids import JobId
 
@@ -37,6 +38,7 @@ class JobIndex:
     """Every job, by project, owner and label: in the order of submission; by name, and by the beginning of its id."""
 
     def __init__(self) -> None:
+        self.submits = Submits()
         self._every = _Listed()
         self._projects: dict[str, _ProjectJobs] = {}
         self._owners: dict[str, _Listed] = {}
@@ -44,6 +46,7 @@ class JobIndex:
 
     def put(self, before: Job | None, after: Job) -> None:
         """Have a job among them as it is now; `before` is what was known of it."""
+        self.submits.changed(before, after)
         was_live, is_live = before is not None and before.ended_at is None, after.ended_at is None
         if before is not None and was_live == is_live:
             return
@@ -58,6 +61,7 @@ class JobIndex:
 
     def drop(self, job: Job) -> None:
         """Have a job among them no longer."""
+        self.submits.changed(job, None)
         place, live = place_of(job), job.ended_at is None
         project, owner = self._projects[job.spec.project], self._owners[job.owner]
         for listed in (self._every, project.listed, owner):

@@ -1,5 +1,6 @@
 """What clients ask for: submit, stop, delete."""
 
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
@@ -9,6 +10,7 @@ from coordinator.core.attempts.starts import enqueue
 from coordinator.core.attempts.waiting import with_time
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.cluster.deadlines import DeleteDue
+from coordinator.core.cluster.unit_load import THE_POOL
 from coordinator.core.events import DeleteRequested, JobsSubmitted, JobSubmitted, StopRequested
 from coordinator.core.placement import placement
 from coordinator.core.placement.candidates import Available
@@ -16,7 +18,11 @@ from coordinator.core.placement.placement import NoFit
 from coordinator.core.records import Job
 from coordinator.core.requests.projects import unknown_project
 from coordinator.core.scheduling.cycle import possible
+from coordinator.core.sharing.job_classes import broken, class_of
+from coordinator.core.sharing.sentences import never_text
+from coordinator.core.sharing.unit import Unit
 from coordinator.core.turn.turn import Turn
+from muster.domain.fleet.quota import amounts_of_job
 from muster.domain.ids import JobId
 from muster.domain.jobs.job import LOCAL_OWNER, JobSpec
 from muster.domain.jobs.queueing.waiting import WaitKind, WaitReason
@@ -36,12 +42,15 @@ class _Ahead:
     specs: dict[str, JobSpec] = field(default_factory=dict)
     """Jobs of the same call by their keys."""
     executions: int = 0
+    projects: Counter[str] = field(default_factory=Counter)
+    """How many jobs there are of each project."""
 
     def add(self, event: JobSubmitted) -> None:
         self.jobs.add(event.job)
         if event.idempotency_key:
             self.specs.setdefault(event.idempotency_key, event.spec)
         self.executions += event.spec.size
+        self.projects[event.spec.project] += 1
 
 
 def submit(turn: Turn, event: JobSubmitted) -> Answer:
@@ -119,7 +128,8 @@ def _refusal(cluster: Cluster, event: JobSubmitted, ahead: _Ahead, *, by_node: b
             if by_node
             else (),
         )
-    full = _full(cluster, event.spec.size, ahead)
+    over = None if event.queue_anyway else _over_terms(cluster, event.spec)
+    full = over or _full(cluster, event.spec.size, ahead) or _too_many_queued(cluster, event.spec.project, ahead)
     if full is not None:
         return full
     if event.job in cluster.jobs or event.job in ahead.jobs:
@@ -166,6 +176,31 @@ def _full(cluster: Cluster, size: int, ahead: _Ahead) -> Refused | None:
     return Refused(cause=RefusalCause.EXHAUSTED, message=message)
 
 
+def _over_terms(cluster: Cluster, spec: JobSpec) -> Refused | None:
+    """Why a job could never run in its project, whatever the fleet has; None where it could."""
+    units = cluster.unit_load.units
+    bar = broken(units, spec, THE_POOL, class_of(units, spec, THE_POOL))
+    if bar is None:
+        return None
+    message = f"its project may not have so much: {never_text(bar, amounts_of_job(spec), THE_POOL)}"
+    return Refused(cause=RefusalCause.IMPOSSIBLE, message=message)
+
+
+def _too_many_queued(cluster: Cluster, project: str, ahead: _Ahead) -> Refused | None:
+    """Why a project may have no more jobs in the queue; None where it may."""
+    for unit in cluster.unit_load.units.get(project).line():
+        most = unit.terms.everywhere.max_queued
+        queued = unit.queued + sum(ahead.projects[each] for each in _projects_of(unit))
+        if most is not None and queued >= most:
+            message = f"{queued} jobs of {unit.name} are queued, as many as may be (max_queued: {most})"
+            return Refused(cause=RefusalCause.EXHAUSTED, message=f"{message}; try again when some have run")
+    return None
+
+
+def _projects_of(unit: Unit) -> tuple[str, ...]:
+    return tuple(unit.below) or (unit.name,)
+
+
 def _accept(turn: Turn, event: JobSubmitted) -> Job:
     """The job, which is there from now on unless it is only tried out; or the one that came with the same key."""
     known = turn.cluster.job_of_key(event.idempotency_key)
@@ -174,9 +209,10 @@ def _accept(turn: Turn, event: JobSubmitted) -> Job:
     job = Job(
         id=event.job,
         spec=event.spec,
-        sequence=turn.cluster.submits.next_sequence,
+        sequence=turn.cluster.job_index.submits.next_sequence,
         submitted_at=turn.now,
         owner=event.owner,
+        job_class=class_of(turn.cluster.unit_load.units, event.spec, THE_POOL),
         idempotency_key=event.idempotency_key,
         holds=with_time(
             (WaitReason(kind=WaitKind.USER, by=event.owner, since=turn.now),) if event.spec.hold else (),

@@ -21,6 +21,9 @@ def add(turn: Turn, event: ProjectAdded) -> Answer:
     if event.name in turn.cluster.projects:
         message = f"there is a project {event.name} already"
         return Refused(cause=RefusalCause.CONFLICT, message=message)
+    if event.name in turn.cluster.records.departments:
+        message = f"there is a department {event.name}, and no project can have its name"
+        return Refused(cause=RefusalCause.CONFLICT, message=message)
     # The default project is never removed, so that its jobs are its own.
     jobs = () if event.name == DEFAULT_PROJECT else _jobs(turn.cluster, event.name, UseKind.KEPT_JOB)
     if left := (*jobs, *event.uses):

@@ -1,6 +1,6 @@
 """The tree of units: the fleet, its departments, its projects; what each holds in each pool, and its share of it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from coordinator.core.sharing.pool_standings import Path, PoolStandings
 from coordinator.core.sharing.standing import Entitlement, Standing, Tally
@@ -81,6 +81,11 @@ class Units:
         if known is None:
             known = self._pools[pool] = PoolStandings(pool, self._units.values())
         return known
+
+    @property
+    def pools(self) -> Sequence[str]:
+        """Pools in which something was counted, by name."""
+        return sorted(self._pools)
 
     def counted(self, pool: str) -> tuple[int, ...]:
         """The resources that count in a pool: those of which some unit was told how much it is promised."""

@@ -6,6 +6,7 @@ from coordinator.core.cluster.by_key import RecordKey, Records, key_of_record
 from coordinator.core.records import (
     Attempt,
     Change,
+    DropDepartment,
     DropExecutions,
     DropJob,
     DropNode,
@@ -18,6 +19,7 @@ from coordinator.core.records import (
     Record,
 )
 from muster.domain.fleet.access import Project
+from muster.domain.fleet.quota import Department
 from muster.domain.fleet.window import Window
 from muster.domain.ids import AttemptId, JobId, NodeId
 
@@ -32,6 +34,7 @@ class Changes:
         self._jobs: dict[JobId, None] = {}
         self._nodes: dict[NodeId, None] = {}
         self._projects: dict[str, None] = {}
+        self._departments: dict[str, None] = {}
         self._windows: dict[str, None] = {}
         self._members: dict[AttemptId, None] = {}
 
@@ -46,7 +49,7 @@ class Changes:
         return (
             bool(self._puts)
             and all(isinstance(record, Execution) for record in self._puts.values())
-            and not (self._jobs or self._nodes or self._projects or self._windows)
+            and not (self._jobs or self._nodes or self._projects or self._departments or self._windows)
         )
 
     def put(self, before: Record | None, after: Record) -> None:
@@ -79,6 +82,12 @@ class Changes:
         self._puts.pop(key_of_record(project), None)
         self._projects[project.name] = None
 
+    def drop_department(self, department: Department) -> None:
+        """Note that a department is forgotten."""
+        self.forget(department)
+        self._puts.pop(key_of_record(department), None)
+        self._departments[department.name] = None
+
     def drop_window(self, window: Window) -> None:
         """Note that a window is forgotten."""
         self.forget(window)
@@ -95,6 +104,7 @@ class Changes:
             *(DropJob(job=job) for job in self._jobs),
             *(DropNode(node=node) for node in self._nodes),
             *(DropProject(project=project) for project in self._projects),
+            *(DropDepartment(department=department) for department in self._departments),
             *(DropWindow(window=window) for window in self._windows),
             *(Put(record=record) for record in self._puts.values()),
             *(DropExecutions(job=job, attempt=number) for job, number in self._members),

@@ -13,6 +13,7 @@ from coordinator.core.turn.sends import Sends
 from muster.domain.errors import IllegalTransitionError
 from muster.domain.event import StoryEvent, StorySubject
 from muster.domain.fleet.access import Project
+from muster.domain.fleet.quota import Department
 from muster.domain.fleet.window import Window
 from muster.domain.ids import AttemptId, JobId, NodeId
 from muster.domain.jobs.lifecycle import State, Trigger, advance
@@ -130,17 +131,20 @@ class Turn:
         self.put(replace(self.cluster.attempts[attempt_id], executions_dropped=True))
         self._changes.drop_members(attempt_id)
 
-    def forget(self, record: Node | Project | Window) -> None:
-        """Forget a node that runs nothing and has no stream, a project in which no job is live, or a window."""
+    def forget(self, record: Node | Project | Department | Window) -> None:
+        """Forget a node that runs nothing, a project without live jobs, an empty department, or a window."""
         match record:
             case Node(name=node):
                 self._changes.drop_node(record)
                 self.sends.forget(node)
                 self.cluster.drop_node(node)
                 self.reconsider_queue()
-            case Project(name=project):
+            case Project():
                 self._changes.drop_project(record)
-                self.cluster.drop_project(project)
+                self.cluster.drop_unit(record)
+            case Department():
+                self._changes.drop_department(record)
+                self.cluster.drop_unit(record)
             case Window(name=window):
                 self._changes.drop_window(record)
                 self.cluster.drop_window(window)

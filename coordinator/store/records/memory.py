@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import count, islice
+from itertools import chain, count, islice
 from typing import TypeVar, assert_never
 
 from coordinator.core.records import (
     Attempt,
     Change,
+    DropDepartment,
     DropEvents,
     DropExecutions,
     DropJob,
@@ -25,9 +26,10 @@ from coordinator.core.records import (
     TrimStory,
 )
 from coordinator.store.records.memory_stories import MemoryStories
-from coordinator.store.store import Snapshot, StoreError, snapshot
+from coordinator.store.store import Snapshot, StoreError, snapshot_of
 from muster.domain.event import FLEET_SUBJECT, FleetEvent, JobEvent, NodeEvent, node_subject
 from muster.domain.fleet.access import Project
+from muster.domain.fleet.quota import Department
 from muster.domain.fleet.window import Window
 from muster.domain.ids import ExecutionId, JobId, NodeId
 
@@ -43,19 +45,23 @@ class MemoryStore:
         self._nodes: dict[NodeId, Node] = {}
         self._numbers = count(1)
         self._projects: dict[str, Project] = {}
+        self._departments: dict[str, Department] = {}
         self._windows: dict[str, Window] = {}
         self._stories = MemoryStories()
 
     def load(self) -> Snapshot:
         """Everything, as last committed."""
         kept = self._jobs.values()
-        return snapshot(
-            (each.job for each in kept if each.job),
-            (attempt for each in kept for attempt in each.attempts.values()),
-            (execution for each in kept for execution in each.executions.values()),
-            self._nodes.values(),
-            self._projects.values(),
-            self._windows.values(),
+        return snapshot_of(
+            chain(
+                (each.job for each in kept if each.job),
+                (attempt for each in kept for attempt in each.attempts.values()),
+                (execution for each in kept for execution in each.executions.values()),
+                self._nodes.values(),
+                self._projects.values(),
+                self._departments.values(),
+                self._windows.values(),
+            )
         )
 
     def executions(self, job: JobId, attempt: int) -> tuple[Execution, ...]:
@@ -88,6 +94,7 @@ class MemoryStore:
         _settle(self._jobs, {job: None if kept.job is None else kept for job, kept in draft.jobs.items()})
         _settle(self._nodes, draft.nodes)
         _settle(self._projects, draft.projects)
+        _settle(self._departments, draft.departments)
         _settle(self._windows, draft.windows)
         self._stories.apply(draft.stories)
 
@@ -104,6 +111,7 @@ class _Draft:
         self.jobs: dict[JobId, _Kept] = {}
         self.nodes: dict[NodeId, Node | None] = {}
         self.projects: dict[str, Project | None] = {}
+        self.departments: dict[str, Department | None] = {}
         self.windows: dict[str, Window | None] = {}
         self.stories: list[StoryChange] = []
 
@@ -115,12 +123,8 @@ class _Draft:
                 self.jobs[job] = _Kept()
             case DropExecutions(job=job, attempt=number):
                 self.of_job(job).drop(number)
-            case DropNode(node=node):
-                self.nodes[node] = None
-            case DropProject(project=project):
-                self.projects[project] = None
-            case DropWindow(window=window):
-                self.windows[window] = None
+            case DropNode() | DropProject() | DropDepartment() | DropWindow():
+                self.drop(change)
             case KeepEvent(event=event):
                 self.of_job(event.job).keep(replace(event, number=next(self._numbers)))
             case KeepStoryEvent() | TrimStory():
@@ -130,12 +134,27 @@ class _Draft:
             case _:
                 assert_never(change)
 
+    def drop(self, change: DropNode | DropProject | DropDepartment | DropWindow) -> None:
+        match change:
+            case DropNode(node=node):
+                self.nodes[node] = None
+            case DropProject(project=project):
+                self.projects[project] = None
+            case DropDepartment(department=department):
+                self.departments[department] = None
+            case DropWindow(window=window):
+                self.windows[window] = None
+            case _:
+                assert_never(change)
+
     def put(self, record: Record) -> None:
         match record:
             case Node():
                 self.nodes[record.name] = record
             case Project():
                 self.projects[record.name] = record
+            case Department():
+                self.departments[record.name] = record
             case Window():
                 self.windows[record.name] = record
             case Job():

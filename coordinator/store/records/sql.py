@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import assert_never
 
@@ -10,6 +11,7 @@ from sqlalchemy import Connection, Engine, Table, bindparam, delete, select
 from coordinator.core.records import (
     Attempt,
     Change,
+    DropDepartment,
     DropEvents,
     DropExecutions,
     DropJob,
@@ -32,13 +34,22 @@ from coordinator.store.dialect import Written, addition, connect, explained, rea
 from coordinator.store.records.bodies import decoded
 from coordinator.store.records.stories import SqlStories
 from coordinator.store.schema_version import bring_up_to_date
-from coordinator.store.store import Snapshot, snapshot
+from coordinator.store.store import Snapshot, snapshot_of
 from muster.domain.event import FLEET_SUBJECT, FleetEvent, JobEvent, NodeEvent, node_subject
 from muster.domain.fleet.access import Project
+from muster.domain.fleet.quota import Department
 from muster.domain.fleet.window import Window
 from muster.domain.ids import JobId, NodeId
 
-_PARENTS_FIRST = (schema.projects, schema.jobs, schema.attempts, schema.executions, schema.nodes, schema.windows)
+_PARENTS_FIRST = (
+    schema.departments,
+    schema.projects,
+    schema.jobs,
+    schema.attempts,
+    schema.executions,
+    schema.nodes,
+    schema.windows,
+)
 
 
 class SqlStore:
@@ -66,6 +77,7 @@ class SqlStore:
         self._delete_members = delete(schema.executions).where(*members)
         self._select_members = select(schema.executions.c.body).where(*members).order_by(schema.executions.c.rank)
         self._delete_project = delete(schema.projects).where(schema.projects.c.name == bindparam("key"))
+        self._delete_department = delete(schema.departments).where(schema.departments.c.name == bindparam("key"))
         self._delete_window = delete(schema.windows).where(schema.windows.c.name == bindparam("key"))
         self._delete_node = delete(schema.nodes).where(schema.nodes.c.name == bindparam("key"))
 
@@ -81,13 +93,16 @@ class SqlStore:
     def load(self) -> Snapshot:
         """Everything, as last committed."""
         with explained(self._engine), self._engine.connect() as connection:
-            return snapshot(
-                _records(connection, schema.jobs, Job),
-                _records(connection, schema.attempts, Attempt),
-                _records(connection, schema.executions, Execution),
-                _records(connection, schema.nodes, Node),
-                _records(connection, schema.projects, Project),
-                _records(connection, schema.windows, Window),
+            return snapshot_of(
+                chain(
+                    _records(connection, schema.jobs, Job),
+                    _records(connection, schema.attempts, Attempt),
+                    _records(connection, schema.executions, Execution),
+                    _records(connection, schema.nodes, Node),
+                    _records(connection, schema.projects, Project),
+                    _records(connection, schema.departments, Department),
+                    _records(connection, schema.windows, Window),
+                )
             )
 
     def executions(self, job: JobId, attempt: int) -> tuple[Execution, ...]:
@@ -111,7 +126,7 @@ class SqlStore:
         """Events of the fleet after a number."""
         return self._stories.events(FleetEvent, FLEET_SUBJECT, after, most)
 
-    def commit(self, changes: Sequence[Change]) -> None:  # noqa: C901 - one case for each kind of change
+    def commit(self, changes: Sequence[Change]) -> None:
         """Apply all changes in one transaction; StoreError: none of them is there."""
         with explained(self._engine), self._engine.begin() as connection:
             batch = _Batch()
@@ -131,15 +146,9 @@ class SqlStore:
                         batch.stories.append(change)
                     case DropEvents(job=job, attempt=number):
                         connection.execute(self._delete_events, {"of": job, "number": number})
-                    case DropNode(node=node):
+                    case DropNode() | DropProject() | DropDepartment() | DropWindow():
                         self._write(connection, batch)
-                        connection.execute(self._delete_node, {"key": node})
-                    case DropProject(project=name):
-                        self._write(connection, batch)
-                        connection.execute(self._delete_project, {"key": name})
-                    case DropWindow(window=name):
-                        self._write(connection, batch)
-                        connection.execute(self._delete_window, {"key": name})
+                        self._drop(connection, change)
                     case _:
                         assert_never(change)
             self._write(connection, batch)
@@ -147,6 +156,19 @@ class SqlStore:
     def close(self) -> None:
         """Let go of the database; what was committed stays."""
         self._engine.dispose()
+
+    def _drop(self, connection: Connection, change: DropNode | DropProject | DropDepartment | DropWindow) -> None:
+        match change:
+            case DropNode(node=name):
+                connection.execute(self._delete_node, {"key": name})
+            case DropProject(project=name):
+                connection.execute(self._delete_project, {"key": name})
+            case DropDepartment(department=name):
+                connection.execute(self._delete_department, {"key": name})
+            case DropWindow(window=name):
+                connection.execute(self._delete_window, {"key": name})
+            case _:
+                assert_never(change)
 
     def _write(self, connection: Connection, batch: "_Batch") -> None:
         for table in _PARENTS_FIRST:

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from muster.domain.fleet.attach_permission import Attachers, AttachPermission
+from muster.domain.fleet.quota import WITHOUT_TERMS, QuotaUnit, UnitKind, UnitTerms
 from muster.domain.ids import NodeId
 from muster.domain.jobs.job import CAPABILITIES, MOST_PIDS
 
@@ -164,6 +165,14 @@ class Project:
     name: str
     created_at: datetime
     permissions: Permissions = Permissions()
+    department: str = ""
+    """The department that it belongs to; empty: none."""
+    terms: UnitTerms = WITHOUT_TERMS
+
+    @property
+    def unit(self) -> QuotaUnit:
+        """The project, as far as quotas are concerned."""
+        return QuotaUnit(name=self.name, kind=UnitKind.PROJECT, department=self.department, terms=self.terms)
 
 
 def no_project(name: str) -> str:

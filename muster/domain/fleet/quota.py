@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final, NamedTuple
 
 from muster.domain.jobs.job import JobSpec
 from muster.domain.jobs.job_class import JobClass
+from muster.domain.quantity import format_cpus, size_text
 
 UNLIMITED_AMOUNT: Final = 1 << 60
 """An amount of which there is never enough to reach it."""
@@ -210,3 +211,44 @@ class QuotaUnit:
     department: str = ""
     """The department that a project belongs to; empty: none."""
     terms: UnitTerms = WITHOUT_TERMS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Department:
+    """Several projects that are promised something together."""
+
+    name: str
+    created_at: datetime
+    terms: UnitTerms = WITHOUT_TERMS
+
+    @property
+    def unit(self) -> QuotaUnit:
+        """The department, as far as quotas are concerned."""
+        return QuotaUnit(name=self.name, kind=UnitKind.DEPARTMENT, terms=self.terms)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnitChange:
+    """One department or project, as it was when somebody looked, and as it shall be."""
+
+    before: QuotaUnit | None
+    """None: there was none of that name."""
+    after: QuotaUnit | None
+    """None: there shall be none."""
+
+    @property
+    def name(self) -> str:
+        """The unit that changes."""
+        unit = self.before if self.after is None else self.after
+        assert unit is not None, "a change is of something"
+        return unit.name
+
+
+def amount_text(resource: str, amount: int) -> str:
+    """An amount of a resource as people read it: `24 GPUs`, `0.5 CPUs`, `16 GiB`."""
+    if amount >= UNLIMITED_AMOUNT:
+        return "unlimited"
+    if resource == "memory":
+        return size_text(amount * BYTES_PER_MIB)
+    noun = resource.removesuffix("s").upper()
+    return f"1 {noun}" if amount == MILLIS_PER_GPU else f"{format_cpus(amount)} {noun}s"

@@ -73,7 +73,7 @@ def fill(w: World, count: int) -> None:
     """Have so many newer jobs of another project, which nobody may have to look at."""
     known = next(iter(w.cluster.jobs.values()))
     theirs = replace(known.spec, name="train", project="theirs")
-    for number in range(w.cluster.submits.next_sequence, w.cluster.submits.next_sequence + count):
+    for number in range(w.cluster.job_index.submits.next_sequence, w.cluster.job_index.submits.next_sequence + count):
         w.cluster.put(replace(known, id=JobId(f"k{number:05}"), sequence=number, spec=theirs))
 
 

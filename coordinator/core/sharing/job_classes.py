@@ -1,0 +1,31 @@
+"""The class of a job that names none, and what keeps a job of a class from ever running in its project."""
+
+from coordinator.core.sharing.precedence import Bar, never
+from coordinator.core.sharing.units import Units
+from muster.domain.fleet.quota import amounts_of_job
+from muster.domain.jobs.job import JobSpec
+from muster.domain.jobs.job_class import JobClass
+
+
+def class_of(units: Units, spec: JobSpec, pool: str) -> JobClass:
+    """How surely a job keeps what it gets.
+
+    A job that names no class is guaranteed where its project is promised everything, and if people work in it and it
+    fits into the quota. Else it is what its project or its department says, and preemptible where they say nothing.
+    """
+    if spec.job_class is not None:
+        return spec.job_class
+    if units.is_promised_all(spec.project, pool):
+        return JobClass.GUARANTEED
+    if spec.interactive is not None and broken(units, spec, pool, JobClass.GUARANTEED) is None:
+        return JobClass.GUARANTEED
+    for unit in units.get(spec.project).line():
+        said = unit.terms.everywhere.job_class
+        if said is not None:
+            return said
+    return JobClass.PREEMPTIBLE
+
+
+def broken(units: Units, spec: JobSpec, pool: str, job_class: JobClass) -> Bar | None:
+    """The term that a job would break even if nothing else of its project ran; None: there is none."""
+    return never(units.path(spec.project, pool), amounts_of_job(spec), units.counted(pool), job_class)
