@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from coordinator.core.answers import Accepted, Answer
+from coordinator.core.answers import Accepted, Answer, QuotasKept
 from coordinator.core.attempts.history import remembered
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.effects import Effect, SendPlan
@@ -18,6 +18,7 @@ from coordinator.core.events import (
     JobSubmitted,
     NodeConnected,
     NodeDisconnected,
+    QuotasChanged,
     StopRequested,
     TimePassed,
 )
@@ -27,6 +28,7 @@ from coordinator.core.placement.bins import Capacities
 from coordinator.core.placement.candidates import Available
 from coordinator.core.placement.capacity import Capacity
 from coordinator.core.records import Attempt, Execution, Put, Record
+from coordinator.core.requests.quotas import unit_of
 from coordinator.core.step import finish, step
 from coordinator.core.turn import plans
 from coordinator.core.turn.turn import Turn
@@ -37,6 +39,7 @@ from coordinator.story.moves import told
 from muster.domain.fleet.access import Project
 from muster.domain.fleet.features import ALL_FEATURES
 from muster.domain.fleet.node import Gpu, Inventory, RuntimeOffer
+from muster.domain.fleet.quota import AmountBounds, QuotaTerms, QuotaUnit, UnitChange, UnitKind, UnitTerms
 from muster.domain.gangs.plan import Assignment, Desired, Goal, Plan, Report, Stage
 from muster.domain.gangs.roster import MASTER_PORT_NAME, PortLease, Roster
 from muster.domain.ids import AttemptId, ExecutionId, GpuUuid, JobId, NodeId
@@ -154,6 +157,14 @@ class Follower:
         return True
 
 
+def quota_unit(name: str, kind: UnitKind, department: str = "", **terms: Any) -> QuotaUnit:
+    """A department or a project with terms for all pools; quota and limit are whole GPUs."""
+    for bound in ("quota", "limit"):
+        if bound in terms:
+            terms[bound] = AmountBounds(gpus=terms[bound] * 1000)
+    return QuotaUnit(name=name, kind=kind, department=department, terms=UnitTerms(everywhere=QuotaTerms(**terms)))
+
+
 class World:
     """A coordinator's core between a store and agents, all driven by hand; holds the invariants after every turn."""
 
@@ -254,6 +265,17 @@ class World:
     def submission(self, wanted: JobSpec, **fields: Any) -> JobSubmitted:
         self._jobs += 1
         return JobSubmitted(job=JobId(f"j{self._jobs:03}"), spec=wanted, **fields)
+
+    def change_units(self, *units: QuotaUnit) -> Answer:
+        """Departments and projects get these terms, whatever they had; departments that are not there are made."""
+        changes = tuple(UnitChange(before=unit_of(self.cluster, unit.name), after=unit) for unit in units)
+        return self.turn(QuotasChanged(changes=changes))[0]
+
+    def promise(self, project: str, **terms: Any) -> None:
+        """A project gets terms for all pools, in whole GPUs, and no others; `department` says where it belongs."""
+        department = terms.pop("department", "")
+        answer = self.change_units(quota_unit(project, UnitKind.PROJECT, department, **terms))
+        assert isinstance(answer, QuotasKept), answer
 
     def stop(self, job: JobId) -> Answer:
         return self.turn(StopRequested(job=job))[0]

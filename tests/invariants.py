@@ -15,11 +15,14 @@ from coordinator.core.placement.placement import fits
 from coordinator.core.placement.request_classes import RequestClass
 from coordinator.core.records import Attempt, Execution, Job, Record
 from coordinator.core.scheduling.windows import closed
+from coordinator.core.sharing.standing import Tally
 from coordinator.core.turn import plans
+from muster.domain.fleet.quota import amounts_of
 from muster.domain.gangs.plan import Goal
 from muster.domain.ids import AttemptId, ExecutionId, GpuUuid, JobId, NodeId, execution_id
 from muster.domain.jobs.failure import Exit
 from muster.domain.jobs.job import JobSpec
+from muster.domain.jobs.job_class import JobClass
 from muster.domain.jobs.lifecycle import NOT_PLACED, TERMINAL, TRANSITIONS, JobPhase, State
 from muster.domain.jobs.ports import node_ports
 
@@ -36,6 +39,7 @@ def validate(cluster: Cluster, now: datetime) -> None:
     for capacities in (cluster.load.free.fresh(), cluster.load.unreserved.fresh(), cluster.load.empty.fresh()):
         _every_node_is_in_the_bin_of_what_it_has(capacities)
         _nothing_fits_that_is_said_not_to(cluster, capacities, now)
+    _units_hold_and_want_what_their_jobs_do(cluster)
     seated = _seated(cluster)
     for node in cluster.nodes:
         members = seated.get(node, [])
@@ -211,7 +215,7 @@ def _nothing_is_left_of_what_was_dropped(cluster: Cluster) -> None:
 
 def _the_queue_is_the_queued_jobs_in_order(cluster: Cluster) -> None:
     waiting = [job for job in cluster.jobs.values() if cluster.phase(job.id) is JobPhase.QUEUED]
-    in_order = sorted(waiting, key=lambda job: (-job.spec.priority, job.sequence))
+    in_order = sorted(waiting, key=lambda job: (job.job_class.order, -job.spec.priority, job.sequence))
     assert list(cluster.queue) == in_order, "the queue is not the queued jobs in order"
     kept = cluster.load.reservation
     assert kept is None or kept.job in {job.id for job in waiting}, "something is kept for a job that does not wait"
@@ -265,6 +269,33 @@ def _closed(cluster: Cluster, spec: JobSpec, now: datetime) -> frozenset[NodeId]
         if closed(window, spec, min(now, window.ends - timedelta(microseconds=1))):
             found |= set(cluster.load.windows.nodes_of(window))
     return frozenset(found)
+
+
+def _units_hold_and_want_what_their_jobs_do(cluster: Cluster) -> None:
+    load = cluster.unit_load
+    sums: dict[tuple[str, str], Counter[Tally]] = {}
+    running: dict[str, set[JobId]] = {}
+    for execution in cluster.executions.values():
+        job = cluster.jobs[execution.job]
+        gpus = amounts_of(job.spec, execution.rank).gpus
+        for unit in load.units.get(job.spec.project).line():
+            counted = sums.setdefault((unit.name, load.pool_of(job)), Counter())
+            if execution.state is State.QUEUED:
+                counted[Tally.WAITING] += gpus
+            elif _live(execution):
+                counted[Tally.HELD] += gpus
+                counted[Tally.LEAVING] += gpus * (execution.state is State.STOPPING)
+                counted[Tally.FIXED] += gpus * (job.job_class is JobClass.GUARANTEED)
+                running.setdefault(unit.name, set()).add(job.id)
+    for pool in load.units.pools:
+        for unit in load.units:
+            standing = load.units.in_pool(pool).get(unit.name)
+            for tally in Tally:
+                found = 0 if standing is None else getattr(standing, tally)[0]
+                wanted = sums.get((unit.name, pool), Counter())[tally]
+                assert found == wanted, f"{unit.name}: {tally} in {pool} is {found}, and its jobs come to {wanted}"
+    for unit in load.units:
+        assert unit.running == len(running.get(unit.name, ())), f"{unit.name}: jobs that hold something"
 
 
 def _seated(cluster: Cluster) -> dict[NodeId, list[Execution]]:

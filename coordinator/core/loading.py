@@ -12,7 +12,7 @@ from coordinator.core.attempts.history import remembered
 from coordinator.core.attempts.restarts import LONGEST_RESTART_PAUSE
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.records import Attempt, Execution, Job, Node, Record
-from coordinator.core.scheduling.order import by_priority
+from coordinator.core.scheduling.order import within_project
 from coordinator.core.turn import idling
 from muster.domain.gangs.fence import PERMIT_ENDS_WITHIN
 from muster.domain.jobs.lifecycle import State
@@ -20,7 +20,7 @@ from muster.domain.jobs.lifecycle import State
 
 def load(records: Iterable[Record], now: datetime, fleet_key: bytes = b"") -> Cluster:
     """The cluster as stored: jobs come before their attempts and executions."""
-    cluster = Cluster(order=by_priority, started_at=now, fleet_key=fleet_key)
+    cluster = Cluster(order=within_project, started_at=now, fleet_key=fleet_key)
     for record in remembered(records):
         cluster.put(record)
         if isinstance(record, Node):

@@ -21,7 +21,7 @@ from coordinator.core.events import (
 )
 from coordinator.core.loading import load
 from coordinator.core.records import Change, Put
-from coordinator.core.scheduling.order import by_priority
+from coordinator.core.scheduling.order import within_project
 from coordinator.core.step import finish, step
 from coordinator.core.turn.batching import BATCH, HOLD, OpenTurn
 from coordinator.core.turn.turn import Turn
@@ -59,7 +59,7 @@ class CoordinatorProgram:
         """Bytes of each log that are kept."""
         self.crashed: Callable[[], None] = lambda: None
         """Told after a crash that nobody ordered."""
-        self.cluster = Cluster(by_priority)
+        self.cluster = Cluster(within_project)
         self.started_at = 0.0
         """The start in true seconds."""
         self.on_start: list[Callable[[], None]] = []

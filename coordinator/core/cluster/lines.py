@@ -4,7 +4,7 @@ A *leaf* is a project. All jobs of a line fit or do not fit alike, so only the f
 """
 
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias
 
 from coordinator.core.placement.request_classes import RequestClass
@@ -34,6 +34,10 @@ class Lines:
         """The request classes that have a line."""
         return self._lines.keys()
 
+    def has(self, leaf: str) -> bool:
+        """Whether a leaf has a job."""
+        return leaf in self._leaves
+
     def first_of(self, leaf: str) -> LineEntry:
         """The first job of a leaf that has one."""
         return self._leaves[leaf][0]
@@ -46,6 +50,10 @@ class Lines:
         """The first job of a line; None: it is empty."""
         line = self._lines.get(request_class, {}).get(leaf)
         return None if line is None else line[0]
+
+    def line(self, leaf: str, request_class: RequestClass) -> Sequence[LineEntry]:
+        """The jobs of a line, the first one first."""
+        return self._lines.get(request_class, {}).get(leaf, ())
 
     def add(self, entry: LineEntry, leaf: str, request_class: RequestClass) -> None:
         """Have a job in its line; it must not be."""

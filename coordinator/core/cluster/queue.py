@@ -116,7 +116,9 @@ class Queue:
 
     def job_changed(self, before: Job | None, after: Job | None) -> None:
         """Hear of a job that is other than before; one that is queued gets the place that it has now."""
-        if before is None or after is None or before.spec is after.spec or before.id not in self._classes:
+        if before is None or after is None or before.id not in self._classes:
+            return
+        if before.spec is after.spec and before.job_class is after.job_class:
             return
         since = self._queued_at[before.id]
         self._leave(before)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from coordinator.core.cluster.by_key import Records
 from coordinator.core.placement.node_capacity import UsedCapacity
 from coordinator.core.records import Execution, Job, Node
+from coordinator.core.sharing.patience import Patience
 from coordinator.core.sharing.standing import Tally
 from coordinator.core.sharing.units import Units
 from muster.domain.fleet.access import Project
@@ -43,6 +44,7 @@ class UnitLoad:
         """Nodes that may have something else than is known."""
         self._capacities: dict[NodeId, Amounts] = {}
         self._capacity = NO_AMOUNTS
+        self.patience = Patience()
 
     # reading
 

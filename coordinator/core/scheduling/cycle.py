@@ -1,7 +1,7 @@
 """The scheduling cycle: which waiting jobs are placed next, step by step.
 
 1. Order: the least key of the first jobs of all leaves, as `order` has it.
-2. Quota comes here: what a job may still take, asked before a search is made for it.
+2. Terms: jobs that their own department or project keeps waiting are passed, as `bars` has it.
 3. Place: seats in what is free; for all but the head beside what is kept for it, so that they cannot delay it.
 4. Preemption comes here: whom to stop for a job that found no seats.
 5. Reserve: keep seats for the head, so that nobody who passes can starve it.
@@ -11,26 +11,26 @@ Each step answers with a value that says why, and `muster why` prints the same v
 not tried again until there may be more room: a cycle costs what has changed, however many jobs wait.
 """
 
-import heapq
 from dataclasses import replace
 from datetime import datetime
 
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.cluster.deadlines import CycleDue
-from coordinator.core.cluster.lines import LineEntry, SortKey
 from coordinator.core.placement import placement
 from coordinator.core.placement.bins import Capacities
 from coordinator.core.placement.candidates import Available
 from coordinator.core.placement.placement import NoFit, Placement
-from coordinator.core.placement.request_classes import RequestClass
 from coordinator.core.placement.reservation import Reservation, holds, reserve
 from coordinator.core.records import Job
-from coordinator.core.scheduling.order import across_leaves
+from coordinator.core.scheduling.bars import Bars
+from coordinator.core.scheduling.first_jobs import Firsts, OpenLines
+from coordinator.core.scheduling.order import worst_tier
 from coordinator.core.scheduling.windows import closed_nodes
 from coordinator.core.turn.turn import Turn
 from muster.domain.gangs.plan import Goal
 from muster.domain.ids import JobId
 from muster.domain.jobs.job import JobSpec
+from muster.domain.jobs.job_class import JobClass
 from muster.domain.jobs.lifecycle import Trigger
 
 LOOKS = 100
@@ -41,9 +41,11 @@ def schedule(turn: Turn) -> None:
     """Place every queued job that fits now, as far as the looks of one cycle go."""
     cluster = turn.cluster
     cluster.queue.wake(turn.now)
-    looks = _place_heads(turn)
+    cluster.unit_load.settle()
+    bars = Bars(cluster, turn.now)
+    looks = _place_heads(turn, bars)
     if looks < LOOKS:
-        looks += _place_behind(turn, LOOKS - looks)
+        looks += _place_behind(turn, bars, LOOKS - looks)
     if looks >= LOOKS:
         cluster.deadlines.add(turn.now, CycleDue())
     kept = cluster.load.reservation
@@ -69,15 +71,28 @@ def refusal(cluster: Cluster, job: JobId, now: datetime) -> NoFit | None:
 
 def free_for(cluster: Cluster, job: JobId, now: datetime) -> Available:
     """All that is free in the pools in which a job is placed by now, outside of windows."""
-    return _offered(cluster, job, cluster.load.free.fresh(), now)
+    pools = cluster.queue.request_class(job).pools
+    return _outside_windows(cluster, cluster.jobs[job], cluster.load.free.fresh(), pools, now)
 
 
-def _offered(cluster: Cluster, job: JobId, capacities: Capacities, now: datetime) -> Available:
-    return Available(
-        capacities=capacities,
-        pools=cluster.queue.request_class(job).pools,
-        closed=closed_nodes(cluster, cluster.jobs[job].spec, now),
-    )
+def _offered(turn: Turn, job: Job, capacities: Capacities, bars: Bars) -> Available:
+    """What there is for a job in those of its pools in which nothing of its own keeps it waiting."""
+    return _outside_windows(turn.cluster, job, capacities, bars.pools(job), turn.now)
+
+
+def _outside_windows(
+    cluster: Cluster, job: Job, capacities: Capacities, pools: tuple[str, ...] | None, now: datetime
+) -> Available:
+    return Available(capacities=capacities, pools=pools, closed=closed_nodes(cluster, job.spec, now))
+
+
+def _fail(cluster: Cluster, job: Job, capacities: Capacities, bars: Bars) -> None:
+    """Note that a job has no room; others that are alike have none either, unless they may be in more pools."""
+    request_class = cluster.queue.request_class(job.id)
+    if bars.pools(job) == request_class.pools:
+        request_class.fail(capacities)
+    else:
+        bars.exclude(job)
 
 
 def _unreserved(cluster: Cluster) -> Capacities:
@@ -86,91 +101,54 @@ def _unreserved(cluster: Cluster) -> Capacities:
     return left.fresh()
 
 
-def _place_heads(turn: Turn) -> int:
+def _place_heads(turn: Turn, bars: Bars) -> int:
     """Place those that are first in order until one does not fit, for which seats are kept; how many were tried."""
     cluster, looks = turn.cluster, 0
-    while looks < LOOKS and (head := _first(cluster)) is not None:
+    heads = Firsts(cluster, bars)
+    while looks < LOOKS and (head := _head(cluster, heads.least(), bars)) is not None:
         request_class, free = cluster.queue.request_class(head.id), cluster.load.free.fresh()
         if not request_class.fails(free):
             looks += 1
-            if _try(turn, head, _place_head(turn, head), is_head=True):
+            if _try(turn, head, _place_head(turn, head, bars), is_head=True):
                 continue
-            request_class.fail(free)
-        cluster.load.reserve(_reservation(turn, head))  # 5 reserve
-        break
+            _fail(cluster, head, free, bars)
+        # What nobody else wants needs no seats that are kept from others.
+        spare = head.job_class is JobClass.SPARE
+        cluster.load.reserve(None if spare else _reservation(turn, head, bars))  # 5 reserve
+        return looks
+    if looks < LOOKS:
+        cluster.load.reserve(None)
     return looks
 
 
-def _first(cluster: Cluster) -> Job | None:
-    """The first of all jobs that may be placed now."""
-    firsts = (cluster.jobs[cluster.queue.lines.first_of(leaf)[1]] for leaf in cluster.queue.lines.leaves)
-    return min(firsts, key=lambda job: across_leaves(cluster, job), default=None)
+def _head(cluster: Cluster, first: Job | None, bars: Bars) -> Job | None:
+    """The job that seats are kept for: the first one, unless there is one already that it must not displace.
+
+    Between projects the order changes with everything that starts and ends. If the seats moved with it, what they have
+    drained would be filled again, and large jobs could wait for ever.
+    """
+    kept = cluster.load.reservation
+    if first is None or kept is None or kept.job not in cluster.jobs or not cluster.queue.position(kept.job):
+        return first
+    holder = cluster.jobs[kept.job]
+    pool, of_one_project = bars.pool(holder), holder.spec.project == first.spec.project
+    if not cluster.unit_load.units.counted(pool) or of_one_project or bars.of(holder) is not None:
+        return first
+    return first if worst_tier(cluster, first, bars.pool(first)) < worst_tier(cluster, holder, pool) else holder
 
 
-def _place_behind(turn: Turn, most: int) -> int:
+def _place_behind(turn: Turn, bars: Bars, most: int) -> int:
     """Place jobs behind the head that fit beside what is kept for it; how many were tried."""
     cluster = turn.cluster
-    queue, rooms = cluster.queue, _unreserved(cluster)
-    open_lines = _OpenLines(cluster, rooms)
+    rooms = _unreserved(cluster)
+    open_lines = OpenLines(cluster, rooms, bars)
     looks = 0
     while looks < most and (job := open_lines.pop()) is not None:
         looks += 1
-        if not _try(turn, job, _place(turn, job, _offered(cluster, job.id, rooms, turn.now)), is_head=False):
-            queue.request_class(job.id).fail(rooms)
+        if not _try(turn, job, _place(turn, job, _offered(turn, job, rooms, bars)), is_head=False):
+            _fail(cluster, job, rooms, bars)
         rooms = _unreserved(cluster)
     return looks
-
-
-class _OpenLines:
-    """The lines whose jobs may fit, and the order in which their jobs are tried."""
-
-    def __init__(self, cluster: Cluster, capacities: Capacities) -> None:
-        self._cluster = cluster
-        self._capacities = capacities
-        self._leaves: dict[str, list[tuple[LineEntry, int]]] = {}
-        """The first jobs of the open lines of each leaf, as a heap, with the number of their class."""
-        self._classes = [each for each in cluster.queue.lines.request_classes if not self._is_closed(each)]
-        for number, request_class in enumerate(self._classes):
-            for leaf, entry in cluster.queue.lines.of_class(request_class):
-                self._leaves.setdefault(leaf, []).append((entry, number))
-        for firsts in self._leaves.values():
-            heapq.heapify(firsts)
-        self._heap = [(self._key(leaf), leaf) for leaf in self._leaves]
-        heapq.heapify(self._heap)
-
-    def pop(self) -> Job | None:
-        """The next job that may fit; None: there is none."""
-        while self._heap:
-            key, leaf = self._heap[0]
-            firsts = self._leaves[leaf]
-            self._bring_up_to_date(leaf, firsts)
-            if not firsts:
-                heapq.heappop(self._heap)
-            elif (now := self._key(leaf)) != key:
-                heapq.heapreplace(self._heap, (now, leaf))
-            else:
-                return self._cluster.jobs[firsts[0][0][1]]
-        return None
-
-    def _bring_up_to_date(self, leaf: str, firsts: list[tuple[LineEntry, int]]) -> None:
-        """Have an open line of the leaf with its first job at the top of its heap."""
-        while firsts:
-            entry, number = firsts[0]
-            first = self._cluster.queue.lines.first(leaf, self._classes[number])
-            if first == entry and not self._is_closed(self._classes[number]):
-                return
-            if first is None or self._is_closed(self._classes[number]):
-                heapq.heappop(firsts)
-            else:
-                heapq.heapreplace(firsts, (first, number))
-
-    def _is_closed(self, request_class: RequestClass) -> bool:
-        """Whether jobs of a class fit neither beside what is kept nor into all that is free."""
-        load = self._cluster.load
-        return request_class.fails(self._capacities) or request_class.fails(load.free.fresh())
-
-    def _key(self, leaf: str) -> SortKey:
-        return across_leaves(self._cluster, self._cluster.jobs[self._leaves[leaf][0][0][1]])
 
 
 def _try(turn: Turn, job: Job, fit: Placement | NoFit, *, is_head: bool) -> bool:
@@ -195,33 +173,39 @@ def _place(turn: Turn, job: Job, available: Available) -> Placement | NoFit:
     return placement.place(job.spec, available)
 
 
-def _place_head(turn: Turn, head: Job) -> Placement | NoFit:
+def _place_head(turn: Turn, head: Job, bars: Bars) -> Placement | NoFit:
     """Seats for the head; what was kept for it counts even where a search over all capacity comes out otherwise."""
     cluster = turn.cluster
-    free, kept = free_for(cluster, head.id, turn.now), cluster.load.reservation
+    free, kept = _offered(turn, head, cluster.load.free.fresh(), bars), cluster.load.reservation
     fit = _place(turn, head, free)
-    if isinstance(fit, NoFit) and kept is not None and kept.job == head.id:
-        is_open = kept.nodes.keys().isdisjoint(free.closed)
-        return kept.fit if is_open and holds(kept, head.spec, map(cluster.load.free.of, kept.nodes)) else fit
+    if isinstance(fit, NoFit) and kept is not None and _stands(cluster, kept, head, free):
+        return kept.fit if holds(kept, head.spec, map(cluster.load.free.of, kept.nodes)) else fit
     return fit
 
 
-def _reservation(turn: Turn, head: Job) -> Reservation | None:
+def _stands(cluster: Cluster, kept: Reservation, head: Job, offered: Available) -> bool:
+    """Whether seats are kept for this job, no window closes one to it, and it may be in their pool."""
+    if kept.job != head.id or not kept.nodes.keys().isdisjoint(offered.closed):
+        return False
+    return offered.pools is None or all(cluster.load.total.of(node).pool in offered.pools for node in kept.nodes)
+
+
+def _reservation(turn: Turn, head: Job, bars: Bars) -> Reservation | None:
     """The one that stands, or a new one.
 
     It stands as long as its nodes could hold the head, and no window closes one to it. If it moved whenever a better
     place appeared, what it had already drained would be filled again, and the head could wait for ever.
     """
     cluster = turn.cluster
-    kept, closed = cluster.load.reservation, closed_nodes(cluster, head.spec, turn.now)
-    stands = kept is not None and kept.job == head.id and kept.nodes.keys().isdisjoint(closed)
-    if stands and cluster.load.still_holds(head.spec):
+    kept, empty = cluster.load.reservation, cluster.load.empty.fresh()
+    offered = _offered(turn, head, empty, bars)
+    if kept is not None and _stands(cluster, kept, head, offered) and cluster.load.still_holds(head.spec):
         return kept
-    request_class, empty = cluster.queue.request_class(head.id), cluster.load.empty.fresh()
+    request_class = cluster.queue.request_class(head.id)
     if request_class.fails(empty):
         return None
-    found = reserve(head.id, head.spec, _offered(cluster, head.id, empty, turn.now))
-    if found is None:
+    found = reserve(head.id, head.spec, offered)
+    if found is None and bars.pools(head) == request_class.pools:
         request_class.fail(empty)
     return found
 

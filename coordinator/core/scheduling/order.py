@@ -1,18 +1,34 @@
-"""Orders of waiting jobs: which goes first within its leaf, and which across leaves."""
+"""Orders of waiting jobs: which goes first within its project, and which across projects."""
 
 from coordinator.core.cluster.cluster import Cluster
-from coordinator.core.cluster.lines import SortKey
 from coordinator.core.records import Job
+from coordinator.core.sharing.precedence import PlaceInProject, Precedence, Tier, precedence, tier
+from muster.domain.fleet.quota import amounts_of_job
 
 
-def by_priority(job: Job) -> SortKey:
-    """Higher priority first, then first come, first served; the order within a leaf."""
-    return (-job.spec.priority, job.sequence)
+def within_project(job: Job) -> PlaceInProject:
+    """Guaranteed jobs first and spare ones last, then higher priority, then first come, first served."""
+    return (job.job_class.order, -job.spec.priority, job.sequence)
 
 
-def across_leaves(cluster: Cluster, job: Job) -> SortKey:  # noqa: ARG001 - what leaves have and may have is in it
-    """Key of the first job of a leaf among those of other leaves; the least is next.
+def across_leaves(cluster: Cluster, job: Job) -> Precedence:
+    """Where the first job of a project stands among those of other projects; the least is next.
 
-    It may change whenever a job is placed, but then only for the worse.
+    It may change whenever a job is placed, but then only for the worse. Shares are those of the last time that
+    they were worked out.
     """
-    return by_priority(job)
+    load = cluster.unit_load
+    pool = load.pool_of(job)
+    counted = load.units.counted(pool)
+    if not counted:
+        return ((), within_project(job))
+    path = load.units.path(job.spec.project, pool)
+    return precedence(path, amounts_of_job(job.spec), counted, job.job_class, within_project(job))
+
+
+def worst_tier(cluster: Cluster, job: Job) -> Tier:
+    """What a job would use at the level where that is worst."""
+    load = cluster.unit_load
+    pool = load.pool_of(job)
+    counted, size = load.units.counted(pool), amounts_of_job(job.spec)
+    return max(tier(each, size, counted, job.job_class) for each in load.units.path(job.spec.project, pool))

@@ -81,6 +81,7 @@ class BarKind(IntEnum):
     QUOTA = 2  #: guaranteed jobs of its unit would hold more than its quota
     MAX_RUNNING = 3  #: as many jobs of its unit run as may
     MAX_RUNNING_PER_USER = 4  #: as many jobs of its owner run there as may
+    TURN = 5  #: another job of its unit has waited for a term for so long that it goes first
 
 
 class Bar(NamedTuple):
@@ -94,6 +95,8 @@ class Bar(NamedTuple):
     """What counts for the term now: amounts, or jobs."""
     bound: int = 0
     """What the term allows."""
+    waits_for: str = ""
+    """The job that goes first; empty: none."""
 
 
 def barred(

@@ -25,6 +25,8 @@ def bar_text(bar: Bar, size: Amounts, pool: str) -> str:
                 f"{counted(bar.holds, 'job')} of its owner run in {bar.unit}, as many as may "
                 f"(max_running_per_user: {bar.bound})"
             )
+        case BarKind.TURN:
+            return f"job {bar.waits_for} has waited long for what {bar.unit} may have, so it goes first"
 
 
 def never_text(bar: Bar, size: Amounts, pool: str) -> str:

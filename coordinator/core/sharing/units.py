@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from coordinator.core.sharing.pool_standings import Path, PoolStandings
 from coordinator.core.sharing.standing import Entitlement, Standing, Tally
 from coordinator.core.sharing.unit import Unit
-from muster.domain.fleet.quota import UNLIMITED_AMOUNT, Amounts, QuotaUnit, UnitKind
+from muster.domain.fleet.quota import UNLIMITED_AMOUNT, WITHOUT_TERMS, Amounts, QuotaUnit, UnitKind
 
 
 class Units:
@@ -15,6 +15,8 @@ class Units:
         self._units: dict[str, Unit] = {}
         self._pools: dict[str, PoolStandings] = {}
         self._eased = 0
+        self.has_terms = False
+        """Whether anything was said of any unit, so that more than priority and first come decides."""
 
     # the tree
 
@@ -122,5 +124,6 @@ class Units:
 
     def _take_terms(self) -> None:
         self._eased += 1
+        self.has_terms = any(unit.terms != WITHOUT_TERMS for unit in self._units.values())
         for pool in self._pools.values():
             pool.take_terms(self._units.values())

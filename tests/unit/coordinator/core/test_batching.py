@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from coordinator.core.answers import Answer, Noted
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.events import Event, HeartbeatReceived, TimePassed
-from coordinator.core.scheduling.order import by_priority
+from coordinator.core.scheduling.order import within_project
 from coordinator.core.step import finish
 from coordinator.core.turn.batching import OpenTurn
 from coordinator.core.turn.turn import Turn
@@ -50,7 +50,7 @@ def running() -> Cluster:
 
 
 def opened(core: Core, cluster: Cluster | None = None) -> OpenTurn[Asked]:
-    return OpenTurn(cluster or Cluster(by_priority), NOW, 10.0, core, finish)
+    return OpenTurn(cluster or Cluster(within_project), NOW, 10.0, core, finish)
 
 
 def test_a_turn_stays_open_while_nobody_waits() -> None:
@@ -91,7 +91,7 @@ def test_later_events_join_a_turn_that_is_open() -> None:
 
 
 def test_a_heartbeat_that_waits_counts_before_its_sender_is_judged() -> None:
-    core, cluster = Core(), Cluster(by_priority)
+    core, cluster = Core(), Cluster(within_project)
     cluster.deadlines.watch_lease(NodeId("a"), NOW)
     turn = opened(core, cluster)
     turn.take([Asked("a", (beat(1),))], NOW)
@@ -99,7 +99,7 @@ def test_a_heartbeat_that_waits_counts_before_its_sender_is_judged() -> None:
 
 
 def test_a_deadline_is_looked_at_though_nothing_came() -> None:
-    core, cluster = Core(), Cluster(by_priority)
+    core, cluster = Core(), Cluster(within_project)
     cluster.deadlines.watch_lease(NodeId("a"), NOW + timedelta(seconds=1))
     turn = opened(core, cluster)
     turn.take([], NOW)

@@ -1,0 +1,101 @@
+"""Which waiting jobs their own departments and projects keep from being placed, so that others pass them.
+
+Nobody is passed for ever: once the first job of a project has been barred by a limit or a quota for `BAR_PATIENCE`,
+nothing else below the unit with that term is placed until it is; where it is a quota, nothing guaranteed.
+"""
+
+from collections.abc import Collection
+from datetime import datetime
+
+from coordinator.core.cluster.cluster import Cluster
+from coordinator.core.cluster.lines import LineEntry
+from coordinator.core.placement.request_classes import RequestClass
+from coordinator.core.records import Job
+from coordinator.core.sharing.job_classes import broken
+from coordinator.core.sharing.precedence import Bar, BarKind, barred
+from muster.domain.fleet.quota import Amounts, amounts_of_job
+from muster.domain.jobs.job_class import JobClass
+
+_OF_ALL = frozenset({BarKind.LIMIT, BarKind.MAX_RUNNING})
+"""Bars of all jobs of a line alike."""
+_PATIENT = frozenset({BarKind.LIMIT, BarKind.QUOTA})
+"""Bars for which others wait in the end."""
+
+
+class Bars:
+    """The bars of one look at the queue; asked again after each placement, as a bar may come, and none goes."""
+
+    def __init__(self, cluster: Cluster, now: datetime) -> None:
+        self._cluster = cluster
+        self._units = cluster.unit_load.units
+        self._patience = cluster.unit_load.patience
+        self._now = now
+        self._sizes: dict[RequestClass, Amounts] = {}
+
+    def of(self, job: Job) -> Bar | None:
+        """Why a job cannot be placed now, whatever room there is; None: nothing of its own keeps it waiting."""
+        if not self._units.has_terms:
+            return None
+        return self._of(job, amounts_of_job(job.spec))
+
+    def first_of(self, leaf: str) -> Job | None:
+        """The first job of a project that is not barred; None: all are."""
+        lines, jobs = self._cluster.queue.lines, self._cluster.jobs
+        first = jobs[lines.first_of(leaf)[1]]
+        if not self._units.has_terms:
+            return first
+        bar = self.of(first)
+        self._note(leaf, first, bar)
+        if bar is None:
+            return first
+        classes = [each for each in lines.request_classes if lines.first(leaf, each) is not None]
+        entries = (entry for each in classes if (entry := self.first(leaf, each)) is not None)
+        found = min(entries, default=None)
+        return None if found is None else jobs[found[1]]
+
+    def first(self, leaf: str, request_class: RequestClass) -> LineEntry | None:
+        """The first job of a line that is not barred; None: all are, or there is none."""
+        line = self._cluster.queue.lines.line(leaf, request_class)
+        if not line or not self._units.has_terms:
+            return line[0] if line else None
+        size = self._sizes.get(request_class)
+        if size is None:
+            size = self._sizes[request_class] = amounts_of_job(self._cluster.jobs[line[0][1]].spec)
+        known: dict[tuple[JobClass, str], Bar | None] = {}
+        for entry in line:
+            job = self._cluster.jobs[entry[1]]
+            alike = (job.job_class, job.owner)
+            if alike not in known:
+                bar = known[alike] = self._of(job, size)
+                if bar is not None and bar.kind in _OF_ALL:
+                    return None
+            if known[alike] is None:
+                return entry
+        return None
+
+    def _of(self, job: Job, size: Amounts) -> Bar | None:
+        pool = self._cluster.unit_load.pool_of(job)
+        path, unit = self._units.path(job.spec.project, pool), self._units.get(job.spec.project)
+        bar = barred(path, unit, size, self._units.counted(pool), job.job_class, job.owner)
+        return bar or self._impatient(job, [standing.name for standing in path])
+
+    def _impatient(self, job: Job, units: Collection[str]) -> Bar | None:
+        """The term for which a job waits because another one of its units has waited for it too long."""
+        for project, first in self._patience.at_an_end(units, self._now):
+            lines = self._cluster.queue.lines
+            still_first = lines.has(project) and lines.first_of(project)[1] == first.job
+            if first.job != job.id and still_first and _holds_back(first.bar, job):
+                return first.bar._replace(kind=BarKind.TURN, waits_for=first.job)
+        return None
+
+    def _note(self, project: str, first: Job, bar: Bar | None) -> None:
+        """Remember since when a term keeps the first job of a project waiting that it would fit alone."""
+        if bar is None or bar.kind not in _PATIENT:
+            self._patience.forget(project)
+        elif broken(self._units, first.spec, self._cluster.unit_load.pool_of(first), first.job_class) is None:
+            self._patience.note(project, first.id, bar, self._now)
+
+
+def _holds_back(bar: Bar, job: Job) -> bool:
+    """Whether a job would take what another one waits for."""
+    return bar.kind is BarKind.LIMIT or job.job_class is JobClass.GUARANTEED
