@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from coordinator.core.answers import Accepted, Answer, QuotasKept
+from coordinator.core.answers import Accepted, Answer, QuotasSet
 from coordinator.core.attempts.history import remembered
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.effects import Effect, SendPlan
@@ -275,7 +275,7 @@ class World:
         """A project gets terms for all pools, in whole GPUs, and no others; `department` says where it belongs."""
         department = terms.pop("department", "")
         answer = self.change_units(quota_unit(project, UnitKind.PROJECT, department, **terms))
-        assert isinstance(answer, QuotasKept), answer
+        assert isinstance(answer, QuotasSet), answer
 
     def stop(self, job: JobId) -> Answer:
         return self.turn(StopRequested(job=job))[0]

@@ -91,12 +91,12 @@ class WindowGone:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QuotasKept:
+class QuotasSet:
     """Departments and projects are promised what was asked for."""
 
     warnings: tuple[str, ...] = ()
     """What cannot be kept of it, or may surprise; a sentence each."""
 
 
-ProjectAnswer = ProjectKept | ProjectGone | QuotasKept
+ProjectAnswer = ProjectKept | ProjectGone | QuotasSet
 Answer = Accepted | AllAccepted | Refused | NoneAccepted | Noted | ProjectAnswer | WindowKept | WindowGone

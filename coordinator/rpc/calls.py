@@ -50,6 +50,9 @@ _OURS: Mapping[str, Mapping[str, str]] = {
         "Add": "projects.add",
         "Allow": "projects.allow",
         "Remove": "projects.remove",
+        "Quotas": "quotas.list",
+        "SetQuotas": "quotas.set",
+        "Queue": "queue.list",
     },
     "SecretService": {
         "Put": "secrets.set",

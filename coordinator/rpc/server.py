@@ -53,6 +53,7 @@ from coordinator.service.nodes import NodeOperations
 from coordinator.service.operations import Operations
 from coordinator.service.projects import ProjectOperations
 from coordinator.service.queueing.job_orders import JobOrders
+from coordinator.service.queueing.quotas import QuotaOperations
 from coordinator.service.queueing.windows import WindowOperations
 from coordinator.service.secrets import SecretOperations
 from coordinator.service.stories import StoryOperations
@@ -301,7 +302,9 @@ def _add_clients(
     projects = ProjectOperations(
         operations, parts.engine, parts.registry, parts.secrets, open_for_all=authority is None
     )
-    projects_pb2_grpc.add_ProjectServiceServicer_to_server(ProjectService(projects), server)
+    projects_pb2_grpc.add_ProjectServiceServicer_to_server(
+        ProjectService(projects, QuotaOperations(operations, parts.engine, parts.registry)), server
+    )
     logins = LoginService(LoginOperations(operations, parts.registry, parts.logins))
     trust_pb2_grpc.add_LoginServiceServicer_to_server(logins, server)
     trust_pb2_grpc.add_SecretServiceServicer_to_server(

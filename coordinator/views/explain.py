@@ -8,10 +8,13 @@ from coordinator.core.placement.capacity import key_of
 from coordinator.core.placement.placement import NoFit, refusals
 from coordinator.core.records import Attempt, Job
 from coordinator.core.scheduling import cycle as scheduling
+from coordinator.core.scheduling.bars import Bars
 from coordinator.core.scheduling.windows import why_closed
+from coordinator.core.sharing.sentences import bar_text
 from coordinator.views import silence
 from coordinator.views.idle import idle_outlook
 from coordinator.views.summary import both, summarise
+from muster.domain.fleet.quota import amounts_of_job
 from muster.domain.gangs.plan import Goal
 from muster.domain.ids import JobId
 from muster.domain.jobs.explanation import Awaited, Explanation, NodeRefusal
@@ -57,6 +60,11 @@ def _explain_queued(cluster: Cluster, job: JobId, now: datetime, visible: Callab
     begins_at = attempt.not_before
     if begins_at is not None and begins_at > now:
         text = summarise(cluster, job)
+        return Explanation(summary=text, phase=JobPhase.QUEUED, queue_position=position)
+    bar = Bars(cluster, now).of(cluster.jobs[job])
+    if bar is not None:
+        record = cluster.jobs[job]
+        text = bar_text(bar, amounts_of_job(record.spec), cluster.unit_load.pool_of(record))
         return Explanation(summary=text, phase=JobPhase.QUEUED, queue_position=position)
     no_fit, kept = scheduling.refusal(cluster, job, now), cluster.load.reservation
     is_next = position == 1 if kept is None else kept.job == job

@@ -147,12 +147,21 @@ def _add_nodes(app: typer.Typer) -> None:
 
 
 def _add_trust(app: typer.Typer) -> None:
-    from muster.cli.commands import projects, tokens, trust
+    from muster.cli.commands import tokens, trust
+    from muster.cli.commands.sharing import projects
 
     app.add_typer(trust.users, name="users")
     app.add_typer(trust.accounts, name="accounts")
     app.add_typer(tokens.tokens, name="tokens")
     app.add_typer(projects.projects, name="projects")
+
+
+def _add_quotas(app: typer.Typer) -> None:
+    from muster.cli.commands.sharing import quotas
+
+    app.add_typer(quotas.departments, name="departments")
+    app.add_typer(quotas.quota, name="quota")
+    app.command()(quotas.queue)
 
 
 def _add_audit(app: typer.Typer) -> None:
@@ -227,6 +236,7 @@ _PARTS: Mapping[Add, tuple[str, ...]] = {
     _add_windows: ("windows",),
     _add_secrets: ("secrets",),
     _add_trust: ("users", "accounts", "tokens", "projects"),
+    _add_quotas: ("departments", "quota", "queue"),
     _add_audit: ("audit",),
     _add_bundles: ("bundles",),
     _add_authority: ("authority",),

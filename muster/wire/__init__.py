@@ -73,13 +73,21 @@ if TYPE_CHECKING:
         window_from_wire,
         window_to_wire,
     )
-    from muster.wire.projects import project_from_wire, project_to_wire
     from muster.wire.secret_uses import secret_use_from_wire, secret_use_to_wire
     from muster.wire.secrets import (
         delivered_from_wire,
         delivered_to_wire,
         secret_from_wire,
         secret_to_wire,
+    )
+    from muster.wire.sharing.projects import project_from_wire, project_to_wire
+    from muster.wire.sharing.quotas import (
+        queue_page_from_wire,
+        queue_page_to_wire,
+        unit_change_from_wire,
+        unit_change_to_wire,
+        unit_standing_from_wire,
+        unit_standing_to_wire,
     )
     from muster.wire.specs import (
         job_spec_from_wire,
@@ -178,6 +186,8 @@ __all__ = [
     "port_lease_to_wire",
     "project_from_wire",
     "project_to_wire",
+    "queue_page_from_wire",
+    "queue_page_to_wire",
     "report_from_wire",
     "report_to_wire",
     "resources_from_wire",
@@ -194,6 +204,10 @@ __all__ = [
     "served_attachment_to_wire",
     "token_from_wire",
     "token_to_wire",
+    "unit_change_from_wire",
+    "unit_change_to_wire",
+    "unit_standing_from_wire",
+    "unit_standing_to_wire",
     "wait_reason_from_wire",
     "wait_reason_to_wire",
     "window_from_wire",
@@ -304,7 +318,15 @@ _NAMES = {
         "role_from_wire",
         "role_to_wire",
     ),
-    "projects": (
+    "sharing.quotas": (
+        "queue_page_from_wire",
+        "queue_page_to_wire",
+        "unit_change_from_wire",
+        "unit_change_to_wire",
+        "unit_standing_from_wire",
+        "unit_standing_to_wire",
+    ),
+    "sharing.projects": (
         "project_from_wire",
         "project_to_wire",
     ),

@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 
 from muster.domain.fleet import access
 from muster.domain.fleet.attach_permission import Attachers, AttachPermission
+from tests.unit.quota_values import unit_terms
 from tests.unit.wire_values import absolute_paths, capabilities, labels, labels_map, moments, node_ids, pids, texts
 
 maybe_moments = st.none() | moments
@@ -55,7 +56,14 @@ permissions = st.builds(
         files=st.booleans(),
     ),
 )
-projects = st.builds(access.Project, name=texts, created_at=moments, permissions=permissions)
+projects = st.builds(
+    access.Project,
+    name=texts,
+    created_at=moments,
+    permissions=permissions,
+    department=texts,
+    terms=unit_terms,
+)
 enrolled_nodes = st.builds(
     access.EnrolledNode,
     name=node_ids,

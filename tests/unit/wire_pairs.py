@@ -18,7 +18,7 @@ from muster.rpc.v1 import (
     projects_pb2,
     trust_pb2,
 )
-from tests.unit import attachment_values, event_values, node_values, secret_values, trust_values
+from tests.unit import attachment_values, event_values, node_values, quota_values, secret_values, trust_values
 from tests.unit import wire_values as values
 
 
@@ -48,6 +48,9 @@ PAIRS = (
     Pair("enrolled_node", trust_values.enrolled_nodes, trust_pb2.EnrolledNode),
     Pair("join_token", trust_values.join_tokens, trust_pb2.JoinToken),
     Pair("project", trust_values.projects, projects_pb2.Project),
+    Pair("unit_change", quota_values.changes, projects_pb2.UnitChange),
+    Pair("unit_standing", quota_values.standings, projects_pb2.UnitStanding),
+    Pair("queue_page", quota_values.queue_pages, projects_pb2.QueueResponse),
     Pair("token", trust_values.tokens, trust_pb2.Token),
     Pair("attachment_frame", attachment_values.attachment_frames, attachments_pb2.AttachmentFrame),
     Pair("attachment_order", attachment_values.attachment_orders, attachments_pb2.AttachmentOrder),

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from coordinator.core.cluster.by_key import Records
 from coordinator.core.placement.node_capacity import UsedCapacity
 from coordinator.core.records import Execution, Job, Node
-from coordinator.core.sharing.patience import Patience
+from coordinator.core.sharing.patience import BarPatience
 from coordinator.core.sharing.standing import Tally
 from coordinator.core.sharing.units import Units
 from muster.domain.fleet.access import Project
@@ -44,7 +44,7 @@ class UnitLoad:
         """Nodes that may have something else than is known."""
         self._capacities: dict[NodeId, Amounts] = {}
         self._capacity = NO_AMOUNTS
-        self.patience = Patience()
+        self.patience = BarPatience()
 
     # reading
 
@@ -59,6 +59,11 @@ class UnitLoad:
             self._touched.clear()
             self.units.set_capacity(THE_POOL, self._capacity)
         self.units.share_out(THE_POOL)
+
+    @property
+    def pools(self) -> tuple[str, ...]:
+        """The pools that there are, by name."""
+        return (THE_POOL,)
 
     @staticmethod
     def pool_of(job: Job) -> str:  # noqa: ARG004 - what the job says of pools is in it

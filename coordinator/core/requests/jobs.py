@@ -119,22 +119,27 @@ def _refusal(cluster: Cluster, event: JobSubmitted, ahead: _Ahead, *, by_node: b
     taken = _taken(cluster, event, ahead)
     if taken is not None or cluster.job_of_key(event.idempotency_key) is not None:
         return taken
-    never = None if event.queue_anyway else possible(cluster, event.spec)
-    if never is not None:
-        return Refused(
-            cause=RefusalCause.IMPOSSIBLE,
-            message=f"{_too_large(never)}: {never}",
-            refusals=placement.refusals(event.spec, Available(capacities=cluster.load.total.fresh()))
-            if by_node
-            else (),
-        )
-    over = None if event.queue_anyway else _over_terms(cluster, event.spec)
-    full = over or _full(cluster, event.spec.size, ahead) or _too_many_queued(cluster, event.spec.project, ahead)
+    if not event.queue_anyway and (never := _never(cluster, event.spec, by_node=by_node)) is not None:
+        return never
+    full = _full(cluster, event.spec.size, ahead) or _too_many_queued(cluster, event.spec.project, ahead)
     if full is not None:
         return full
     if event.job in cluster.jobs or event.job in ahead.jobs:
         return Refused(cause=RefusalCause.CONFLICT, message=f"there is a job {event.job} already; submit again")
     return None
+
+
+def _never(cluster: Cluster, spec: JobSpec, *, by_node: bool) -> Refused | None:
+    """Why a job could never run in its project or on the nodes that there are; None where it could."""
+    over, no_fit = _over_terms(cluster, spec), possible(cluster, spec)
+    if over is not None or no_fit is None:
+        return over
+    nodes = Available(capacities=cluster.load.total.fresh())
+    return Refused(
+        cause=RefusalCause.IMPOSSIBLE,
+        message=f"{_too_large(no_fit)}: {no_fit}",
+        refusals=placement.refusals(spec, nodes) if by_node else (),
+    )
 
 
 def _too_large(never: NoFit) -> str:

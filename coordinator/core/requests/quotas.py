@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from coordinator.core.answers import Answer, QuotasKept, RefusalCause, Refused
+from coordinator.core.answers import Answer, QuotasSet, RefusalCause, Refused
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.cluster.job_index import Among
 from coordinator.core.events import QuotasChanged
@@ -40,7 +40,7 @@ def change(turn: Turn, event: QuotasChanged) -> Answer:
         turn.forget(department)
     _settle_classes(turn)
     turn.reconsider_queue()
-    return QuotasKept(warnings=tuple(warnings(turn.cluster)))
+    return QuotasSet(warnings=tuple(warnings(turn.cluster)))
 
 
 def unit_of(cluster: Cluster, name: str) -> QuotaUnit | None:

@@ -19,7 +19,7 @@ class BarredFirst(NamedTuple):
     since: datetime
 
 
-class Patience:
+class BarPatience:
     """What is known of the first jobs of projects; a coordinator that starts begins anew."""
 
     def __init__(self) -> None:

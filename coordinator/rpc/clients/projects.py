@@ -3,16 +3,19 @@
 from coordinator.rpc.callers import Context, caller
 from coordinator.rpc.refusals import translated
 from coordinator.service.projects import ProjectOperations
+from coordinator.service.queueing.quotas import QuotaOperations
 from muster.rpc.v1 import projects_pb2 as pb
 from muster.rpc.v1 import projects_pb2_grpc
-from muster.wire.projects import permissions_from_wire, project_to_wire
+from muster.wire.sharing.projects import permissions_from_wire, project_to_wire
+from muster.wire.sharing.quotas import changes_from_wire, queue_page_to_wire, unit_standing_to_wire
 
 
 class ProjectService(projects_pb2_grpc.ProjectServiceServicer):
     """Translates calls about projects."""
 
-    def __init__(self, projects: ProjectOperations) -> None:
+    def __init__(self, projects: ProjectOperations, quotas: QuotaOperations) -> None:
         self._projects = projects
+        self._quotas = quotas
 
     @translated
     async def List(self, request: pb.ListProjectsRequest, context: Context) -> pb.ListProjectsResponse:
@@ -40,3 +43,20 @@ class ProjectService(projects_pb2_grpc.ProjectServiceServicer):
     async def Remove(self, request: pb.RemoveProjectRequest, context: Context) -> pb.Project:
         """Forget a project that nothing uses."""
         return project_to_wire(await self._projects.remove(caller(), request.name))
+
+    @translated
+    async def Quotas(self, request: pb.QuotasRequest, context: Context) -> pb.QuotasResponse:
+        """Projects that the caller may look at and their departments, by name."""
+        return pb.QuotasResponse(units=map(unit_standing_to_wire, await self._quotas.list(caller())))
+
+    @translated
+    async def SetQuotas(self, request: pb.SetQuotasRequest, context: Context) -> pb.SetQuotasResponse:
+        """Make all of these changes or none of them."""
+        return pb.SetQuotasResponse(warnings=await self._quotas.set(caller(), changes_from_wire(request.changes)))
+
+    @translated
+    async def Queue(self, request: pb.QueueRequest, context: Context) -> pb.QueueResponse:
+        """Queued jobs in the order in which they are tried."""
+        return queue_page_to_wire(
+            await self._quotas.queue(caller(), project=request.project, pool=request.pool, page=request.page)
+        )

@@ -120,20 +120,13 @@ def enrolled_nodes_table(nodes: Sequence[EnrolledNode]) -> TextTable:
     )
 
 
-def projects_table(projects: Sequence[Project]) -> TextTable:
-    """One line a project."""
-    rows = (
-        (project.name, time_text(project.created_at), permissions_text(project.permissions)) for project in projects
-    )
-    return listing(("PROJECT", Column("MADE", spare=1), Column("OPENED FOR", least=20)), rows)
-
-
 def project_facts(project: Project) -> Table:
     """What is known of one project, line by line."""
     return facts(
         (
             ("project", project.name),
             ("made", time_text(project.created_at)),
+            ("department", project.department or "none"),
             ("opened for", permissions_text(project.permissions)),
             ("may attach", attachers_text(project.permissions.attach)),
         )

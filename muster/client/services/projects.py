@@ -1,12 +1,16 @@
 """The SDK for projects, and for what each is opened for."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from muster.client.calls import Calls
 from muster.domain.fleet.access import Permissions, Project
+from muster.domain.fleet.quota import UnitChange
+from muster.domain.fleet.standing_view import QueuePage, UnitStandingView
 from muster.rpc.v1 import projects_pb2 as pb
 from muster.rpc.v1.projects_pb2_grpc import ProjectServiceStub
-from muster.wire.projects import permissions_to_wire, project_from_wire
+from muster.wire.sharing.projects import permissions_to_wire, project_from_wire
+from muster.wire.sharing.quotas import queue_page_from_wire, unit_change_to_wire, unit_standing_from_wire
 
 
 class ProjectsClient:
@@ -60,3 +64,30 @@ class ProjectsClient:
         """
         request = pb.RemoveProjectRequest(name=name)
         return project_from_wire(await self._calls.ask(self._stub.Remove, request, pauses=()))
+
+    async def quotas(self) -> tuple[UnitStandingView, ...]:
+        """Projects that one may look at and their departments: what they may have and what they hold, by name.
+
+        >>> held = {view.unit.name: view.pools for view in await client.projects.quotas()}
+        """
+        answer = await self._calls.ask(self._stub.Quotas, pb.QuotasRequest())
+        return tuple(map(unit_standing_from_wire, answer.units))
+
+    async def set_quotas(self, changes: Sequence[UnitChange]) -> tuple[str, ...]:
+        """Make all of these changes or none; warnings about what cannot be kept of them.
+
+        Raises ConflictError where a unit is other than `before` says.
+
+        >>> known = [view.unit for view in await client.projects.quotas()]
+        >>> await client.projects.set_quotas(planned(known, wanted))
+        """
+        request = pb.SetQuotasRequest(changes=map(unit_change_to_wire, changes))
+        return tuple((await self._calls.ask(self._stub.SetQuotas, request, pauses=())).warnings)
+
+    async def queue(self, *, project: str = "", pool: str = "", page: str = "") -> QueuePage:
+        """Queued jobs in the order in which they are tried, at most a thousand; `page` is where to go on.
+
+        >>> first = (await client.projects.queue(project="vision")).lines
+        """
+        request = pb.QueueRequest(project=project, pool=pool, page=page)
+        return queue_page_from_wire(await self._calls.ask(self._stub.Queue, request))

@@ -1,8 +1,12 @@
 """The synchronous form of `muster.client.services.projects`, made from it by `make sync`; change that one."""
 
+from collections.abc import Sequence
+
 from muster.client.services.projects import ProjectsClient
 from muster.client.sync.loop_thread import LoopThread
 from muster.domain.fleet.access import Permissions, Project
+from muster.domain.fleet.quota import UnitChange
+from muster.domain.fleet.standing_view import QueuePage, UnitStandingView
 
 
 class SyncProjectsClient:
@@ -49,3 +53,27 @@ class SyncProjectsClient:
         >>> client.projects.remove("vision")
         """
         return self._loop.run(self._own.remove(name))
+
+    def quotas(self) -> tuple[UnitStandingView, ...]:
+        """Projects that one may look at and their departments: what they may have and what they hold, by name.
+
+        >>> held = {view.unit.name: view.pools for view in client.projects.quotas()}
+        """
+        return self._loop.run(self._own.quotas())
+
+    def set_quotas(self, changes: Sequence[UnitChange]) -> tuple[str, ...]:
+        """Make all of these changes or none; warnings about what cannot be kept of them.
+
+        Raises ConflictError where a unit is other than `before` says.
+
+        >>> known = [view.unit for view in client.projects.quotas()]
+        >>> client.projects.set_quotas(planned(known, wanted))
+        """
+        return self._loop.run(self._own.set_quotas(changes))
+
+    def queue(self, *, project: str = "", pool: str = "", page: str = "") -> QueuePage:
+        """Queued jobs in the order in which they are tried, at most a thousand; `page` is where to go on.
+
+        >>> first = (client.projects.queue(project="vision")).lines
+        """
+        return self._loop.run(self._own.queue(project=project, pool=pool, page=page))

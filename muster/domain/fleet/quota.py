@@ -113,8 +113,6 @@ class QuotaTerms:
     """Jobs of one account that may hold something at a time, in all pools together."""
     job_class: JobClass | None = None
     """The class of jobs that name none."""
-    types: tuple[str, ...] | None = None
-    """Node types that jobs may ask for; None: all."""
     grace_max: timedelta | None = None
     """The longest time that an evicted job gets to end."""
 

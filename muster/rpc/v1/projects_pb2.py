@@ -22,34 +22,69 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1cmuster/rpc/v1/projects.proto\x12\rmuster.rpc.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"x\n\x07Project\x12\x0c\n\x04name\x18\x01 \x01(\t\x12.\n\ncreated_at\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0bpermissions\x18\x03 \x01(\x0b\x32\x1a.muster.rpc.v1.Permissions\"\xb5\x01\n\x0bPermissions\x12\x14\n\x0c\x63\x61pabilities\x18\x01 \x03(\t\x12\x12\n\nprivileged\x18\x02 \x01(\x08\x12\x17\n\x0fgain_privileges\x18\x03 \x01(\x08\x12\x10\n\x08\x61ny_user\x18\x04 \x01(\x08\x12\x12\n\nhost_paths\x18\x05 \x03(\t\x12\x0c\n\x04pids\x18\x06 \x01(\r\x12/\n\x06\x61ttach\x18\x07 \x01(\x0b\x32\x1f.muster.rpc.v1.AttachPermission\"^\n\x10\x41ttachPermission\x12\x0b\n\x03who\x18\x01 \x01(\t\x12\x13\n\x0bno_commands\x18\x02 \x01(\x08\x12\x16\n\x0eno_connections\x18\x03 \x01(\x08\x12\x10\n\x08no_files\x18\x04 \x01(\x08\"P\n\x0c\x41llowRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12/\n\x0bpermissions\x18\x02 \x01(\x0b\x32\x1a.muster.rpc.v1.Permissions\"!\n\x11GetProjectRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"\x15\n\x13ListProjectsRequest\"@\n\x14ListProjectsResponse\x12(\n\x08projects\x18\x01 \x03(\x0b\x32\x16.muster.rpc.v1.Project\"!\n\x11\x41\x64\x64ProjectRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"$\n\x14RemoveProjectRequest\x12\x0c\n\x04name\x18\x01 \x01(\t2\xe8\x02\n\x0eProjectService\x12O\n\x04List\x12\".muster.rpc.v1.ListProjectsRequest\x1a#.muster.rpc.v1.ListProjectsResponse\x12?\n\x03Get\x12 .muster.rpc.v1.GetProjectRequest\x1a\x16.muster.rpc.v1.Project\x12?\n\x03\x41\x64\x64\x12 .muster.rpc.v1.AddProjectRequest\x1a\x16.muster.rpc.v1.Project\x12<\n\x05\x41llow\x12\x1b.muster.rpc.v1.AllowRequest\x1a\x16.muster.rpc.v1.Project\x12\x45\n\x06Remove\x12#.muster.rpc.v1.RemoveProjectRequest\x1a\x16.muster.rpc.v1.Projectb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1cmuster/rpc/v1/projects.proto\x12\rmuster.rpc.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb5\x01\n\x07Project\x12\x0c\n\x04name\x18\x01 \x01(\t\x12.\n\ncreated_at\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x0bpermissions\x18\x03 \x01(\x0b\x32\x1a.muster.rpc.v1.Permissions\x12\x12\n\ndepartment\x18\x04 \x01(\t\x12\'\n\x05terms\x18\x05 \x01(\x0b\x32\x18.muster.rpc.v1.UnitTerms\"\xb5\x01\n\x0bPermissions\x12\x14\n\x0c\x63\x61pabilities\x18\x01 \x03(\t\x12\x12\n\nprivileged\x18\x02 \x01(\x08\x12\x17\n\x0fgain_privileges\x18\x03 \x01(\x08\x12\x10\n\x08\x61ny_user\x18\x04 \x01(\x08\x12\x12\n\nhost_paths\x18\x05 \x03(\t\x12\x0c\n\x04pids\x18\x06 \x01(\r\x12/\n\x06\x61ttach\x18\x07 \x01(\x0b\x32\x1f.muster.rpc.v1.AttachPermission\"^\n\x10\x41ttachPermission\x12\x0b\n\x03who\x18\x01 \x01(\t\x12\x13\n\x0bno_commands\x18\x02 \x01(\x08\x12\x16\n\x0eno_connections\x18\x03 \x01(\x08\x12\x10\n\x08no_files\x18\x04 \x01(\x08\"P\n\x0c\x41llowRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12/\n\x0bpermissions\x18\x02 \x01(\x0b\x32\x1a.muster.rpc.v1.Permissions\"!\n\x11GetProjectRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"\x15\n\x13ListProjectsRequest\"@\n\x14ListProjectsResponse\x12(\n\x08projects\x18\x01 \x03(\x0b\x32\x16.muster.rpc.v1.Project\"!\n\x11\x41\x64\x64ProjectRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"$\n\x14RemoveProjectRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"5\n\x07\x41mounts\x12\x0c\n\x04gpus\x18\x01 \x01(\x04\x12\x0c\n\x04\x63pus\x18\x02 \x01(\x04\x12\x0e\n\x06memory\x18\x03 \x01(\x04\"f\n\x0c\x41mountBounds\x12\x11\n\x04gpus\x18\x01 \x01(\x04H\x00\x88\x01\x01\x12\x11\n\x04\x63pus\x18\x02 \x01(\x04H\x01\x88\x01\x01\x12\x13\n\x06memory\x18\x03 \x01(\x04H\x02\x88\x01\x01\x42\x07\n\x05_gpusB\x07\n\x05_cpusB\t\n\x07_memory\"\xd6\x03\n\nQuotaTerms\x12*\n\x05quota\x18\x01 \x01(\x0b\x32\x1b.muster.rpc.v1.AmountBounds\x12*\n\x05limit\x18\x02 \x01(\x0b\x32\x1b.muster.rpc.v1.AmountBounds\x12\x13\n\x06weight\x18\x03 \x01(\rH\x00\x88\x01\x01\x12\x11\n\x04rank\x18\x04 \x01(\x11H\x01\x88\x01\x01\x12.\n\x0bmin_runtime\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x35\n\x12min_runtime_within\x18\x06 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x18\n\x0bmax_running\x18\x07 \x01(\rH\x02\x88\x01\x01\x12\x17\n\nmax_queued\x18\x08 \x01(\rH\x03\x88\x01\x01\x12!\n\x14max_running_per_user\x18\t \x01(\rH\x04\x88\x01\x01\x12\x11\n\tjob_class\x18\n \x01(\t\x12,\n\tgrace_max\x18\x0b \x01(\x0b\x32\x19.google.protobuf.DurationB\t\n\x07_weightB\x07\n\x05_rankB\x0e\n\x0c_max_runningB\r\n\x0b_max_queuedB\x17\n\x15_max_running_per_user\"d\n\tQuotaUnit\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04kind\x18\x02 \x01(\t\x12\x12\n\ndepartment\x18\x03 \x01(\t\x12\'\n\x05terms\x18\x04 \x01(\x0b\x32\x18.muster.rpc.v1.UnitTerms\"\xb7\x01\n\tUnitTerms\x12-\n\neverywhere\x18\x01 \x01(\x0b\x32\x19.muster.rpc.v1.QuotaTerms\x12\x32\n\x05pools\x18\x02 \x03(\x0b\x32#.muster.rpc.v1.UnitTerms.PoolsEntry\x1aG\n\nPoolsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12(\n\x05value\x18\x02 \x01(\x0b\x32\x19.muster.rpc.v1.QuotaTerms:\x02\x38\x01\"_\n\nUnitChange\x12(\n\x06\x62\x65\x66ore\x18\x01 \x01(\x0b\x32\x18.muster.rpc.v1.QuotaUnit\x12\'\n\x05\x61\x66ter\x18\x02 \x01(\x0b\x32\x18.muster.rpc.v1.QuotaUnit\"\xaa\x02\n\x0cPoolStanding\x12\x0c\n\x04pool\x18\x01 \x01(\t\x12%\n\x05quota\x18\x02 \x01(\x0b\x32\x16.muster.rpc.v1.Amounts\x12%\n\x05limit\x18\x03 \x01(\x0b\x32\x16.muster.rpc.v1.Amounts\x12\x0e\n\x06weight\x18\x04 \x01(\r\x12\x0c\n\x04rank\x18\x05 \x01(\x11\x12%\n\x05share\x18\x06 \x01(\x0b\x32\x16.muster.rpc.v1.Amounts\x12$\n\x04held\x18\x07 \x01(\x0b\x32\x16.muster.rpc.v1.Amounts\x12*\n\nguaranteed\x18\x08 \x01(\x0b\x32\x16.muster.rpc.v1.Amounts\x12\'\n\x07waiting\x18\t \x01(\x0b\x32\x16.muster.rpc.v1.Amounts\"\x83\x01\n\x0cUnitStanding\x12&\n\x04unit\x18\x01 \x01(\x0b\x32\x18.muster.rpc.v1.QuotaUnit\x12\x0f\n\x07running\x18\x02 \x01(\r\x12\x0e\n\x06queued\x18\x03 \x01(\r\x12*\n\x05pools\x18\x04 \x03(\x0b\x32\x1b.muster.rpc.v1.PoolStanding\"\x0f\n\rQuotasRequest\"<\n\x0eQuotasResponse\x12*\n\x05units\x18\x01 \x03(\x0b\x32\x1b.muster.rpc.v1.UnitStanding\">\n\x10SetQuotasRequest\x12*\n\x07\x63hanges\x18\x01 \x03(\x0b\x32\x19.muster.rpc.v1.UnitChange\"%\n\x11SetQuotasResponse\x12\x10\n\x08warnings\x18\x01 \x03(\t\";\n\x0cQueueRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\x0c\n\x04pool\x18\x02 \x01(\t\x12\x0c\n\x04page\x18\x03 \x01(\t\"\xfa\x01\n\tQueueLine\x12\x10\n\x08position\x18\x01 \x01(\r\x12\x0b\n\x03job\x18\x02 \x01(\t\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\x0f\n\x07project\x18\x04 \x01(\t\x12\r\n\x05owner\x18\x05 \x01(\t\x12\x0c\n\x04pool\x18\x06 \x01(\t\x12\x11\n\tjob_class\x18\x07 \x01(\t\x12\x10\n\x08priority\x18\x08 \x01(\x11\x12\x0c\n\x04tier\x18\t \x01(\t\x12$\n\x04size\x18\n \x01(\x0b\x32\x16.muster.rpc.v1.Amounts\x12)\n\x05since\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0e\n\x06reason\x18\x0c \x01(\t\"K\n\rQueueResponse\x12\'\n\x05lines\x18\x01 \x03(\x0b\x32\x18.muster.rpc.v1.QueueLine\x12\x11\n\tnext_page\x18\x02 \x01(\t2\xc3\x04\n\x0eProjectService\x12O\n\x04List\x12\".muster.rpc.v1.ListProjectsRequest\x1a#.muster.rpc.v1.ListProjectsResponse\x12?\n\x03Get\x12 .muster.rpc.v1.GetProjectRequest\x1a\x16.muster.rpc.v1.Project\x12?\n\x03\x41\x64\x64\x12 .muster.rpc.v1.AddProjectRequest\x1a\x16.muster.rpc.v1.Project\x12<\n\x05\x41llow\x12\x1b.muster.rpc.v1.AllowRequest\x1a\x16.muster.rpc.v1.Project\x12\x45\n\x06Remove\x12#.muster.rpc.v1.RemoveProjectRequest\x1a\x16.muster.rpc.v1.Project\x12\x45\n\x06Quotas\x12\x1c.muster.rpc.v1.QuotasRequest\x1a\x1d.muster.rpc.v1.QuotasResponse\x12N\n\tSetQuotas\x12\x1f.muster.rpc.v1.SetQuotasRequest\x1a .muster.rpc.v1.SetQuotasResponse\x12\x42\n\x05Queue\x12\x1b.muster.rpc.v1.QueueRequest\x1a\x1c.muster.rpc.v1.QueueResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'muster.rpc.v1.projects_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_PROJECT']._serialized_start=80
-  _globals['_PROJECT']._serialized_end=200
-  _globals['_PERMISSIONS']._serialized_start=203
-  _globals['_PERMISSIONS']._serialized_end=384
-  _globals['_ATTACHPERMISSION']._serialized_start=386
-  _globals['_ATTACHPERMISSION']._serialized_end=480
-  _globals['_ALLOWREQUEST']._serialized_start=482
-  _globals['_ALLOWREQUEST']._serialized_end=562
-  _globals['_GETPROJECTREQUEST']._serialized_start=564
-  _globals['_GETPROJECTREQUEST']._serialized_end=597
-  _globals['_LISTPROJECTSREQUEST']._serialized_start=599
-  _globals['_LISTPROJECTSREQUEST']._serialized_end=620
-  _globals['_LISTPROJECTSRESPONSE']._serialized_start=622
-  _globals['_LISTPROJECTSRESPONSE']._serialized_end=686
-  _globals['_ADDPROJECTREQUEST']._serialized_start=688
-  _globals['_ADDPROJECTREQUEST']._serialized_end=721
-  _globals['_REMOVEPROJECTREQUEST']._serialized_start=723
-  _globals['_REMOVEPROJECTREQUEST']._serialized_end=759
-  _globals['_PROJECTSERVICE']._serialized_start=762
-  _globals['_PROJECTSERVICE']._serialized_end=1122
+  _globals['_UNITTERMS_POOLSENTRY']._loaded_options = None
+  _globals['_UNITTERMS_POOLSENTRY']._serialized_options = b'8\001'
+  _globals['_PROJECT']._serialized_start=113
+  _globals['_PROJECT']._serialized_end=294
+  _globals['_PERMISSIONS']._serialized_start=297
+  _globals['_PERMISSIONS']._serialized_end=478
+  _globals['_ATTACHPERMISSION']._serialized_start=480
+  _globals['_ATTACHPERMISSION']._serialized_end=574
+  _globals['_ALLOWREQUEST']._serialized_start=576
+  _globals['_ALLOWREQUEST']._serialized_end=656
+  _globals['_GETPROJECTREQUEST']._serialized_start=658
+  _globals['_GETPROJECTREQUEST']._serialized_end=691
+  _globals['_LISTPROJECTSREQUEST']._serialized_start=693
+  _globals['_LISTPROJECTSREQUEST']._serialized_end=714
+  _globals['_LISTPROJECTSRESPONSE']._serialized_start=716
+  _globals['_LISTPROJECTSRESPONSE']._serialized_end=780
+  _globals['_ADDPROJECTREQUEST']._serialized_start=782
+  _globals['_ADDPROJECTREQUEST']._serialized_end=815
+  _globals['_REMOVEPROJECTREQUEST']._serialized_start=817
+  _globals['_REMOVEPROJECTREQUEST']._serialized_end=853
+  _globals['_AMOUNTS']._serialized_start=855
+  _globals['_AMOUNTS']._serialized_end=908
+  _globals['_AMOUNTBOUNDS']._serialized_start=910
+  _globals['_AMOUNTBOUNDS']._serialized_end=1012
+  _globals['_QUOTATERMS']._serialized_start=1015
+  _globals['_QUOTATERMS']._serialized_end=1485
+  _globals['_QUOTAUNIT']._serialized_start=1487
+  _globals['_QUOTAUNIT']._serialized_end=1587
+  _globals['_UNITTERMS']._serialized_start=1590
+  _globals['_UNITTERMS']._serialized_end=1773
+  _globals['_UNITTERMS_POOLSENTRY']._serialized_start=1702
+  _globals['_UNITTERMS_POOLSENTRY']._serialized_end=1773
+  _globals['_UNITCHANGE']._serialized_start=1775
+  _globals['_UNITCHANGE']._serialized_end=1870
+  _globals['_POOLSTANDING']._serialized_start=1873
+  _globals['_POOLSTANDING']._serialized_end=2171
+  _globals['_UNITSTANDING']._serialized_start=2174
+  _globals['_UNITSTANDING']._serialized_end=2305
+  _globals['_QUOTASREQUEST']._serialized_start=2307
+  _globals['_QUOTASREQUEST']._serialized_end=2322
+  _globals['_QUOTASRESPONSE']._serialized_start=2324
+  _globals['_QUOTASRESPONSE']._serialized_end=2384
+  _globals['_SETQUOTASREQUEST']._serialized_start=2386
+  _globals['_SETQUOTASREQUEST']._serialized_end=2448
+  _globals['_SETQUOTASRESPONSE']._serialized_start=2450
+  _globals['_SETQUOTASRESPONSE']._serialized_end=2487
+  _globals['_QUEUEREQUEST']._serialized_start=2489
+  _globals['_QUEUEREQUEST']._serialized_end=2548
+  _globals['_QUEUELINE']._serialized_start=2551
+  _globals['_QUEUELINE']._serialized_end=2801
+  _globals['_QUEUERESPONSE']._serialized_start=2803
+  _globals['_QUEUERESPONSE']._serialized_end=2878
+  _globals['_PROJECTSERVICE']._serialized_start=2881
+  _globals['_PROJECTSERVICE']._serialized_end=3460
 # @@protoc_insertion_point(module_scope)

@@ -5,6 +5,7 @@ Projects: which there are, and what each is opened for."""
 
 from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
+from google.protobuf import duration_pb2 as _duration_pb2
 from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
@@ -28,8 +29,12 @@ class Project(_message.Message):
     NAME_FIELD_NUMBER: _builtins.int
     CREATED_AT_FIELD_NUMBER: _builtins.int
     PERMISSIONS_FIELD_NUMBER: _builtins.int
+    DEPARTMENT_FIELD_NUMBER: _builtins.int
+    TERMS_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Its name."""
+    department: _builtins.str
+    """The department that it belongs to; empty: none."""
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp:
         """When it was made."""
@@ -38,16 +43,22 @@ class Project(_message.Message):
     def permissions(self) -> Global___Permissions:
         """What its containers may do beyond the default; absent: nothing."""
 
+    @_builtins.property
+    def terms(self) -> Global___UnitTerms:
+        """What it may have."""
+
     def __init__(
         self,
         *,
         name: _builtins.str = ...,
         created_at: _timestamp_pb2.Timestamp | None = ...,
         permissions: Global___Permissions | None = ...,
+        department: _builtins.str = ...,
+        terms: Global___UnitTerms | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "permissions", b"permissions"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "permissions", b"permissions", "terms", b"terms"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "name", b"name", "permissions", b"permissions"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "department", b"department", "name", b"name", "permissions", b"permissions", "terms", b"terms"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -273,3 +284,603 @@ class RemoveProjectRequest(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___RemoveProjectRequest: _TypeAlias = RemoveProjectRequest  # noqa: Y015
+
+@_typing.final
+class Amounts(_message.Message):
+    """Amounts of resources; 2^60 is unlimited."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    GPUS_FIELD_NUMBER: _builtins.int
+    CPUS_FIELD_NUMBER: _builtins.int
+    MEMORY_FIELD_NUMBER: _builtins.int
+    gpus: _builtins.int
+    """Thousandths of GPUs."""
+    cpus: _builtins.int
+    """Thousandths of CPUs."""
+    memory: _builtins.int
+    """Mebibytes."""
+    def __init__(
+        self,
+        *,
+        gpus: _builtins.int = ...,
+        cpus: _builtins.int = ...,
+        memory: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cpus", b"cpus", "gpus", b"gpus", "memory", b"memory"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Amounts: _TypeAlias = Amounts  # noqa: Y015
+
+@_typing.final
+class AmountBounds(_message.Message):
+    """Amounts of which each may be left open."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    GPUS_FIELD_NUMBER: _builtins.int
+    CPUS_FIELD_NUMBER: _builtins.int
+    MEMORY_FIELD_NUMBER: _builtins.int
+    gpus: _builtins.int
+    """Thousandths of GPUs; absent: nothing is said of them."""
+    cpus: _builtins.int
+    """Thousandths of CPUs."""
+    memory: _builtins.int
+    """Mebibytes."""
+    def __init__(
+        self,
+        *,
+        gpus: _builtins.int | None = ...,
+        cpus: _builtins.int | None = ...,
+        memory: _builtins.int | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_cpus", b"_cpus", "_gpus", b"_gpus", "_memory", b"_memory", "cpus", b"cpus", "gpus", b"gpus", "memory", b"memory"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_cpus", b"_cpus", "_gpus", b"_gpus", "_memory", b"_memory", "cpus", b"cpus", "gpus", b"gpus", "memory", b"memory"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__cpus: _TypeAlias = _typing.Literal["cpus"]  # noqa: Y015
+    _WhichOneofArgType__cpus: _TypeAlias = _typing.Literal["_cpus", b"_cpus"]  # noqa: Y015
+    _WhichOneofReturnType__gpus: _TypeAlias = _typing.Literal["gpus"]  # noqa: Y015
+    _WhichOneofArgType__gpus: _TypeAlias = _typing.Literal["_gpus", b"_gpus"]  # noqa: Y015
+    _WhichOneofReturnType__memory: _TypeAlias = _typing.Literal["memory"]  # noqa: Y015
+    _WhichOneofArgType__memory: _TypeAlias = _typing.Literal["_memory", b"_memory"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__cpus) -> _WhichOneofReturnType__cpus | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__gpus) -> _WhichOneofReturnType__gpus | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__memory) -> _WhichOneofReturnType__memory | None: ...
+
+Global___AmountBounds: _TypeAlias = AmountBounds  # noqa: Y015
+
+@_typing.final
+class QuotaTerms(_message.Message):
+    """What a department or a project may have; what is absent is inherited."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    QUOTA_FIELD_NUMBER: _builtins.int
+    LIMIT_FIELD_NUMBER: _builtins.int
+    WEIGHT_FIELD_NUMBER: _builtins.int
+    RANK_FIELD_NUMBER: _builtins.int
+    MIN_RUNTIME_FIELD_NUMBER: _builtins.int
+    MIN_RUNTIME_WITHIN_FIELD_NUMBER: _builtins.int
+    MAX_RUNNING_FIELD_NUMBER: _builtins.int
+    MAX_QUEUED_FIELD_NUMBER: _builtins.int
+    MAX_RUNNING_PER_USER_FIELD_NUMBER: _builtins.int
+    JOB_CLASS_FIELD_NUMBER: _builtins.int
+    GRACE_MAX_FIELD_NUMBER: _builtins.int
+    weight: _builtins.int
+    """The part that it gets of what is left over, 0 to 1000."""
+    rank: _builtins.int
+    """Higher ranks get what is left over first, -100 to 100."""
+    max_running: _builtins.int
+    """Jobs that may hold something at a time."""
+    max_queued: _builtins.int
+    """Jobs that may be queued at a time."""
+    max_running_per_user: _builtins.int
+    """Jobs of one account that may hold something at a time."""
+    job_class: _builtins.str
+    """The class of jobs that name none; empty: nothing is said of it."""
+    @_builtins.property
+    def quota(self) -> Global___AmountBounds:
+        """What is promised to it."""
+
+    @_builtins.property
+    def limit(self) -> Global___AmountBounds:
+        """What it never has more than."""
+
+    @_builtins.property
+    def min_runtime(self) -> _duration_pb2.Duration:
+        """How long an attempt is safe from other projects."""
+
+    @_builtins.property
+    def min_runtime_within(self) -> _duration_pb2.Duration:
+        """How long an attempt is safe from other jobs of its project."""
+
+    @_builtins.property
+    def grace_max(self) -> _duration_pb2.Duration:
+        """The longest time that an evicted job gets to end."""
+
+    def __init__(
+        self,
+        *,
+        quota: Global___AmountBounds | None = ...,
+        limit: Global___AmountBounds | None = ...,
+        weight: _builtins.int | None = ...,
+        rank: _builtins.int | None = ...,
+        min_runtime: _duration_pb2.Duration | None = ...,
+        min_runtime_within: _duration_pb2.Duration | None = ...,
+        max_running: _builtins.int | None = ...,
+        max_queued: _builtins.int | None = ...,
+        max_running_per_user: _builtins.int | None = ...,
+        job_class: _builtins.str = ...,
+        grace_max: _duration_pb2.Duration | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_max_queued", b"_max_queued", "_max_running", b"_max_running", "_max_running_per_user", b"_max_running_per_user", "_rank", b"_rank", "_weight", b"_weight", "grace_max", b"grace_max", "limit", b"limit", "max_queued", b"max_queued", "max_running", b"max_running", "max_running_per_user", b"max_running_per_user", "min_runtime", b"min_runtime", "min_runtime_within", b"min_runtime_within", "quota", b"quota", "rank", b"rank", "weight", b"weight"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_queued", b"_max_queued", "_max_running", b"_max_running", "_max_running_per_user", b"_max_running_per_user", "_rank", b"_rank", "_weight", b"_weight", "grace_max", b"grace_max", "job_class", b"job_class", "limit", b"limit", "max_queued", b"max_queued", "max_running", b"max_running", "max_running_per_user", b"max_running_per_user", "min_runtime", b"min_runtime", "min_runtime_within", b"min_runtime_within", "quota", b"quota", "rank", b"rank", "weight", b"weight"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__max_queued: _TypeAlias = _typing.Literal["max_queued"]  # noqa: Y015
+    _WhichOneofArgType__max_queued: _TypeAlias = _typing.Literal["_max_queued", b"_max_queued"]  # noqa: Y015
+    _WhichOneofReturnType__max_running: _TypeAlias = _typing.Literal["max_running"]  # noqa: Y015
+    _WhichOneofArgType__max_running: _TypeAlias = _typing.Literal["_max_running", b"_max_running"]  # noqa: Y015
+    _WhichOneofReturnType__max_running_per_user: _TypeAlias = _typing.Literal["max_running_per_user"]  # noqa: Y015
+    _WhichOneofArgType__max_running_per_user: _TypeAlias = _typing.Literal["_max_running_per_user", b"_max_running_per_user"]  # noqa: Y015
+    _WhichOneofReturnType__rank: _TypeAlias = _typing.Literal["rank"]  # noqa: Y015
+    _WhichOneofArgType__rank: _TypeAlias = _typing.Literal["_rank", b"_rank"]  # noqa: Y015
+    _WhichOneofReturnType__weight: _TypeAlias = _typing.Literal["weight"]  # noqa: Y015
+    _WhichOneofArgType__weight: _TypeAlias = _typing.Literal["_weight", b"_weight"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__max_queued) -> _WhichOneofReturnType__max_queued | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__max_running) -> _WhichOneofReturnType__max_running | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__max_running_per_user) -> _WhichOneofReturnType__max_running_per_user | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__rank) -> _WhichOneofReturnType__rank | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__weight) -> _WhichOneofReturnType__weight | None: ...
+
+Global___QuotaTerms: _TypeAlias = QuotaTerms  # noqa: Y015
+
+@_typing.final
+class QuotaUnit(_message.Message):
+    """A department or a project, as far as quotas are concerned."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    KIND_FIELD_NUMBER: _builtins.int
+    DEPARTMENT_FIELD_NUMBER: _builtins.int
+    TERMS_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """Its name."""
+    kind: _builtins.str
+    """One of: department, project."""
+    department: _builtins.str
+    """The department of a project; empty: none."""
+    @_builtins.property
+    def terms(self) -> Global___UnitTerms:
+        """What it may have."""
+
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        kind: _builtins.str = ...,
+        department: _builtins.str = ...,
+        terms: Global___UnitTerms | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["terms", b"terms"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["department", b"department", "kind", b"kind", "name", b"name", "terms", b"terms"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___QuotaUnit: _TypeAlias = QuotaUnit  # noqa: Y015
+
+@_typing.final
+class UnitTerms(_message.Message):
+    """What a department or a project may have."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    @_typing.final
+    class PoolsEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        @_builtins.property
+        def value(self) -> Global___QuotaTerms: ...
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: Global___QuotaTerms | None = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _typing.Literal["value", b"value"]  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    EVERYWHERE_FIELD_NUMBER: _builtins.int
+    POOLS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def everywhere(self) -> Global___QuotaTerms:
+        """What holds in all pools."""
+
+    @_builtins.property
+    def pools(self) -> _containers.MessageMap[_builtins.str, Global___QuotaTerms]:
+        """What differs, by pool."""
+
+    def __init__(
+        self,
+        *,
+        everywhere: Global___QuotaTerms | None = ...,
+        pools: _abc.Mapping[_builtins.str, Global___QuotaTerms] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["everywhere", b"everywhere"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["everywhere", b"everywhere", "pools", b"pools"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___UnitTerms: _TypeAlias = UnitTerms  # noqa: Y015
+
+@_typing.final
+class UnitChange(_message.Message):
+    """A department or a project, as it was when somebody looked, and as it shall be."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    BEFORE_FIELD_NUMBER: _builtins.int
+    AFTER_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def before(self) -> Global___QuotaUnit:
+        """Absent: there was none of that name."""
+
+    @_builtins.property
+    def after(self) -> Global___QuotaUnit:
+        """Absent: there shall be none."""
+
+    def __init__(
+        self,
+        *,
+        before: Global___QuotaUnit | None = ...,
+        after: Global___QuotaUnit | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["after", b"after", "before", b"before"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after", b"after", "before", b"before"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___UnitChange: _TypeAlias = UnitChange  # noqa: Y015
+
+@_typing.final
+class PoolStanding(_message.Message):
+    """What a department or a project has in one pool."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    POOL_FIELD_NUMBER: _builtins.int
+    QUOTA_FIELD_NUMBER: _builtins.int
+    LIMIT_FIELD_NUMBER: _builtins.int
+    WEIGHT_FIELD_NUMBER: _builtins.int
+    RANK_FIELD_NUMBER: _builtins.int
+    SHARE_FIELD_NUMBER: _builtins.int
+    HELD_FIELD_NUMBER: _builtins.int
+    GUARANTEED_FIELD_NUMBER: _builtins.int
+    WAITING_FIELD_NUMBER: _builtins.int
+    pool: _builtins.str
+    """The pool."""
+    weight: _builtins.int
+    """The part that it gets of what is left over."""
+    rank: _builtins.int
+    """Higher ranks get what is left over first."""
+    @_builtins.property
+    def quota(self) -> Global___Amounts:
+        """What is promised to it, with all that it inherits."""
+
+    @_builtins.property
+    def limit(self) -> Global___Amounts:
+        """What it never has more than."""
+
+    @_builtins.property
+    def share(self) -> Global___Amounts:
+        """What it should have now."""
+
+    @_builtins.property
+    def held(self) -> Global___Amounts:
+        """What executions have."""
+
+    @_builtins.property
+    def guaranteed(self) -> Global___Amounts:
+        """The part of it that guaranteed jobs have."""
+
+    @_builtins.property
+    def waiting(self) -> Global___Amounts:
+        """What queued jobs want."""
+
+    def __init__(
+        self,
+        *,
+        pool: _builtins.str = ...,
+        quota: Global___Amounts | None = ...,
+        limit: Global___Amounts | None = ...,
+        weight: _builtins.int = ...,
+        rank: _builtins.int = ...,
+        share: Global___Amounts | None = ...,
+        held: Global___Amounts | None = ...,
+        guaranteed: Global___Amounts | None = ...,
+        waiting: Global___Amounts | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["guaranteed", b"guaranteed", "held", b"held", "limit", b"limit", "quota", b"quota", "share", b"share", "waiting", b"waiting"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["guaranteed", b"guaranteed", "held", b"held", "limit", b"limit", "pool", b"pool", "quota", b"quota", "rank", b"rank", "share", b"share", "waiting", b"waiting", "weight", b"weight"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PoolStanding: _TypeAlias = PoolStanding  # noqa: Y015
+
+@_typing.final
+class UnitStanding(_message.Message):
+    """A department or a project with what it has in each pool."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    UNIT_FIELD_NUMBER: _builtins.int
+    RUNNING_FIELD_NUMBER: _builtins.int
+    QUEUED_FIELD_NUMBER: _builtins.int
+    POOLS_FIELD_NUMBER: _builtins.int
+    running: _builtins.int
+    """Jobs that hold something."""
+    queued: _builtins.int
+    """Jobs that are queued."""
+    @_builtins.property
+    def unit(self) -> Global___QuotaUnit:
+        """The unit and its terms."""
+
+    @_builtins.property
+    def pools(self) -> _containers.RepeatedCompositeFieldContainer[Global___PoolStanding]:
+        """By name of the pool."""
+
+    def __init__(
+        self,
+        *,
+        unit: Global___QuotaUnit | None = ...,
+        running: _builtins.int = ...,
+        queued: _builtins.int = ...,
+        pools: _abc.Iterable[Global___PoolStanding] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["unit", b"unit"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["pools", b"pools", "queued", b"queued", "running", b"running", "unit", b"unit"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___UnitStanding: _TypeAlias = UnitStanding  # noqa: Y015
+
+@_typing.final
+class QuotasRequest(_message.Message):
+    """Asks for quotas."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___QuotasRequest: _TypeAlias = QuotasRequest  # noqa: Y015
+
+@_typing.final
+class QuotasResponse(_message.Message):
+    """Departments and projects."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    UNITS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def units(self) -> _containers.RepeatedCompositeFieldContainer[Global___UnitStanding]:
+        """By name; only those that the caller may look at."""
+
+    def __init__(
+        self,
+        *,
+        units: _abc.Iterable[Global___UnitStanding] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["units", b"units"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___QuotasResponse: _TypeAlias = QuotasResponse  # noqa: Y015
+
+@_typing.final
+class SetQuotasRequest(_message.Message):
+    """Says what departments and projects may have."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CHANGES_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def changes(self) -> _containers.RepeatedCompositeFieldContainer[Global___UnitChange]:
+        """All of them are made or none."""
+
+    def __init__(
+        self,
+        *,
+        changes: _abc.Iterable[Global___UnitChange] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["changes", b"changes"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SetQuotasRequest: _TypeAlias = SetQuotasRequest  # noqa: Y015
+
+@_typing.final
+class SetQuotasResponse(_message.Message):
+    """Departments and projects have what was asked for."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    WARNINGS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def warnings(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """What cannot be kept of it, or may surprise."""
+
+    def __init__(
+        self,
+        *,
+        warnings: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["warnings", b"warnings"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SetQuotasResponse: _TypeAlias = SetQuotasResponse  # noqa: Y015
+
+@_typing.final
+class QueueRequest(_message.Message):
+    """Asks for queued jobs."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PROJECT_FIELD_NUMBER: _builtins.int
+    POOL_FIELD_NUMBER: _builtins.int
+    PAGE_FIELD_NUMBER: _builtins.int
+    project: _builtins.str
+    """Only those of this project; empty: all."""
+    pool: _builtins.str
+    """Only those that wait for this pool; empty: all."""
+    page: _builtins.str
+    """Where to go on; empty: from the first."""
+    def __init__(
+        self,
+        *,
+        project: _builtins.str = ...,
+        pool: _builtins.str = ...,
+        page: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["page", b"page", "pool", b"pool", "project", b"project"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___QueueRequest: _TypeAlias = QueueRequest  # noqa: Y015
+
+@_typing.final
+class QueueLine(_message.Message):
+    """A queued job."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    POSITION_FIELD_NUMBER: _builtins.int
+    JOB_FIELD_NUMBER: _builtins.int
+    NAME_FIELD_NUMBER: _builtins.int
+    PROJECT_FIELD_NUMBER: _builtins.int
+    OWNER_FIELD_NUMBER: _builtins.int
+    POOL_FIELD_NUMBER: _builtins.int
+    JOB_CLASS_FIELD_NUMBER: _builtins.int
+    PRIORITY_FIELD_NUMBER: _builtins.int
+    TIER_FIELD_NUMBER: _builtins.int
+    SIZE_FIELD_NUMBER: _builtins.int
+    SINCE_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    position: _builtins.int
+    """1 for the one that is tried first."""
+    job: _builtins.str
+    """Its id; empty for a job of a project that the caller may not look at, as are name, project and owner."""
+    name: _builtins.str
+    """Its name."""
+    project: _builtins.str
+    """Its project."""
+    owner: _builtins.str
+    """The account that submitted it."""
+    pool: _builtins.str
+    """The pool that it waits for."""
+    job_class: _builtins.str
+    """One of: guaranteed, preemptible, spare."""
+    priority: _builtins.int
+    """Higher goes first within the project."""
+    tier: _builtins.str
+    """What it would use: quota, share, borrowed or spare."""
+    reason: _builtins.str
+    """Why it waits, as one word."""
+    @_builtins.property
+    def size(self) -> Global___Amounts:
+        """What it wants."""
+
+    @_builtins.property
+    def since(self) -> _timestamp_pb2.Timestamp:
+        """When it was queued."""
+
+    def __init__(
+        self,
+        *,
+        position: _builtins.int = ...,
+        job: _builtins.str = ...,
+        name: _builtins.str = ...,
+        project: _builtins.str = ...,
+        owner: _builtins.str = ...,
+        pool: _builtins.str = ...,
+        job_class: _builtins.str = ...,
+        priority: _builtins.int = ...,
+        tier: _builtins.str = ...,
+        size: Global___Amounts | None = ...,
+        since: _timestamp_pb2.Timestamp | None = ...,
+        reason: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["since", b"since", "size", b"size"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["job", b"job", "job_class", b"job_class", "name", b"name", "owner", b"owner", "pool", b"pool", "position", b"position", "priority", b"priority", "project", b"project", "reason", b"reason", "since", b"since", "size", b"size", "tier", b"tier"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___QueueLine: _TypeAlias = QueueLine  # noqa: Y015
+
+@_typing.final
+class QueueResponse(_message.Message):
+    """A part of the queue."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LINES_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_FIELD_NUMBER: _builtins.int
+    next_page: _builtins.str
+    """Where to go on; empty: there are no more."""
+    @_builtins.property
+    def lines(self) -> _containers.RepeatedCompositeFieldContainer[Global___QueueLine]:
+        """In the order in which they are tried."""
+
+    def __init__(
+        self,
+        *,
+        lines: _abc.Iterable[Global___QueueLine] | None = ...,
+        next_page: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["lines", b"lines", "next_page", b"next_page"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___QueueResponse: _TypeAlias = QueueResponse  # noqa: Y015

@@ -60,6 +60,21 @@ class ProjectServiceStub(object):
                 request_serializer=muster_dot_rpc_dot_v1_dot_projects__pb2.RemoveProjectRequest.SerializeToString,
                 response_deserializer=muster_dot_rpc_dot_v1_dot_projects__pb2.Project.FromString,
                 _registered_method=True)
+        self.Quotas = channel.unary_unary(
+                '/muster.rpc.v1.ProjectService/Quotas',
+                request_serializer=muster_dot_rpc_dot_v1_dot_projects__pb2.QuotasRequest.SerializeToString,
+                response_deserializer=muster_dot_rpc_dot_v1_dot_projects__pb2.QuotasResponse.FromString,
+                _registered_method=True)
+        self.SetQuotas = channel.unary_unary(
+                '/muster.rpc.v1.ProjectService/SetQuotas',
+                request_serializer=muster_dot_rpc_dot_v1_dot_projects__pb2.SetQuotasRequest.SerializeToString,
+                response_deserializer=muster_dot_rpc_dot_v1_dot_projects__pb2.SetQuotasResponse.FromString,
+                _registered_method=True)
+        self.Queue = channel.unary_unary(
+                '/muster.rpc.v1.ProjectService/Queue',
+                request_serializer=muster_dot_rpc_dot_v1_dot_projects__pb2.QueueRequest.SerializeToString,
+                response_deserializer=muster_dot_rpc_dot_v1_dot_projects__pb2.QueueResponse.FromString,
+                _registered_method=True)
 
 
 class ProjectServiceServicer(object):
@@ -102,6 +117,27 @@ class ProjectServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Quotas(self, request, context):
+        """Projects that the caller may look at and their departments: what they may have, and what they hold.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def SetQuotas(self, request, context):
+        """Makes all of these changes or none of them. Refused where a unit is other than the caller says it was before.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Queue(self, request, context):
+        """Queued jobs in the order in which they are tried.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_ProjectServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -129,6 +165,21 @@ def add_ProjectServiceServicer_to_server(servicer, server):
                     servicer.Remove,
                     request_deserializer=muster_dot_rpc_dot_v1_dot_projects__pb2.RemoveProjectRequest.FromString,
                     response_serializer=muster_dot_rpc_dot_v1_dot_projects__pb2.Project.SerializeToString,
+            ),
+            'Quotas': grpc.unary_unary_rpc_method_handler(
+                    servicer.Quotas,
+                    request_deserializer=muster_dot_rpc_dot_v1_dot_projects__pb2.QuotasRequest.FromString,
+                    response_serializer=muster_dot_rpc_dot_v1_dot_projects__pb2.QuotasResponse.SerializeToString,
+            ),
+            'SetQuotas': grpc.unary_unary_rpc_method_handler(
+                    servicer.SetQuotas,
+                    request_deserializer=muster_dot_rpc_dot_v1_dot_projects__pb2.SetQuotasRequest.FromString,
+                    response_serializer=muster_dot_rpc_dot_v1_dot_projects__pb2.SetQuotasResponse.SerializeToString,
+            ),
+            'Queue': grpc.unary_unary_rpc_method_handler(
+                    servicer.Queue,
+                    request_deserializer=muster_dot_rpc_dot_v1_dot_projects__pb2.QueueRequest.FromString,
+                    response_serializer=muster_dot_rpc_dot_v1_dot_projects__pb2.QueueResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -267,6 +318,87 @@ class ProjectService(object):
             '/muster.rpc.v1.ProjectService/Remove',
             muster_dot_rpc_dot_v1_dot_projects__pb2.RemoveProjectRequest.SerializeToString,
             muster_dot_rpc_dot_v1_dot_projects__pb2.Project.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Quotas(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/muster.rpc.v1.ProjectService/Quotas',
+            muster_dot_rpc_dot_v1_dot_projects__pb2.QuotasRequest.SerializeToString,
+            muster_dot_rpc_dot_v1_dot_projects__pb2.QuotasResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SetQuotas(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/muster.rpc.v1.ProjectService/SetQuotas',
+            muster_dot_rpc_dot_v1_dot_projects__pb2.SetQuotasRequest.SerializeToString,
+            muster_dot_rpc_dot_v1_dot_projects__pb2.SetQuotasResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Queue(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/muster.rpc.v1.ProjectService/Queue',
+            muster_dot_rpc_dot_v1_dot_projects__pb2.QueueRequest.SerializeToString,
+            muster_dot_rpc_dot_v1_dot_projects__pb2.QueueResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -45,6 +45,12 @@ class ProjectServiceStub:
     """Forgets a project that nothing uses, and gives it as it was. Refused while a job in it has not ended, a secret is
     kept in it, an account has access to it by name, or a token that counts was made for it. Jobs that have ended stay.
     """
+    Quotas: _grpc.UnaryUnaryMultiCallable[_projects_pb2.QuotasRequest, _projects_pb2.QuotasResponse]
+    """Projects that the caller may look at and their departments: what they may have, and what they hold."""
+    SetQuotas: _grpc.UnaryUnaryMultiCallable[_projects_pb2.SetQuotasRequest, _projects_pb2.SetQuotasResponse]
+    """Makes all of these changes or none of them. Refused where a unit is other than the caller says it was before."""
+    Queue: _grpc.UnaryUnaryMultiCallable[_projects_pb2.QueueRequest, _projects_pb2.QueueResponse]
+    """Queued jobs in the order in which they are tried."""
 
 @_typing.type_check_only
 class ProjectServiceAsyncStub(ProjectServiceStub):
@@ -63,6 +69,12 @@ class ProjectServiceAsyncStub(ProjectServiceStub):
     """Forgets a project that nothing uses, and gives it as it was. Refused while a job in it has not ended, a secret is
     kept in it, an account has access to it by name, or a token that counts was made for it. Jobs that have ended stay.
     """
+    Quotas: _aio.UnaryUnaryMultiCallable[_projects_pb2.QuotasRequest, _projects_pb2.QuotasResponse]  # type: ignore[assignment]
+    """Projects that the caller may look at and their departments: what they may have, and what they hold."""
+    SetQuotas: _aio.UnaryUnaryMultiCallable[_projects_pb2.SetQuotasRequest, _projects_pb2.SetQuotasResponse]  # type: ignore[assignment]
+    """Makes all of these changes or none of them. Refused where a unit is other than the caller says it was before."""
+    Queue: _aio.UnaryUnaryMultiCallable[_projects_pb2.QueueRequest, _projects_pb2.QueueResponse]  # type: ignore[assignment]
+    """Queued jobs in the order in which they are tried."""
 
 class ProjectServiceServicer(metaclass=_abc_1.ABCMeta):
     """Projects. Whoever may not look at one is told that it is not there."""
@@ -108,5 +120,29 @@ class ProjectServiceServicer(metaclass=_abc_1.ABCMeta):
         """Forgets a project that nothing uses, and gives it as it was. Refused while a job in it has not ended, a secret is
         kept in it, an account has access to it by name, or a token that counts was made for it. Jobs that have ended stay.
         """
+
+    @_abc_1.abstractmethod
+    def Quotas(
+        self,
+        request: _projects_pb2.QuotasRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_projects_pb2.QuotasResponse, _abc.Awaitable[_projects_pb2.QuotasResponse]]:
+        """Projects that the caller may look at and their departments: what they may have, and what they hold."""
+
+    @_abc_1.abstractmethod
+    def SetQuotas(
+        self,
+        request: _projects_pb2.SetQuotasRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_projects_pb2.SetQuotasResponse, _abc.Awaitable[_projects_pb2.SetQuotasResponse]]:
+        """Makes all of these changes or none of them. Refused where a unit is other than the caller says it was before."""
+
+    @_abc_1.abstractmethod
+    def Queue(
+        self,
+        request: _projects_pb2.QueueRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_projects_pb2.QueueResponse, _abc.Awaitable[_projects_pb2.QueueResponse]]:
+        """Queued jobs in the order in which they are tried."""
 
 def add_ProjectServiceServicer_to_server(servicer: ProjectServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -20,6 +20,7 @@ from muster.bootstrap.installation.plan import Await, MachinePlan
 from muster.bootstrap.installation.work import Candidate
 from muster.bootstrap.request import MachineRequest
 from muster.bootstrap.ssh.target import Target
+from muster.cli.commands.sharing import quota_tables as render_quotas
 from muster.cli.context import report
 from muster.cli.output import bootstrap as render_bootstrap
 from muster.cli.output import executions as render_executions
@@ -35,10 +36,13 @@ from muster.domain.attachments.request import AttachmentKind, OpenedAttachment
 from muster.domain.errors import InvalidJobError
 from muster.domain.fleet import access
 from muster.domain.fleet.node import Cordon, Inventory, NodeState, RuntimeOffer
+from muster.domain.fleet.quota import AmountBounds, Amounts, QuotaTerms, QuotaUnit, UnitKind, UnitTerms
+from muster.domain.fleet.standing_view import PoolStandingView, QueueLine, UnitStandingView
 from muster.domain.fleet.window import Window
 from muster.domain.ids import ExecutionId, JobId, NodeId
 from muster.domain.jobs.explanation import Awaited, Explanation, NodeRefusal
 from muster.domain.jobs.job import Role, RuntimeKind
+from muster.domain.jobs.job_class import JobClass
 from muster.domain.jobs.lifecycle import JobPhase, State
 from tests.hostile_text import FORGED, HOSTILE, harm_in, made_hostile
 from tests.unit.cli import values
@@ -112,6 +116,39 @@ BLOCKED = Candidate(seen=SEEN, plan=MachinePlan(name="n", findings=(FINDING,), s
 PLANNED = Candidate(seen=SEEN, plan=MachinePlan(name="n", findings=(), steps=(Await(name="n"),)))
 OUTCOME = Outcome(host="a", node="n", status=Status.FAILED, message="no room", left=("/x",))
 
+UNIT = UnitStandingView(
+    unit=QuotaUnit(
+        name="d", kind=UnitKind.DEPARTMENT, terms=UnitTerms(everywhere=QuotaTerms(weight=2, quota=AmountBounds(gpus=1)))
+    ),
+    pools=(
+        PoolStandingView(
+            pool="p",
+            weight=1,
+            rank=0,
+            quota=Amounts(1),
+            limit=Amounts(1),
+            share=Amounts(1),
+            held=Amounts(1),
+            guaranteed=Amounts(1),
+            waiting=Amounts(1),
+        ),
+    ),
+)
+QUEUED = QueueLine(
+    position=1,
+    job=JobId("j"),
+    name="n",
+    project="p",
+    owner="o",
+    pool="p",
+    job_class=JobClass.SPARE,
+    priority=0,
+    tier="spare",
+    size=Amounts(1000),
+    since=START,
+    reason="room",
+)
+
 LATER = at(99)
 DRAWN: Mapping[Callable[..., Any], Callable[[], RenderableType]] = {
     render_jobs.jobs_table: lambda: render_jobs.jobs_table([made_hostile(JOB)], LATER, wide=True),
@@ -128,7 +165,13 @@ DRAWN: Mapping[Callable[..., Any], Callable[[], RenderableType]] = {
     render_trust.tokens_table: lambda: render_trust.tokens_table([made_hostile(TOKEN)], LATER),
     render_trust.join_tokens_table: lambda: render_trust.join_tokens_table([made_hostile(JOIN_TOKEN)], LATER),
     render_trust.enrolled_nodes_table: lambda: render_trust.enrolled_nodes_table([made_hostile(ENROLLED)]),
-    render_trust.projects_table: lambda: render_trust.projects_table([made_hostile(PROJECT)]),
+    render_quotas.shared_projects_table: lambda: render_quotas.shared_projects_table(
+        [made_hostile(PROJECT)], {made_hostile(PROJECT).name: UNIT}
+    ),
+    render_quotas.standings_table: lambda: render_quotas.standings_table([made_hostile(UNIT)]),
+    render_quotas.terms_table: lambda: render_quotas.terms_table([made_hostile(UNIT.unit)]),
+    render_quotas.departments_table: lambda: render_quotas.departments_table([made_hostile(UNIT)]),
+    render_quotas.queue_table: lambda: render_quotas.queue_table([made_hostile(QUEUED)]),
     render_trust.project_facts: lambda: render_trust.project_facts(made_hostile(PROJECT)),
     render_trust.audit_table: lambda: render_trust.audit_table([made_hostile(ENTRY)]),
     render_bootstrap.findings_table: lambda: render_bootstrap.findings_table([(HOSTILE, [made_hostile(FINDING)])]),
@@ -145,8 +188,17 @@ DRAWN: Mapping[Callable[..., Any], Callable[[], RenderableType]] = {
     render_tables.word: lambda: render_tables.word(State.FAILED),
 }
 KINDS = ("Table", "Text", "Group", "Renderable")
-MODULES = (render_bootstrap, render_executions, render_jobs, render_nodes, render_progress, render_tables, render_trust)
-VALUES = (JOB, NODE, WHY, ACCOUNT, TOKEN, JOIN_TOKEN, PROJECT, ENROLLED, ENTRY, OUTCOME)
+MODULES = (
+    render_bootstrap,
+    render_executions,
+    render_jobs,
+    render_nodes,
+    render_progress,
+    render_quotas,
+    render_tables,
+    render_trust,
+)
+VALUES = (JOB, NODE, WHY, ACCOUNT, TOKEN, JOIN_TOKEN, PROJECT, UNIT, QUEUED, ENROLLED, ENTRY, OUTCOME)
 
 
 def printed(act: Callable[[], object]) -> str:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from coordinator.core.answers import Accepted, QuotasKept, RefusalCause, Refused
+from coordinator.core.answers import Accepted, QuotasSet, RefusalCause, Refused
 from coordinator.core.events import CordonRequested, JobsSubmitted, ProjectAdded, QuotasChanged
 from coordinator.core.requests.quotas import unit_of
 from coordinator.core.scheduling.bars import Bars
@@ -290,7 +290,7 @@ def test_a_department_stays_while_it_has_a_project() -> None:
     w.promise("a")
     [kept] = w.turn(change(department, None))
 
-    assert isinstance(kept, QuotasKept)
+    assert isinstance(kept, QuotasSet)
     assert unit_of(w.cluster, "research") is None
 
 
@@ -310,7 +310,7 @@ def test_promises_that_cannot_be_kept_are_told() -> None:
 
     answer = w.change_units(quota_unit("a", UnitKind.PROJECT, quota=6))
 
-    assert isinstance(answer, QuotasKept)
+    assert isinstance(answer, QuotasSet)
     unlimited, too_much = answer.warnings
     assert unlimited.startswith("project default is promised all of pool default, so its jobs go before others")
     assert too_much == "quotas promise 6 GPUs of pool default, and the pool has 4 GPUs"

@@ -129,7 +129,9 @@ async def allow(
 @projects.command("list")
 @answers
 async def list_projects(context: typer.Context, *, output: Output = Format.TABLE) -> None:
-    """List the projects that you have access to.
+    """List the projects that you have access to, and what they hold.
+
+    Numbers are GPUs.
 
     Examples:
       muster projects list
@@ -137,9 +139,10 @@ async def list_projects(context: typer.Context, *, output: Output = Format.TABLE
     """
     async with session_of(context).client() as client:
         found = await client.projects.list()
-    from muster.cli.output.trust import projects_table
+        units = {each.unit.name: each for each in await client.projects.quotas()} if output.for_people else {}
+    from muster.cli.commands.sharing.quota_tables import shared_projects_table
 
-    show(found, output, projects_table(found))
+    show(found, output, shared_projects_table(found, units))
 
 
 @projects.command("show")

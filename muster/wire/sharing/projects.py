@@ -5,6 +5,7 @@ from muster.domain.fleet.attach_permission import Attachers, AttachPermission
 from muster.rpc.v1 import projects_pb2 as pb
 from muster.wire import checks
 from muster.wire.security import known_capabilities, known_pids
+from muster.wire.sharing.quotas import terms_from_wire, terms_to_wire
 
 
 def project_to_wire(project: Project) -> pb.Project:
@@ -13,6 +14,8 @@ def project_to_wire(project: Project) -> pb.Project:
         name=project.name,
         created_at=checks.timestamp(project.created_at),
         permissions=permissions_to_wire(project.permissions),
+        department=project.department,
+        terms=terms_to_wire(project.terms),
     )
 
 
@@ -22,6 +25,8 @@ def project_from_wire(message: pb.Project) -> Project:
         name=message.name,
         created_at=checks.moment(message.created_at, "Project.created_at"),
         permissions=permissions_from_wire(message.permissions),
+        department=checks.text(message.department, "Project.department"),
+        terms=terms_from_wire(message.terms),
     )
 
 

@@ -1,0 +1,1 @@
+"""Commands about who gets what: projects, departments, quotas and the queue."""

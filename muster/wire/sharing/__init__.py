@@ -1,0 +1,1 @@
+"""Projects, departments, quotas and the queue."""

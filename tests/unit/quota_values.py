@@ -1,0 +1,76 @@
+"""Strategies for quotas and the queue, as they go over the wire."""
+
+from dataclasses import replace
+
+from hypothesis import strategies as st
+
+from muster.domain.fleet import quota, standing_view
+from muster.domain.jobs.job_class import JobClass
+from tests.unit.wire_values import labels, moments, optional, spans, texts
+
+some = st.integers(0, quota.UNLIMITED_AMOUNT)
+amounts = st.builds(quota.Amounts, some, some, some)
+bounds = st.builds(quota.AmountBounds, optional(some), optional(some), optional(some))
+numbers = st.integers(0, 2**31 - 1)
+terms = st.builds(
+    quota.QuotaTerms,
+    quota=bounds,
+    limit=bounds,
+    weight=optional(numbers),
+    rank=optional(st.integers(-(2**31), 2**31 - 1)),
+    min_runtime=optional(spans),
+    min_runtime_within=optional(spans),
+    max_running=optional(numbers),
+    max_queued=optional(numbers),
+    max_running_per_user=optional(numbers),
+    job_class=optional(st.sampled_from(JobClass)),
+    grace_max=optional(spans),
+)
+unit_terms = st.builds(quota.UnitTerms, everywhere=terms, pools=st.dictionaries(labels, terms, max_size=2))
+units = st.builds(
+    quota.QuotaUnit,
+    name=labels,
+    kind=st.sampled_from(quota.UnitKind),
+    department=st.just("") | labels,
+    terms=unit_terms,
+)
+changes = st.builds(
+    lambda unit, now: quota.UnitChange(before=unit, after=None if now is None else replace(unit, terms=now)),
+    units,
+    optional(unit_terms),
+)
+pools = st.builds(
+    standing_view.PoolStandingView,
+    pool=labels,
+    quota=amounts,
+    limit=amounts,
+    weight=st.integers(0, 1000),
+    rank=st.integers(-100, 100),
+    share=amounts,
+    held=amounts,
+    guaranteed=amounts,
+    waiting=amounts,
+)
+standings = st.builds(
+    standing_view.UnitStandingView,
+    unit=units,
+    running=numbers,
+    queued=numbers,
+    pools=st.lists(pools, max_size=2).map(tuple),
+)
+lines = st.builds(
+    standing_view.QueueLine,
+    position=numbers,
+    job=texts,
+    name=texts,
+    project=texts,
+    owner=texts,
+    pool=texts,
+    job_class=st.sampled_from(JobClass),
+    priority=st.integers(-1000, 1000),
+    tier=texts,
+    size=amounts,
+    since=moments,
+    reason=texts,
+)
+queue_pages = st.builds(standing_view.QueuePage, lines=st.lists(lines, max_size=2).map(tuple), next_page=texts)
