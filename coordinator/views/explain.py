@@ -64,7 +64,7 @@ def _explain_queued(cluster: Cluster, job: JobId, now: datetime, visible: Callab
     bar = Bars(cluster, now).of(cluster.jobs[job])
     if bar is not None:
         record = cluster.jobs[job]
-        text = bar_text(bar, amounts_of_job(record.spec), cluster.unit_load.pool_of(record))
+        text = bar_text(bar, amounts_of_job(record.spec))
         return Explanation(summary=text, phase=JobPhase.QUEUED, queue_position=position)
     no_fit, kept = scheduling.refusal(cluster, job, now), cluster.load.reservation
     is_next = position == 1 if kept is None else kept.job == job

@@ -40,7 +40,7 @@ def queue_page(
     """Queued jobs in the order in which they are tried, from a position on; others are counted and not named."""
     cluster.unit_load.settle()
     bars = Bars(cluster, now)
-    jobs = (each for each in enumerate(_in_order(cluster), start=1) if each[0] >= first)
+    jobs = (each for each in enumerate(_in_order(cluster, bars), start=1) if each[0] >= first)
     found = list(islice((each for each in jobs if wanted(each[1])), most + 1))
     lines = tuple(_line(cluster, now, bars, position, job, seen(job.spec.project)) for position, job in found[:most])
     return QueuePage(lines=lines, next_page=str(found[most][0]) if len(found) > most else "")
@@ -68,7 +68,7 @@ def _pool_view(pool: PoolStandings, unit: Unit) -> PoolStandingView:
     )
 
 
-def _in_order(cluster: Cluster) -> Iterator[Job]:
+def _in_order(cluster: Cluster, bars: Bars) -> Iterator[Job]:
     """Queued jobs: the first of each project by precedence, and behind it the next one of that project.
 
     What a job would use is told as if those before it waited on; who goes next once they are placed may differ.
@@ -81,7 +81,7 @@ def _in_order(cluster: Cluster) -> Iterator[Job]:
     for leaf, jobs in by_leaf.items():
         leaves[leaf] = iter(jobs)
         job = next(leaves[leaf])
-        heap.append((across_leaves(cluster, job), leaf, job))
+        heap.append((across_leaves(cluster, job, bars.pool(job)), leaf, job))
     heapq.heapify(heap)
     while heap:
         _, leaf, job = heap[0]
@@ -90,7 +90,7 @@ def _in_order(cluster: Cluster) -> Iterator[Job]:
         if following is None:
             heapq.heappop(heap)
         else:
-            heapq.heapreplace(heap, (across_leaves(cluster, following), leaf, following))
+            heapq.heapreplace(heap, (across_leaves(cluster, following, bars.pool(following)), leaf, following))
 
 
 def _line(cluster: Cluster, now: datetime, bars: Bars, position: int, job: Job, named: bool) -> QueueLine:
@@ -104,17 +104,17 @@ def _line(cluster: Cluster, now: datetime, bars: Bars, position: int, job: Job, 
         name=spec.name if named else "",
         project=spec.project if named else "",
         owner=job.owner if named else "",
-        pool=cluster.unit_load.pool_of(job),
+        pool=bars.pool(job),
         job_class=job.job_class,
         priority=spec.priority if named else 0,
-        tier=_tier(cluster, job),
+        tier=_tier(cluster, job, bars),
         size=amounts_of_job(spec),
         since=since,
         reason="paused" if paused else "room" if bar is None else bar.kind.name.lower(),
     )
 
 
-def _tier(cluster: Cluster, job: Job) -> str:
+def _tier(cluster: Cluster, job: Job, bars: Bars) -> str:
     if job.job_class is JobClass.SPARE:
         return Tier.SPARE.name.lower()
-    return worst_tier(cluster, job).name.lower()
+    return worst_tier(cluster, job, bars.pool(job)).name.lower()

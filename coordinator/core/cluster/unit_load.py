@@ -1,15 +1,17 @@
 """What departments and projects hold and want, and what their pools have."""
 
-from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from coordinator.core.cluster.by_key import Records
 from coordinator.core.placement.node_capacity import UsedCapacity
 from coordinator.core.records import Execution, Job, Node
 from coordinator.core.sharing.patience import BarPatience
+from coordinator.core.sharing.pool_capacities import PoolCapacities
 from coordinator.core.sharing.standing import Tally
 from coordinator.core.sharing.units import Units
 from muster.domain.fleet.access import Project
+from muster.domain.fleet.pool import DEFAULT_POOL, pool_of
 from muster.domain.fleet.quota import (
     BYTES_PER_MIB,
     MILLIS_PER_GPU,
@@ -19,32 +21,33 @@ from muster.domain.fleet.quota import (
     amounts_of,
     amounts_of_job,
 )
-from muster.domain.ids import AttemptId, NodeId
+from muster.domain.ids import AttemptId, JobId, NodeId
+from muster.domain.jobs.job import JobSpec
 from muster.domain.jobs.job_class import JobClass
 from muster.domain.jobs.lifecycle import NOT_PLACED, TERMINAL, State
 
-THE_POOL = "default"
-"""The pool that every node belongs to."""
-
 
 class UnitLoad:
-    """An index over executions, nodes, projects and departments."""
+    """An index over executions, nodes, projects and departments.
+
+    A queued job counts in the first pool that it wants, and in that one until it leaves the queue. What it holds counts
+    in the pool of its nodes as it was when it was placed there.
+    """
 
     def __init__(
         self, records: Records, is_lost: Callable[[NodeId], bool], used: Callable[[NodeId], UsedCapacity]
     ) -> None:
         """`used` tells what executions have been given of a node."""
         self.units = Units()
+        self.patience = BarPatience()
         self._records = records
         self._is_lost = is_lost
         self._used = used
-        self._holding: Counter[AttemptId] = Counter()
-        """How many executions of each attempt hold something."""
+        self._waits_in: dict[JobId, str] = {}
+        self._held: dict[AttemptId, _Held] = {}
         self._touched: dict[NodeId, None] = {}
         """Nodes that may have something else than is known."""
-        self._capacities: dict[NodeId, Amounts] = {}
-        self._capacity = NO_AMOUNTS
-        self.patience = BarPatience()
+        self._capacities = PoolCapacities()
 
     # reading
 
@@ -52,23 +55,26 @@ class UnitLoad:
         """Have capacities and shares as they are now; costs nothing unless something has changed."""
         if self._touched:
             for node in self._touched:
-                before, after = self._capacities.pop(node, NO_AMOUNTS), self._capacity_of(node)
-                self._capacity = self._capacity.plus(before.times(-1)).plus(after)
-                if after != NO_AMOUNTS:
-                    self._capacities[node] = after
+                self._capacities.put(node, *self._capacity_of(node))
             self._touched.clear()
-            self.units.set_capacity(THE_POOL, self._capacity)
-        self.units.share_out(THE_POOL)
+            for pool, capacity in self._capacities.take_changed():
+                self.units.set_capacity(pool, capacity)
+        for pool in self.units.pools:
+            self.units.share_out(pool)
 
     @property
     def pools(self) -> tuple[str, ...]:
-        """The pools that there are, by name."""
-        return (THE_POOL,)
+        """The pools that have nodes, by name; the default one where there are none."""
+        return self._capacities.pools or (DEFAULT_POOL,)
 
-    @staticmethod
-    def pool_of(job: Job) -> str:  # noqa: ARG004 - what the job says of pools is in it
-        """The pool in which a job waits or runs."""
-        return THE_POOL
+    def pools_of(self, spec: JobSpec) -> tuple[str, ...]:
+        """The pools that a job wants, the first one first."""
+        return tuple(dict.fromkeys(choice.pool for choice in spec.pools)) or self.pools
+
+    def pool_of(self, job: Job) -> str:
+        """The pool in which a job counts: where it is, else where it waits, else the first one that it wants."""
+        held = self._held.get(job.attempt_id)
+        return held.pool if held is not None else self._waits_in.get(job.id) or self.pools_of(job.spec)[0]
 
     # changing
 
@@ -104,48 +110,75 @@ class UnitLoad:
         leaving, leaves = _is(before, State.STOPPING), _is(after, State.STOPPING)
         if held == holds and leaving == leaves:
             return
-        pool, amounts = self.pool_of(job), amounts_of(job.spec, execution.rank)
-        if held != holds:
-            self._hold(job, execution, pool, amounts, 1 if holds else -1)
+        amounts = amounts_of(job.spec, execution.rank)
+        if holds and not held:
+            self._hold(job, execution, amounts)
         if leaving != leaves:
+            pool = self._held[execution.attempt_id].pool
             self.units.count(job.spec.project, pool, Tally.LEAVING, amounts, 1 if leaves else -1)
+        if held and not holds:
+            self._release(job, execution, amounts)
 
     # inside
 
     def _queued(self, job: Job, waited: bool, waits: bool) -> None:
-        if waited != waits:
-            sign = 1 if waits else -1
-            self.units.count(job.spec.project, self.pool_of(job), Tally.WAITING, amounts_of_job(job.spec), sign)
-            self.units.count_jobs(job.spec.project, job.owner, queued=sign)
+        if waited == waits:
+            return
+        sign = 1 if waits else -1
+        pool = self._waits_in.setdefault(job.id, self.pools_of(job.spec)[0]) if waits else self._waits_in.pop(job.id)
+        self.units.count(job.spec.project, pool, Tally.WAITING, amounts_of_job(job.spec), sign)
+        self.units.count_jobs(job.spec.project, job.owner, queued=sign)
 
-    def _hold(self, job: Job, execution: Execution, pool: str, amounts: Amounts, sign: int) -> None:
-        project = job.spec.project
-        self.units.count(project, pool, Tally.HELD, amounts, sign)
+    def _hold(self, job: Job, execution: Execution, amounts: Amounts) -> None:
+        held = self._held.get(execution.attempt_id)
+        if held is None:
+            held = self._held[execution.attempt_id] = _Held(self._pool_of_node(execution.node))
+            self.units.count_jobs(job.spec.project, job.owner, running=1)
+        held.executions += 1
+        self._count_held(job, execution, held.pool, amounts, 1)
+
+    def _release(self, job: Job, execution: Execution, amounts: Amounts) -> None:
+        held = self._held[execution.attempt_id]
+        held.executions -= 1
+        self._count_held(job, execution, held.pool, amounts, -1)
+        if not held.executions:
+            del self._held[execution.attempt_id]
+            self.units.count_jobs(job.spec.project, job.owner, running=-1)
+
+    def _count_held(self, job: Job, execution: Execution, pool: str, amounts: Amounts, sign: int) -> None:
+        self.units.count(job.spec.project, pool, Tally.HELD, amounts, sign)
         if job.job_class is JobClass.GUARANTEED:
-            self.units.count(project, pool, Tally.FIXED, amounts, sign)
+            self.units.count(job.spec.project, pool, Tally.FIXED, amounts, sign)
         if execution.node is not None and self._is_cordoned(execution.node):
             self.touch(execution.node)
-        before = self._holding[execution.attempt_id]
-        after = self._holding[execution.attempt_id] = before + sign
-        if not before or not after:
-            self.units.count_jobs(project, job.owner, running=sign)
-        if not after:
-            del self._holding[execution.attempt_id]
+
+    def _pool_of_node(self, name: NodeId | None) -> str:
+        node = None if name is None else self._records.nodes.get(name)
+        return DEFAULT_POOL if node is None else pool_of(node.inventory.labels)
 
     def _is_cordoned(self, name: NodeId) -> bool:
         node = self._records.nodes.get(name)
         return node is not None and node.cordon is not None
 
-    def _capacity_of(self, name: NodeId) -> Amounts:
+    def _capacity_of(self, name: NodeId) -> tuple[str, Amounts]:
         """What a node adds to its pool: what it has, or while it is cordoned what is held there."""
-        node = self._records.nodes.get(name)
+        node, pool = self._records.nodes.get(name), self._pool_of_node(name)
         if node is None or self._is_lost(name):
-            return NO_AMOUNTS
+            return pool, NO_AMOUNTS
         if node.cordon is not None:
             used = self._used(name)
-            return Amounts(len(used.gpus) * MILLIS_PER_GPU, used.cpu_millis, used.memory // BYTES_PER_MIB)
+            return pool, Amounts(len(used.gpus) * MILLIS_PER_GPU, used.cpu_millis, used.memory // BYTES_PER_MIB)
         usable = sum(gpu.usable for gpu in node.inventory.gpus)
-        return Amounts(usable * MILLIS_PER_GPU, node.inventory.cpus * 1000, node.inventory.memory // BYTES_PER_MIB)
+        memory = node.inventory.memory // BYTES_PER_MIB
+        return pool, Amounts(usable * MILLIS_PER_GPU, node.inventory.cpus * 1000, memory)
+
+
+@dataclass(slots=True)
+class _Held:
+    """What an attempt holds: in which pool, and how many of its executions hold something."""
+
+    pool: str
+    executions: int = 0
 
 
 def _is(execution: Execution | None, state: State) -> bool:

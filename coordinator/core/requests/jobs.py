@@ -10,7 +10,6 @@ from coordinator.core.attempts.starts import enqueue
 from coordinator.core.attempts.waiting import with_time
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.cluster.deadlines import DeleteDue
-from coordinator.core.cluster.unit_load import THE_POOL
 from coordinator.core.events import DeleteRequested, JobsSubmitted, JobSubmitted, StopRequested
 from coordinator.core.placement import placement
 from coordinator.core.placement.candidates import Available
@@ -182,12 +181,13 @@ def _full(cluster: Cluster, size: int, ahead: _Ahead) -> Refused | None:
 
 
 def _over_terms(cluster: Cluster, spec: JobSpec) -> Refused | None:
-    """Why a job could never run in its project, whatever the fleet has; None where it could."""
-    units = cluster.unit_load.units
-    bar = broken(units, spec, THE_POOL, class_of(units, spec, THE_POOL))
-    if bar is None:
+    """Why a job could never run in its project, whatever the fleet has; None where it could in one of its pools."""
+    units, pools = cluster.unit_load.units, cluster.unit_load.pools_of(spec)
+    job_class = class_of(units, spec, pools)
+    bars = [broken(units, spec, pool, job_class) for pool in pools]
+    if bars[0] is None or None in bars:
         return None
-    message = f"its project may not have so much: {never_text(bar, amounts_of_job(spec), THE_POOL)}"
+    message = f"its project may not have so much: {never_text(bars[0], amounts_of_job(spec), pools[0])}"
     return Refused(cause=RefusalCause.IMPOSSIBLE, message=message)
 
 
@@ -217,7 +217,7 @@ def _accept(turn: Turn, event: JobSubmitted) -> Job:
         sequence=turn.cluster.job_index.submits.next_sequence,
         submitted_at=turn.now,
         owner=event.owner,
-        job_class=class_of(turn.cluster.unit_load.units, event.spec, THE_POOL),
+        job_class=class_of(turn.cluster.unit_load.units, event.spec, turn.cluster.unit_load.pools_of(event.spec)),
         idempotency_key=event.idempotency_key,
         holds=with_time(
             (WaitReason(kind=WaitKind.USER, by=event.owner, since=turn.now),) if event.spec.hold else (),

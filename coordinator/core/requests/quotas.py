@@ -151,6 +151,6 @@ def _settle_classes(turn: Turn) -> None:
     live = turn.cluster.job_index.newest_first(among=Among(live=True))
     for job in [turn.cluster.jobs[name] for _, name in live if name is not None]:
         if job.spec.job_class is None and turn.cluster.gangs.rank(job.attempt_id, 0).state in NOT_PLACED:
-            job_class = class_of(load.units, job.spec, load.pool_of(job))
+            job_class = class_of(load.units, job.spec, load.pools_of(job.spec))
             if job_class is not job.job_class:
                 turn.put(replace(job, job_class=job_class))

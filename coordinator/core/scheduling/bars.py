@@ -14,6 +14,7 @@ from coordinator.core.records import Job
 from coordinator.core.sharing.job_classes import broken
 from coordinator.core.sharing.precedence import Bar, BarKind, barred
 from muster.domain.fleet.quota import Amounts, amounts_of_job
+from muster.domain.ids import JobId
 from muster.domain.jobs.job_class import JobClass
 
 _OF_ALL = frozenset({BarKind.LIMIT, BarKind.MAX_RUNNING})
@@ -31,12 +32,31 @@ class Bars:
         self._patience = cluster.unit_load.patience
         self._now = now
         self._sizes: dict[RequestClass, Amounts] = {}
+        self._in_vain: set[JobId] = set()
+        """Jobs that had no room in those of their pools in which they are not barred."""
 
     def of(self, job: Job) -> Bar | None:
         """Why a job cannot be placed now, whatever room there is; None: nothing of its own keeps it waiting."""
         if not self._units.has_terms:
             return None
         return self._of(job, amounts_of_job(job.spec))
+
+    def pools(self, job: Job) -> tuple[str, ...] | None:
+        """The pools in which a queued job may be placed now, in order; None: in any."""
+        pools = self._cluster.queue.request_class(job.id).pools
+        if not self._units.has_terms:
+            return pools
+        wanted, size = self._pools_of(job), amounts_of_job(job.spec)
+        allowed = tuple(pool for pool in wanted if self._in_pool(job, size, pool) is None)
+        return pools if allowed == wanted else allowed
+
+    def pool(self, job: Job) -> str:
+        """The pool in which a queued job is compared with others: the first in which it is not barred."""
+        return next(iter(self.pools(job) or self._pools_of(job)))
+
+    def exclude(self, job: Job) -> None:
+        """Look at a job no more, as it had no room in those of its pools in which it is not barred."""
+        self._in_vain.add(job.id)
 
     def first_of(self, leaf: str) -> Job | None:
         """The first job of a project that is not barred; None: all are."""
@@ -46,7 +66,7 @@ class Bars:
             return first
         bar = self.of(first)
         self._note(leaf, first, bar)
-        if bar is None:
+        if bar is None and first.id not in self._in_vain:
             return first
         classes = [each for each in lines.request_classes if lines.first(leaf, each) is not None]
         entries = (entry for each in classes if (entry := self.first(leaf, each)) is not None)
@@ -63,25 +83,38 @@ class Bars:
             size = self._sizes[request_class] = amounts_of_job(self._cluster.jobs[line[0][1]].spec)
         known: dict[tuple[JobClass, str], Bar | None] = {}
         for entry in line:
+            if entry[1] in self._in_vain:
+                continue
             job = self._cluster.jobs[entry[1]]
             alike = (job.job_class, job.owner)
             if alike not in known:
                 bar = known[alike] = self._of(job, size)
-                if bar is not None and bar.kind in _OF_ALL:
+                if bar is not None and bar.kind in _OF_ALL and len(self._pools_of(job)) == 1:
                     return None
             if known[alike] is None:
                 return entry
         return None
 
+    def _pools_of(self, job: Job) -> tuple[str, ...]:
+        """The pools that are open for a queued job, in order; there is at least one."""
+        pools = self._cluster.queue.request_class(job.id).pools
+        return pools or self._cluster.unit_load.pools_of(job.spec)
+
     def _of(self, job: Job, size: Amounts) -> Bar | None:
-        pool = self._cluster.unit_load.pool_of(job)
+        """The bar of the first pool, if there is one in every pool."""
+        bars = [self._in_pool(job, size, pool) for pool in self._pools_of(job)]
+        return None if None in bars else bars[0]
+
+    def _in_pool(self, job: Job, size: Amounts, pool: str) -> Bar | None:
         path, unit = self._units.path(job.spec.project, pool), self._units.get(job.spec.project)
         bar = barred(path, unit, size, self._units.counted(pool), job.job_class, job.owner)
-        return bar or self._impatient(job, [standing.name for standing in path])
+        if bar is not None:
+            return bar._replace(pool=pool)
+        return self._impatient(job, pool, [standing.name for standing in path])
 
-    def _impatient(self, job: Job, units: Collection[str]) -> Bar | None:
+    def _impatient(self, job: Job, pool: str, units: Collection[str]) -> Bar | None:
         """The term for which a job waits because another one of its units has waited for it too long."""
-        for project, first in self._patience.at_an_end(units, self._now):
+        for project, first in self._patience.at_an_end(units, pool, self._now):
             lines = self._cluster.queue.lines
             still_first = lines.has(project) and lines.first_of(project)[1] == first.job
             if first.job != job.id and still_first and _holds_back(first.bar, job):
@@ -92,7 +125,7 @@ class Bars:
         """Remember since when a term keeps the first job of a project waiting that it would fit alone."""
         if bar is None or bar.kind not in _PATIENT:
             self._patience.forget(project)
-        elif broken(self._units, first.spec, self._cluster.unit_load.pool_of(first), first.job_class) is None:
+        elif broken(self._units, first.spec, bar.pool, first.job_class) is None:
             self._patience.note(project, first.id, bar, self._now)
 
 

@@ -24,7 +24,7 @@ class Firsts:
         self._heap: list[tuple[Precedence, str]] = []
         for leaf in cluster.queue.lines.leaves:
             if (job := bars.first_of(leaf)) is not None:
-                self._heap.append((across_leaves(cluster, job), leaf))
+                self._heap.append((across_leaves(cluster, job, bars.pool(job)), leaf))
         heapq.heapify(self._heap)
 
     def least(self) -> Job | None:
@@ -34,7 +34,7 @@ class Firsts:
             job = self._bars.first_of(leaf) if self._cluster.queue.lines.has(leaf) else None
             if job is None:
                 heapq.heappop(self._heap)
-            elif (now := across_leaves(self._cluster, job)) != key:
+            elif (now := across_leaves(self._cluster, job, self._bars.pool(job))) != key:
                 heapq.heapreplace(self._heap, (now, leaf))
             else:
                 return job
@@ -95,4 +95,5 @@ class OpenLines:
         return request_class.fails(self._capacities) or request_class.fails(load.free.fresh())
 
     def _key(self, leaf: str) -> Precedence:
-        return across_leaves(self._cluster, self._cluster.jobs[self._leaves[leaf][0][0][1]])
+        job = self._cluster.jobs[self._leaves[leaf][0][0][1]]
+        return across_leaves(self._cluster, job, self._bars.pool(job))

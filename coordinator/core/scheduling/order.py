@@ -11,14 +11,13 @@ def within_project(job: Job) -> PlaceInProject:
     return (job.job_class.order, -job.spec.priority, job.sequence)
 
 
-def across_leaves(cluster: Cluster, job: Job) -> Precedence:
-    """Where the first job of a project stands among those of other projects; the least is next.
+def across_leaves(cluster: Cluster, job: Job, pool: str) -> Precedence:
+    """Where the first job of a project stands among those of other projects, in a pool; the least is next.
 
     It may change whenever a job is placed, but then only for the worse. Shares are those of the last time that
     they were worked out.
     """
     load = cluster.unit_load
-    pool = load.pool_of(job)
     counted = load.units.counted(pool)
     if not counted:
         return ((), within_project(job))
@@ -26,9 +25,8 @@ def across_leaves(cluster: Cluster, job: Job) -> Precedence:
     return precedence(path, amounts_of_job(job.spec), counted, job.job_class, within_project(job))
 
 
-def worst_tier(cluster: Cluster, job: Job) -> Tier:
-    """What a job would use at the level where that is worst."""
+def worst_tier(cluster: Cluster, job: Job, pool: str) -> Tier:
+    """What a job would use of a pool at the level where that is worst."""
     load = cluster.unit_load
-    pool = load.pool_of(job)
     counted, size = load.units.counted(pool), amounts_of_job(job.spec)
     return max(tier(each, size, counted, job.job_class) for each in load.units.path(job.spec.project, pool))

@@ -1,5 +1,7 @@
 """The class of a job that names none, and what keeps a job of a class from ever running in its project."""
 
+from collections.abc import Sequence
+
 from coordinator.core.sharing.precedence import Bar, never
 from coordinator.core.sharing.units import Units
 from muster.domain.fleet.quota import amounts_of_job
@@ -7,17 +9,18 @@ from muster.domain.jobs.job import JobSpec
 from muster.domain.jobs.job_class import JobClass
 
 
-def class_of(units: Units, spec: JobSpec, pool: str) -> JobClass:
+def class_of(units: Units, spec: JobSpec, pools: Sequence[str]) -> JobClass:
     """How surely a job keeps what it gets.
 
-    A job that names no class is guaranteed where its project is promised everything, and if people work in it and it
-    fits into the quota. Else it is what its project or its department says, and preemptible where they say nothing.
+    A job that names no class is guaranteed if its project is promised all of the pools that it wants. It is so, too, if
+    people work in it and it fits into the quota in the first of them. Else it is what its project or its department
+    says, and preemptible where they say nothing.
     """
     if spec.job_class is not None:
         return spec.job_class
-    if units.is_promised_all(spec.project, pool):
+    if all(units.is_promised_all(spec.project, pool) for pool in pools):
         return JobClass.GUARANTEED
-    if spec.interactive is not None and broken(units, spec, pool, JobClass.GUARANTEED) is None:
+    if spec.interactive is not None and broken(units, spec, pools[0], JobClass.GUARANTEED) is None:
         return JobClass.GUARANTEED
     for unit in units.get(spec.project).line():
         said = unit.terms.everywhere.job_class

@@ -32,15 +32,15 @@ class BarPatience:
     def note(self, project: str, job: JobId, bar: Bar, now: datetime) -> None:
         """Note that a term keeps the first job of a project waiting; since when stays as it was first noted."""
         known = self._firsts.get(project)
-        if known is None or (known.job, known.bar.unit, known.bar.kind) != (job, bar.unit, bar.kind):
+        if known is None or (known.job, known.bar[:2], known.bar.pool) != (job, bar[:2], bar.pool):
             self._firsts[project] = BarredFirst(job, bar, now)
 
     def forget(self, project: str) -> None:
         """Note that no term keeps the first job of a project waiting."""
         self._firsts.pop(project, None)
 
-    def at_an_end(self, units: Collection[str], now: datetime) -> Iterator[tuple[str, BarredFirst]]:
-        """Jobs that have waited too long for terms of these units, each with its project."""
+    def at_an_end(self, units: Collection[str], pool: str, now: datetime) -> Iterator[tuple[str, BarredFirst]]:
+        """Jobs that have waited too long for terms of these units in a pool, each with its project."""
         for project, first in self._firsts.items():
-            if first.bar.unit in units and now >= first.since + BAR_PATIENCE:
+            if first.bar.unit in units and first.bar.pool == pool and now >= first.since + BAR_PATIENCE:
                 yield project, first

@@ -95,6 +95,8 @@ class Bar(NamedTuple):
     """What counts for the term now: amounts, or jobs."""
     bound: int = 0
     """What the term allows."""
+    pool: str = ""
+    """Where the term holds; empty: in all pools."""
     waits_for: str = ""
     """The job that goes first; empty: none."""
 

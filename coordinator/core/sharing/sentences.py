@@ -5,17 +5,17 @@ from muster.domain.fleet.quota import RESOURCES, Amounts, amount_text
 from muster.domain.quantity import counted
 
 
-def bar_text(bar: Bar, size: Amounts, pool: str) -> str:
+def bar_text(bar: Bar, size: Amounts) -> str:
     """Why a job of a size waits for its own department or project."""
     what = RESOURCES[bar.place]
     needs = f"and this needs {amount_text(what, size[bar.place])}"
     held, bound = amount_text(what, bar.holds), amount_text(what, bar.bound)
     match bar.kind:
         case BarKind.LIMIT:
-            return f"{bar.unit} holds {held} of its limit of {bound} in pool {pool}, {needs}"
+            return f"{bar.unit} holds {held} of its limit of {bound} in pool {bar.pool}, {needs}"
         case BarKind.QUOTA:
             return (
-                f"guaranteed jobs of {bar.unit} hold {held} of its quota of {bound} in pool {pool}, {needs}; a "
+                f"guaranteed jobs of {bar.unit} hold {held} of its quota of {bound} in pool {bar.pool}, {needs}; a "
                 "preemptible job may have more than the quota"
             )
         case BarKind.MAX_RUNNING:

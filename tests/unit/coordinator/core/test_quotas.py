@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 
 from coordinator.core.answers import Accepted, QuotasSet, RefusalCause, Refused
-from coordinator.core.events import CordonRequested, JobsSubmitted, ProjectAdded, QuotasChanged
+from coordinator.core.events import CordonRequested, JobsSubmitted, NodeLabelled, ProjectAdded, QuotasChanged
 from coordinator.core.requests.quotas import unit_of
 from coordinator.core.scheduling.bars import Bars
 from coordinator.core.sharing.patience import BAR_PATIENCE
 from coordinator.core.sharing.precedence import BarKind
-from muster.domain.fleet.quota import QuotaUnit, UnitChange, UnitKind
+from muster.domain.fleet.quota import AmountBounds, QuotaTerms, QuotaUnit, UnitChange, UnitKind, UnitTerms
 from muster.domain.gangs.plan import Stage
 from muster.domain.ids import JobId, NodeId
 from muster.domain.jobs.failure import Exit
@@ -18,7 +18,8 @@ from muster.domain.jobs.interactive import Interactive
 from muster.domain.jobs.job import JobSpec
 from muster.domain.jobs.job_class import JobClass
 from muster.domain.jobs.lifecycle import JobPhase
-from tests.builders import World, pass_time, quota_unit, spec
+from muster.domain.jobs.placing.pool_choice import PoolChoice
+from tests.builders import World, inventory, pass_time, quota_unit, spec
 
 GUARANTEED, PREEMPTIBLE, SPARE = JobClass
 PATIENCE_SECONDS = int(BAR_PATIENCE.total_seconds())
@@ -329,3 +330,70 @@ def test_a_cordoned_node_counts_with_what_runs_there_and_a_lost_one_does_not() -
     end(w, job)
     w.cluster.unit_load.settle()
     assert w.cluster.unit_load.units.root("default").share[0] == 4000
+
+
+def two_pools() -> World:
+    w = World(projects=("default", "a", "b"))
+    for node, pool in (("n1", "small"), ("n2", "large")):
+        w.connect(node, inventory(node, 4, labels={"pool": pool}))
+    return w
+
+
+def in_pool(name: str, pool: str, **bounds: int) -> QuotaUnit:
+    """A project with bounds in one pool, in whole GPUs."""
+    amounts = {key: AmountBounds(gpus=gpus * 1000) for key, gpus in bounds.items()}
+    terms = QuotaTerms(quota=amounts.get("quota", AmountBounds()), limit=amounts.get("limit", AmountBounds()))
+    return QuotaUnit(name=name, kind=UnitKind.PROJECT, terms=UnitTerms(pools={pool: terms}))
+
+
+SMALL, LARGE = (PoolChoice(pool="small"),), (PoolChoice(pool="large"),)
+
+
+def test_a_job_passes_the_pool_whose_limit_is_reached() -> None:
+    w = two_pools()
+    w.change_units(in_pool("a", "small", limit=2))
+    jobs = [w.submit(of("a", 2, pools=(*SMALL, *LARGE))) for _ in range(3)]
+
+    assert [w.seat(job) for job in jobs] == ["n1", "n2", "n2"]
+
+
+def test_a_job_that_names_no_pool_goes_where_its_project_may_have_something() -> None:
+    w = two_pools()
+    w.change_units(in_pool("a", "large", limit=1), in_pool("b", "small", limit=1))
+
+    assert (w.seat(w.submit(of("a", 2))), w.seat(w.submit(of("b", 2)))) == ("n1", "n2")
+
+
+def test_a_quota_in_one_pool_says_nothing_of_the_others() -> None:
+    w = two_pools()
+    w.change_units(in_pool("a", "small", quota=2))
+    wanted = ((2, SMALL), (2, SMALL), (4, LARGE))
+
+    jobs = [w.submit(of("a", gpus, job_class=GUARANTEED, pools=pools)) for gpus, pools in wanted]
+
+    assert placed(w, *jobs) == [True, False, True]
+    assert w.cluster.unit_load.units.counted("large") == ()
+
+
+def test_others_of_the_same_kind_are_tried_where_one_job_may_not_go() -> None:
+    w = two_pools()
+    w.change_units(in_pool("a", "large", limit=0))
+    w.running(of("default", 4, job_class=None, pools=SMALL))
+    waits, passes = w.submit(of("a", 4)), w.submit(of("b", 4))
+
+    assert placed(w, waits, passes) == [False, True]
+    assert w.seat(passes) == "n2"
+
+
+def test_what_runs_counts_in_the_pool_where_it_was_placed_whatever_its_node_is_called_later() -> None:
+    w = two_pools()
+    w.change_units(in_pool("a", "small", quota=2, limit=2))
+    job = w.running(of("a", 2, pools=SMALL))
+    units = w.cluster.unit_load.units
+
+    w.turn(NodeLabelled(node=NodeId("n1"), labels={"pool": "large"}))
+
+    assert units.root("small").held[0] == 2000
+    end(w, job)
+    w.cluster.unit_load.settle()
+    assert (units.root("small").held[0], units.root("large").share[0]) == (0, 8000)
