@@ -34,7 +34,7 @@ def write(database: Path) -> None:
 
 
 def test_a_migration_leaves_a_copy_from_before_it(tmp_path: Path) -> None:
-    database, copy = tmp_path / "coordinator.db", tmp_path / "coordinator.db.before-v104"
+    database, copy = tmp_path / "coordinator.db", tmp_path / "coordinator.db.before-v105"
     write(database)
 
     bring_up_to_date(database, LATER)
@@ -72,7 +72,7 @@ def test_neither_a_first_nor_a_later_start_makes_a_copy(tmp_path: Path) -> None:
 def test_a_database_that_cannot_be_copied_is_not_migrated(tmp_path: Path) -> None:
     database = tmp_path / "coordinator.db"
     write(database)
-    (tmp_path / "coordinator.db.before-v104").mkdir()
+    (tmp_path / "coordinator.db.before-v105").mkdir()
 
     with pytest.raises(StoreError, match=r"cannot copy .*coordinator\.db to .*before-v"):
         bring_up_to_date(database, LATER)
