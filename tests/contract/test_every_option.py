@@ -23,6 +23,7 @@ from tests.integration.secured import Secured, joining, secured, until_ready
 from tests.small_bundles import make_bundle
 
 JOB = "name: filed\ncommand: [sh, -c, 'true']\n"
+QUOTAS = "projects:\n  vision: {department: research, limit: {gpus: 4}}\n"
 MACHINES = "nodes:\n  - host: 127.0.0.1:1\n"
 BY_PROGRAMS = (
     Line(
@@ -111,6 +112,7 @@ def prepare(directory: Path) -> None:
     (directory / "fleet").mkdir()
     (directory / "job.yaml").write_text(JOB)
     (directory / "machines.yaml").write_text(MACHINES)
+    (directory / "quotas.yaml").write_text(QUOTAS)
     (directory / "vars.env").write_text("B=2\n")
     (directory / "secret").write_text("swordfish")
     make_bundle(directory).rename(directory / "small.tar")
