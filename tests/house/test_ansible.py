@@ -54,7 +54,7 @@ def test_ansible_lint_finds_nothing_by_its_strictest_profile(tmp_path: Path) -> 
 
 def test_playbooks_and_the_example_inventory_can_be_read(tmp_path: Path) -> None:
     names = [path.name for path in PLAYBOOKS]
-    assert names == ["drain.yml", "remove.yml", "site.yml", "upgrade.yml"]
+    assert names == ["drain.yml", "quotas.yml", "remove.yml", "site.yml", "upgrade.yml"]
     _run(tmp_path, "ansible-playbook", "--syntax-check", "--inventory", "inventory.example.yml", *names)
 
 

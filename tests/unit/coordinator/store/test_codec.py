@@ -17,6 +17,7 @@ from coordinator.store.codec import RecordT, decode, encode
 from muster.domain.fleet.access import Permissions, Project
 from muster.domain.fleet.attach_permission import Attachers, AttachPermission
 from muster.domain.fleet.node import Inventory
+from muster.domain.fleet.quota import Department
 from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId
 from muster.domain.jobs.job import InlineFile, JobSpec, Role
 from muster.domain.jobs.lifecycle import State
@@ -42,6 +43,8 @@ def values(kind: object) -> st.SearchStrategy[Any]:
     if isinstance(kind, type) and is_dataclass(kind):
         hints = get_type_hints(kind)
         return st.builds(kind, **{field.name: values(hints[field.name]) for field in fields(kind)})
+    if isinstance(kind, type) and issubclass(kind, tuple):  # with names
+        return st.builds(kind, *map(values, get_type_hints(kind).values()))
     if isinstance(kind, type) and issubclass(kind, Enum):
         return st.sampled_from(kind)
     return containers(kind, *map(values, get_args(kind))) if get_args(kind) else LEAVES[kind]
@@ -61,7 +64,7 @@ def containers(kind: object, first: st.SearchStrategy[Any], *rest: st.SearchStra
     raise NotImplementedError(f"a record has a field of type {kind}: say here how to make one")
 
 
-@pytest.mark.parametrize("kind", [Job, Attempt, Execution, Node, Project])
+@pytest.mark.parametrize("kind", [Job, Attempt, Execution, Node, Project, Department])
 @given(data=st.data())
 def test_every_record_comes_back_exactly(kind: type[RecordT], data: st.DataObject) -> None:
     record: RecordT = data.draw(values(kind))
