@@ -48,8 +48,8 @@ class Cluster:
         )
         self.load = Load(self.records, self.placeable, self.queue.try_all_again)
         self.draining = Draining(lambda node: bool(self.load.used(node).executions))
-        self.unit_load = UnitLoad(self.records, self._is_lost, self.load.used)
-        self.presence = Presences(self._touch)
+        self.unit_load = UnitLoad(self.records, lambda node: self.presence.lacks(node), self.load.used)
+        self.presence = Presences(self.load.touch, self.unit_load.touch)
 
     # reading
 
@@ -198,11 +198,3 @@ class Cluster:
         self.queue.changed(before, after)
         self.load.changed(before, after)
         self.unit_load.changed(before, after)
-
-    def _touch(self, node: NodeId) -> None:
-        self.load.touch(node)
-        self.unit_load.touch(node)
-
-    def _is_lost(self, node: NodeId) -> bool:
-        presence = self.presence.get(node)
-        return presence is None or presence.state is NodeState.LOST

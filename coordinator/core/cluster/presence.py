@@ -155,8 +155,8 @@ class Presence:
 class Presences:
     """The presence of every node."""
 
-    def __init__(self, changed: Callable[[NodeId], None]) -> None:
-        """`changed` is called with a node on which something else than before can be placed."""
+    def __init__(self, *changed: Callable[[NodeId], None]) -> None:
+        """Each of `changed` is called with a node on which something else than before can be placed."""
         self._changed = changed
         self._nodes: dict[NodeId, Presence] = {}
         self._awake_since = datetime.min.replace(tzinfo=UTC)
@@ -175,6 +175,11 @@ class Presences:
         """The presence of a node; None: nobody knows it."""
         return self._nodes.get(node)
 
+    def lacks(self, node: NodeId) -> bool:
+        """Whether a node has been given up, or nobody knows it."""
+        presence = self._nodes.get(node)
+        return presence is None or presence.state is NodeState.LOST
+
     def heard_at(self, node: NodeId) -> datetime:
         """Until when a node was not silent, as far as the coordinator could hear."""
         return max(self._nodes[node].last_seen_at, self._awake_since)
@@ -183,7 +188,7 @@ class Presences:
         """Begin to believe in a node; the presence that it has already stays."""
         presence = self._nodes.get(node)
         if presence is None:
-            presence = self._nodes[node] = Presence(now, lambda: self._changed(node))
+            presence = self._nodes[node] = Presence(now, lambda: self._tell(node))
         return presence
 
     def forget(self, node: NodeId) -> None:
@@ -193,3 +198,7 @@ class Presences:
     def woke_up(self, now: datetime) -> None:
         """Call no node silent for a time in which the coordinator itself could not hear."""
         self._awake_since = now
+
+    def _tell(self, node: NodeId) -> None:
+        for changed in self._changed:
+            changed(node)

@@ -134,14 +134,13 @@ class UnitLoad:
         if held is None:
             held = self._held[execution.attempt_id] = _Held(self._pool_of_node(execution.node))
             self.units.count_jobs(job.spec.project, job.owner, running=1)
-        held.executions += 1
+        held.take()
         self._count_held(job, execution, held.pool, amounts, 1)
 
     def _release(self, job: Job, execution: Execution, amounts: Amounts) -> None:
         held = self._held[execution.attempt_id]
-        held.executions -= 1
         self._count_held(job, execution, held.pool, amounts, -1)
-        if not held.executions:
+        if held.give_back():
             del self._held[execution.attempt_id]
             self.units.count_jobs(job.spec.project, job.owner, running=-1)
 
@@ -178,7 +177,16 @@ class _Held:
     """What an attempt holds: in which pool, and how many of its executions hold something."""
 
     pool: str
-    executions: int = 0
+    _executions: int = 0
+
+    def take(self) -> None:
+        """Count one execution more."""
+        self._executions += 1
+
+    def give_back(self) -> bool:
+        """Count one execution less; whether it was the last one."""
+        self._executions -= 1
+        return not self._executions
 
 
 def _is(execution: Execution | None, state: State) -> bool:

@@ -50,6 +50,8 @@ _PARENTS_FIRST = (
     schema.nodes,
     schema.windows,
 )
+_NAMED = (schema.departments, schema.projects, schema.nodes, schema.windows)
+"""Tables whose rows are dropped by name."""
 
 
 class SqlStore:
@@ -76,10 +78,7 @@ class SqlStore:
         members = (schema.executions.c.job == bindparam("of"), schema.executions.c.attempt == bindparam("number"))
         self._delete_members = delete(schema.executions).where(*members)
         self._select_members = select(schema.executions.c.body).where(*members).order_by(schema.executions.c.rank)
-        self._delete_project = delete(schema.projects).where(schema.projects.c.name == bindparam("key"))
-        self._delete_department = delete(schema.departments).where(schema.departments.c.name == bindparam("key"))
-        self._delete_window = delete(schema.windows).where(schema.windows.c.name == bindparam("key"))
-        self._delete_node = delete(schema.nodes).where(schema.nodes.c.name == bindparam("key"))
+        self._delete_named = {table: delete(table).where(table.c.name == bindparam("key")) for table in _NAMED}
 
     @classmethod
     def open(cls, database: Path | str) -> "SqlStore":
@@ -126,7 +125,7 @@ class SqlStore:
         """Events of the fleet after a number."""
         return self._stories.events(FleetEvent, FLEET_SUBJECT, after, most)
 
-    def commit(self, changes: Sequence[Change]) -> None:
+    def commit(self, changes: Sequence[Change]) -> None:  # noqa: C901 - one case for each kind of change
         """Apply all changes in one transaction; StoreError: none of them is there."""
         with explained(self._engine), self._engine.begin() as connection:
             batch = _Batch()
@@ -146,9 +145,14 @@ class SqlStore:
                         batch.stories.append(change)
                     case DropEvents(job=job, attempt=number):
                         connection.execute(self._delete_events, {"of": job, "number": number})
-                    case DropNode() | DropProject() | DropDepartment() | DropWindow():
-                        self._write(connection, batch)
-                        self._drop(connection, change)
+                    case DropNode(node=name):
+                        self._drop(connection, batch, schema.nodes, name)
+                    case DropProject(project=name):
+                        self._drop(connection, batch, schema.projects, name)
+                    case DropDepartment(department=name):
+                        self._drop(connection, batch, schema.departments, name)
+                    case DropWindow(window=name):
+                        self._drop(connection, batch, schema.windows, name)
                     case _:
                         assert_never(change)
             self._write(connection, batch)
@@ -157,18 +161,9 @@ class SqlStore:
         """Let go of the database; what was committed stays."""
         self._engine.dispose()
 
-    def _drop(self, connection: Connection, change: DropNode | DropProject | DropDepartment | DropWindow) -> None:
-        match change:
-            case DropNode(node=name):
-                connection.execute(self._delete_node, {"key": name})
-            case DropProject(project=name):
-                connection.execute(self._delete_project, {"key": name})
-            case DropDepartment(department=name):
-                connection.execute(self._delete_department, {"key": name})
-            case DropWindow(window=name):
-                connection.execute(self._delete_window, {"key": name})
-            case _:
-                assert_never(change)
+    def _drop(self, connection: Connection, batch: "_Batch", table: Table, name: str) -> None:
+        self._write(connection, batch)
+        connection.execute(self._delete_named[table], {"key": name})
 
     def _write(self, connection: Connection, batch: "_Batch") -> None:
         for table in _PARENTS_FIRST:
