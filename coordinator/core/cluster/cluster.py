@@ -48,7 +48,7 @@ class Cluster:
         )
         self.load = Load(self.records, self.placeable, self.queue.try_all_again)
         self.draining = Draining(lambda node: bool(self.load.used(node).executions))
-        self.unit_load = UnitLoad(self.records, lambda node: self.presence.lacks(node), self.load.used)
+        self.unit_load = UnitLoad(self.records, lambda node: not self.presence.believes_in(node), self.load.used)
         self.presence = Presences(self.load.touch, self.unit_load.touch)
 
     # reading

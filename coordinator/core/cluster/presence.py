@@ -175,10 +175,10 @@ class Presences:
         """The presence of a node; None: nobody knows it."""
         return self._nodes.get(node)
 
-    def lacks(self, node: NodeId) -> bool:
-        """Whether a node has been given up, or nobody knows it."""
+    def believes_in(self, node: NodeId) -> bool:
+        """Whether a node is known, and has not been given up."""
         presence = self._nodes.get(node)
-        return presence is None or presence.state is NodeState.LOST
+        return presence is not None and presence.state is not NodeState.LOST
 
     def heard_at(self, node: NodeId) -> datetime:
         """Until when a node was not silent, as far as the coordinator could hear."""
