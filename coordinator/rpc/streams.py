@@ -36,13 +36,17 @@ def streaming(handler: Handler) -> Handler:
                 await handler(self, request, context)
                 ending.cancel()
         except ExceptionGroup as group:
-            status, reason = _ending(group)
+            cause = _most_telling(group)
             group.__traceback__ = None  # its frames refer to it, and to all that the stream had
         except asyncio.CancelledError as cancelled:
             cancelled.__traceback__ = None  # the same
             raise
         else:
             return
+        try:
+            status, reason = _ending(cause)
+        finally:
+            del cause  # what is raised would refer to itself
         # A status that cannot be sent, because the peer is gone or does not read, is nobody's error.
         with suppress(grpc.aio.InternalError):
             await context.abort(status, fitting(reason))
@@ -70,16 +74,20 @@ async def send(context: "grpc.aio.ServicerContext[Any, Any]", message: object) -
             async with asyncio.timeout(LAST_WRITE):
                 await asyncio.gather(writing, return_exceptions=True)
         raise
+    finally:
+        del writing  # what it raises would refer to itself
 
 
-def _ending(group: ExceptionGroup[Exception]) -> tuple[grpc.StatusCode, str]:
+def _ending(cause: Exception) -> tuple[grpc.StatusCode, str]:
     """The status and the reason for a stream that ended so; raises what is not for us to answer."""
-    cause = _most_telling(group)
-    if isinstance(cause, _ServerStopsError):
-        return grpc.StatusCode.UNAVAILABLE, "the coordinator is shutting down"
-    if isinstance(cause, MusterError):
-        return status_of(cause), str(cause)
-    raise cause
+    try:
+        if isinstance(cause, _ServerStopsError):
+            return grpc.StatusCode.UNAVAILABLE, "the coordinator is shutting down"
+        if isinstance(cause, MusterError):
+            return status_of(cause), str(cause)
+        raise cause
+    finally:
+        del cause  # what is raised would refer to itself
 
 
 def _most_telling(group: ExceptionGroup[Exception]) -> Exception:

@@ -29,7 +29,7 @@ from muster.rpc.channel import Credentials, open_channel
 from muster.rpc.v1 import agents_pb2, agents_pb2_grpc, jobs_pb2, jobs_pb2_grpc
 from tests.integration.jobs import shell
 from tests.integration.journal import Journal
-from tests.integration.parts import working_parts
+from tests.integration.parts import Parts, working_parts
 from tests.integration.raw_http2 import connection, framed
 from tests.integration.secured import joined, secured
 from tests.integration.strangers import hello, refusal
@@ -115,33 +115,41 @@ async def test_a_node_that_comes_again_and_again_leaves_no_circle(tmp_path: Path
 
 
 class Hearer:
-    """The context of a call whose caller stays on the line, and hears what is written to it."""
+    """The context of a call whose caller hears so many messages, and hangs up before the next one."""
 
-    def __init__(self) -> None:
+    def __init__(self, hears: int) -> None:
         self.heard = asyncio.Event()
+        self._left = hears
 
     async def write(self, _message: object) -> None:
+        if not self._left:
+            raise grpc.aio.InternalError("the caller is gone")
+        self._left -= 1
         self.heard.set()
 
     def peer(self) -> str:
         return "a test"
 
 
+def agents_of(parts: Parts) -> AgentService:
+    """The service for agents."""
+    nodes = parts.registry.joined
+    secrets = SecretDelivery(parts.engine, parts.secrets, parts.audit)
+    rights = AttachRights(permissions_of=lambda _: OPEN, holder_of=parts.registry.holder_of)
+    lines = AgentLines()
+    ways = AttachWays(relay=None, lines=lines)
+    operations = AttachmentOperations(parts.operations, parts.engine, parts.audit, rights, AttachmentBook(), ways)
+    attachments = AgentAttachments(lines, operations)
+    intake = LogIntake(parts.engine, parts.logs, parts.log_quota)
+    return AgentService(parts.engine, intake, nodes, Renewals(nodes, None), secrets, attachments)
+
+
 async def test_a_node_whose_stream_is_cancelled_leaves_no_circle(tmp_path: Path, circles: list[object]) -> None:
     CALLER.set(LOCAL)
     async with working_parts(tmp_path) as parts:
-        nodes = parts.registry.joined
-        secrets = SecretDelivery(parts.engine, parts.secrets, parts.audit)
-        rights = AttachRights(permissions_of=lambda _: OPEN, holder_of=parts.registry.holder_of)
-        lines = AgentLines()
-        ways = AttachWays(relay=None, lines=lines)
-        book = AttachmentBook()
-        operations = AttachmentOperations(parts.operations, parts.engine, parts.audit, rights, book, ways)
-        attachments = AgentAttachments(lines, operations)
-        intake = LogIntake(parts.engine, parts.logs, parts.log_quota)
-        agents = AgentService(parts.engine, intake, nodes, Renewals(nodes, None), secrets, attachments)
+        agents = agents_of(parts)
         for _ in range(CALLS):
-            hearer: Any = Hearer()  # gRPC has no class to make one of
+            hearer: Any = Hearer(100)  # gRPC has no class to make one of
             stream = asyncio.create_task(agents.Connect(_says_hello("a"), hearer))
             async with asyncio.timeout(ENDED_WITHIN):
                 await hearer.heard.wait()
@@ -149,6 +157,21 @@ async def test_a_node_whose_stream_is_cancelled_leaves_no_circle(tmp_path: Path,
             with suppress(asyncio.CancelledError):
                 await stream
         del stream
+        assert of_ours(circles) == []
+
+
+@pytest.mark.parametrize("hears", [pytest.param(0, id="nothing"), pytest.param(1, id="a welcome, but no plan")])
+async def test_a_node_that_hangs_up_before_it_hears_leaves_no_circle(
+    tmp_path: Path, circles: list[object], hears: int
+) -> None:
+    CALLER.set(LOCAL)
+    async with working_parts(tmp_path) as parts:
+        agents = agents_of(parts)
+        for _ in range(CALLS):
+            hearer: Any = Hearer(hears)
+            async with asyncio.timeout(ENDED_WITHIN):
+                with suppress(grpc.aio.InternalError):
+                    await agents.Connect(_says_hello("a"), hearer)
         assert of_ours(circles) == []
 
 

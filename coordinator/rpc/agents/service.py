@@ -176,8 +176,11 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
         except ExceptionGroup as group:
             group.__traceback__ = None  # its frames refer to it, and to all that the stream had
             unforeseen = group.split(StreamEnded)[1]
-            if unforeseen is not None:
-                raise unforeseen from None
+            try:
+                if unforeseen is not None:
+                    raise unforeseen from None
+            finally:
+                del unforeseen  # what is raised would refer to itself
         except asyncio.CancelledError as cancelled:
             cancelled.__traceback__ = None  # as above: who is cancelled while tasks run has their group's frame in it
             raise
