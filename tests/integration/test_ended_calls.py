@@ -18,6 +18,7 @@ from coordinator.rpc.agents.renewals import Renewals
 from coordinator.rpc.agents.secret_delivery import SecretDelivery
 from coordinator.rpc.agents.service import AgentService
 from coordinator.rpc.callers import CALLER
+from coordinator.rpc.server import Parts
 from coordinator.service.attaching.attachments import AttachmentOperations, AttachWays
 from coordinator.service.attaching.lines import AgentLines
 from coordinator.service.attaching.open_book import AttachmentBook
@@ -29,7 +30,7 @@ from muster.rpc.channel import Credentials, open_channel
 from muster.rpc.v1 import agents_pb2, agents_pb2_grpc, jobs_pb2, jobs_pb2_grpc
 from tests.integration.jobs import shell
 from tests.integration.journal import Journal
-from tests.integration.parts import Parts, working_parts
+from tests.integration.parts import working_parts
 from tests.integration.raw_http2 import connection, framed
 from tests.integration.secured import joined, secured
 from tests.integration.strangers import hello, refusal

@@ -200,8 +200,9 @@ async def test_a_reader_that_is_slow_gets_every_line_of_a_long_log(tmp_path: Pat
             # Reads nothing more until the job has ended and all of its log is there.
             ended = await fleet.client.jobs.wait(job.id)
             await fleet.journal.heard("execution cleared away")
-            # A line comes in two pieces where the program was not let write its end at once.
-            text = b"".join(each.text if each.partial else each.text + b"\n" for each in [first, *[_ async for _ in log]])
+            pieces = [first, *[piece async for piece in log]]
+        # A line comes in two pieces where the program was not let write its end at once.
+        text = b"".join(piece.text if piece.partial else piece.text + b"\n" for piece in pieces)
         assert ended.phase is JobPhase.SUCCEEDED
         assert text.split() == [b"%d" % number for number in range(1, 200_001)]
 

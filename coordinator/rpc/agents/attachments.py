@@ -3,11 +3,12 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+import grpc.aio
+
 from coordinator.rpc.agents.downlink import Downlink, StreamEnded
 from coordinator.service.attaching.attachments import AttachmentOperations
-from coordinator.service.attaching.lines import AgentLines
+from coordinator.service.attaching.lines import AgentLines, LineEndedError
 from muster.domain.attachments.request import AttachmentOrder, NoticeForAttached, ServedAttachment
-from muster.domain.errors import UnavailableError
 from muster.domain.ids import NodeId
 from muster.rpc.v1 import agents_pb2 as pb
 from muster.rpc.v1 import attachments_pb2
@@ -25,6 +26,10 @@ class AgentAttachments:
         self._lines = lines
         self._attachments = attachments
 
+    def coming(self, node: NodeId) -> None:
+        """A node has said hello on a new stream: orders wait until it takes them."""
+        self._lines.coming(node)
+
     @contextmanager
     def on_stream(self, node: NodeId, down: Downlink, served: Sequence[ServedAttachment]) -> Iterator[None]:
         """While the stream of a node is open, orders go down on it; `served` is what the agent serves as it begins."""
@@ -33,8 +38,8 @@ class AgentAttachments:
         async def send(order: AttachmentOrder | NoticeForAttached) -> None:
             try:
                 await down.send(_message(order))
-            except StreamEnded:
-                raise UnavailableError(f"{node} is not connected now; nothing was started") from None
+            except (StreamEnded, grpc.aio.InternalError, grpc.aio.UsageError):
+                raise LineEndedError from None
 
         self._lines.connected(node, send)
         try:

@@ -162,6 +162,7 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
     ) -> None:
         """Write and read side by side until one of them ends, or the engine closes the session."""
         down = Downlink(context)
+        self._attachments.coming(node)  # who hears that the agent is welcome may attach to what it has
         try:
             await send(context, _WELCOME)
             await self._renewals.connected(node, down)

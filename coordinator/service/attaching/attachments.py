@@ -102,6 +102,7 @@ class AttachmentOperations:
             except BaseException:
                 self._ended(_lost(held.attachment, "its agent was not told"))
                 raise
+            self._book.told(held.attachment)
             return _pass(held, address, _ticket(relay, held, TicketSide.CLIENT, now))
 
     async def again(self, caller: Caller, attachment: str) -> AttachmentPass:
@@ -151,10 +152,8 @@ class AttachmentOperations:
 
         What it does not serve has ended: its agent was restarted, or never heard of it.
         """
-        listed = {each.attachment for each in served}
-        for held in self._book.of_node(node):
-            if held.attachment not in listed:
-                self._ended(_lost(held.attachment, f"the agent of {node} was restarted"))
+        for held in self._book.unserved(node, {each.attachment for each in served}):
+            self._ended(_lost(held.attachment, f"the agent of {node} was restarted"))
         for each in served:
             if self._book.get(each.attachment) is None:
                 self._adopt(node, each)
@@ -176,6 +175,7 @@ class AttachmentOperations:
             self._cut(served.attachment, refusal)
             return
         self._book.add(held)  # the audit log has its beginning
+        self._book.told(held.attachment)
         self.notices.attached(found.job)
         if self._relay is not None:
             self._relay.opened(served.attachment)

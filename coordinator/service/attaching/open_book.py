@@ -1,6 +1,6 @@
 """The book of attachments that are open: by name, execution, job, node and account, with what the limits leave."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
 from enum import Enum, auto
 
@@ -47,6 +47,8 @@ class AttachmentBook:
         self._all: _Group = {}
         self._groups: dict[_Key, _Group] = {}
         """Attachments by all that they are asked for; none is empty."""
+        self._heard_of: set[str] = set()
+        """Attachments of which their agents have heard."""
         self._forwards = Forwards()
 
     def __len__(self) -> int:
@@ -101,11 +103,26 @@ class AttachmentBook:
             self._groups.setdefault(key, {})[new.attachment] = new
         return self._forwards.add(new) if new.is_connection else (entries.beginning(new, new.said),)
 
+    def told(self, attachment: str) -> None:
+        """Note that the agent of an attachment has heard of it on the stream that it has now."""
+        if attachment in self._all:
+            self._heard_of.add(attachment)
+
+    def unserved(self, node: NodeId, served: Collection[str]) -> Sequence[HeldAttachment]:
+        """The attachments of which a node had heard before its new stream, and that it does not serve.
+
+        One of which it has not heard yet is opened just now; its order goes to the new stream.
+        """
+        return tuple(
+            held for held in self.of_node(node) if held.attachment in self._heard_of and held.attachment not in served
+        )
+
     def end(self, report: AttachmentReport, now: datetime) -> tuple[AuditEntry, ...]:
         """Note that an attachment has ended; the entry that says so, which a connection of a forward does not have."""
         held = self._all.pop(report.attachment, None)
         if held is None:
             return ()
+        self._heard_of.discard(held.attachment)
         for key in _keys(held):
             group = self._groups[key]
             del group[held.attachment]

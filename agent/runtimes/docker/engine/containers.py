@@ -161,7 +161,8 @@ class EngineContainers:
             async with asyncio.timeout(seconds):
                 await self.wait(container)
                 return
-        await self.signal(container, "KILL")  # a stop without grace sends SIGTERM first, which the program may still hear
+        # A stop without grace sends SIGTERM first, which the program may still hear.
+        await self.signal(container, "KILL")
 
     async def remove(self, container: str) -> None:
         """Kill and remove a container with its anonymous volumes; harmless when it is not there."""

@@ -284,6 +284,16 @@ def test_an_attachment_that_is_there_is_not_told_again_and_one_that_is_not_does_
     assert book.get("a1") is None
 
 
+def test_what_a_new_stream_of_a_node_does_not_serve_has_ended_if_its_agent_had_heard_of_it() -> None:
+    book = AttachmentBook()
+    served, forgotten, just_opened = (held(name, LS) for name in ("a1", "a2", "a3"))
+    for each in (served, forgotten, just_opened):
+        book.add(each)
+    book.told("a1")
+    book.told("a2")
+    assert book.unserved(served.opened.node, {"a1"}) == (forgotten,)
+
+
 class Life(RuleBasedStateMachine):
     """Any attachments that are opened and end, against lists that are looked through."""
 
