@@ -16,6 +16,9 @@ PATIENCE = 60_000.0
 HAS_ENDED = re.compile(r"\[\d+\]")
 """What stands before a cell that has ended."""
 
+AT_REST = "| Idle"
+"""What stands after a kernel's name once the page has a connection to that kernel, and it does nothing."""
+
 OPTIONS = ("--no-sandbox", "--disable-dev-shm-usage")
 """What chromium needs as root, and in containers."""
 
@@ -51,7 +54,9 @@ class NotebookPage:
         return [not closed for socket, closed in self._sockets if "/api/kernels/" in socket.url]
 
     def _await_rest(self) -> None:
-        self._page.locator('.jp-Notebook-ExecutionIndicator[data-status="idle"]').wait_for()
+        # Not the mark in the notebook's own bar: that one says "idle" before there is a kernel, and a cell that is run
+        # without one is taken for done.
+        self._page.locator("#jp-main-statusbar", has_text=AT_REST).wait_for()
 
     def _note(self, socket: WebSocket) -> None:
         closed: list[str] = []
