@@ -50,7 +50,7 @@ def test_an_order_to_stop_that_is_acknowledged_and_not_stored_is_found() -> None
 def test_a_project_that_is_removed_under_its_jobs_is_found() -> None:
     outcome = _first_problem(planted.USED_PROJECT_REMOVED, "projects")
 
-    assert "goes on in a project that is not there" in str(outcome.problem)
+    assert "vision still counts for something in default" in str(outcome.problem)
 
 
 def test_a_removal_of_a_project_that_is_acknowledged_and_not_stored_is_found() -> None:
