@@ -9,6 +9,7 @@ import grpc
 import grpc.aio
 
 from coordinator.relay.joining import OTHER_SIDE_WITHIN, RELAY_FULL, Admitted, JoinTable, StreamEnd, TurnedAway
+from coordinator.relay.pace import RelayPace
 from muster.rpc.relay import CARRY_METHOD, ENDING_METADATA, RELAY_STATUS, TICKET_METADATA, RelayEnding
 from muster.trust.tickets import AttachmentTicket, TicketError, read_ticket
 
@@ -23,9 +24,10 @@ _AGAIN_IN = "5"
 class _Stream:
     """One stream that was let in."""
 
-    def __init__(self, context: CarryContext, number: int) -> None:
+    def __init__(self, context: CarryContext, number: int, account: str) -> None:
         self.context = context
         self.number = number
+        self.account = account
         self.peer: asyncio.Future[_Stream] = asyncio.get_running_loop().create_future()
         """The stream that it is joined to."""
         self.end: asyncio.Future[StreamEnd] = asyncio.get_running_loop().create_future()
@@ -47,10 +49,16 @@ class Carrier(grpc.GenericRpcHandler):
     """Serves the call `Carry` without knowing what is in its frames."""
 
     def __init__(
-        self, table: JoinTable, key: Callable[[], bytes], clock: Callable[[], datetime], stir: Callable[[], None]
+        self,
+        table: JoinTable,
+        pace: RelayPace,
+        key: Callable[[], bytes],
+        clock: Callable[[], datetime],
+        stir: Callable[[], None],
     ) -> None:
         """`key` gives the key of tickets; `stir` is called when a stream has come or gone."""
         self._table = table
+        self._pace = pace
         self._key = key
         self._clock = clock
         self._stir = stir
@@ -107,7 +115,7 @@ class Carrier(grpc.GenericRpcHandler):
         return answer
 
     async def _serve(self, context: CarryContext, admitted: Admitted) -> None:
-        stream = self._streams[admitted.stream] = _Stream(context, admitted.stream)
+        stream = self._streams[admitted.stream] = _Stream(context, admitted.stream, admitted.account)
         self.end(admitted.ends)
         if admitted.peer is not None:
             peer = self._streams[admitted.peer]
@@ -125,6 +133,7 @@ class Carrier(grpc.GenericRpcHandler):
             # Also where the side has broken off: then this task was cancelled.
             self.end(self._table.leave(stream.number, self._clock()))
             del self._streams[stream.number]
+            self._pace.forget(asyncio.get_running_loop().time())
             self._stir()
         await _abort(context, end.ending, end.text)
 
@@ -134,12 +143,19 @@ class Carrier(grpc.GenericRpcHandler):
             peer = await self._peer_of(stream)
             if peer is None:
                 return
-            read, moved = stream.context.read, self._table.moved
+            read, moved, pace, clock = (
+                stream.context.read,
+                self._table.moved,
+                self._pace,
+                asyncio.get_running_loop().time,
+            )
             while not stream.end.done() and isinstance(frame := await read(), bytes):  # else it is the mark of the end
                 if peer.end.done():
                     return
                 await peer.write(frame)
                 moved(stream.number, len(frame))
+                if rest := pace.moved(stream.account, len(frame), clock()):
+                    await asyncio.wait({stream.end}, timeout=rest)
         except (grpc.RpcError, grpc.aio.UsageError, grpc.aio.AbortError):
             return  # a call is over; its own task hears of it, and ends the other one
         except Exception:  # the other streams go on

@@ -55,6 +55,8 @@ class Admitted:
 
     stream: int
     """The number of the stream."""
+    account: str
+    """The account that attaches."""
     peer: int | None
     """The stream that it is joined to; None: it waits for one."""
     ends: tuple[StreamEnd, ...] = ()
@@ -115,7 +117,7 @@ class JoinTable:
         peer = known.streams.get(side.other)
         known.joined = peer is not None
         self._changed[attachment] = None
-        return Admitted(stream=self._last, peer=peer, ends=ends)
+        return Admitted(stream=self._last, account=ticket.account, peer=peer, ends=ends)
 
     def leave(self, stream: int, now: datetime) -> tuple[StreamEnd, ...]:
         """Take a stream out that has ended by itself; gives the one that ends with it."""

@@ -29,6 +29,7 @@ from coordinator.relay.messages import (
     RelayServes,
     RelayWelcome,
 )
+from coordinator.relay.pace import RelayPace
 from coordinator.relay.settings import RelaySettings, parse
 from muster import __version__
 from muster.daemon.journal import configure
@@ -70,7 +71,7 @@ class Relay:
         self._systemd = systemd
         self._run = secrets.token_hex(8)
         self._table = JoinTable(settings.relay_streams)
-        self._carrier = Carrier(self._table, self._key, _now, self._stir)
+        self._carrier = Carrier(self._table, RelayPace(settings.relay_rate), self._key, _now, self._stir)
         self._welcome: RelayWelcome | None = None
         self._shown: Identity | None = None
         """The certificate to serve with."""

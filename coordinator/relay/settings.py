@@ -20,6 +20,8 @@ class RelaySettings:
     """Where clients and agents are served; empty: as the coordinator says."""
     relay_streams: int = RELAY_STREAMS
     """Streams at once."""
+    relay_rate: int | None = None
+    """Bytes a second of one account; None: any."""
     ready_file: Path | None = None
     """Where the bound address is written once it serves."""
     log_level: str = "info"
@@ -51,6 +53,12 @@ def parse(arguments: Sequence[str], environ: Mapping[str, str]) -> RelaySettings
         metavar="N",
         help="streams at once, two for each attachment (%(default)s)",
     )
+    parser.add_argument(
+        "--relay-rate",
+        type=_megabytes,
+        metavar="MB",
+        help="megabytes a second of one account, in both directions together (no limit)",
+    )
     parser.add_argument("--ready-file", type=Path, help="write the bound address there once serving")
     parser.add_argument("--log-level", choices=["debug", "info", "warning", "error"], default="info")
     add_format_option(parser, environ)
@@ -65,3 +73,7 @@ def _positive(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1 on")
     return int(text)
+
+
+def _megabytes(text: str) -> int:
+    return _positive(text) * 1_000_000

@@ -45,8 +45,8 @@ class Site:
         await until(lambda: self.desk.address is not None)
         return f"{RESTARTED_AT}{self.desk.address}"
 
-    def ticket(self, attachment: str, side: TicketSide) -> str:
-        return self.desk.ticket(attachment, side, account="anna", node=NodeId("gpu-7"), now=wall_time())
+    def ticket(self, attachment: str, side: TicketSide, account: str = "anna") -> str:
+        return self.desk.ticket(attachment, side, account=account, node=NodeId("gpu-7"), now=wall_time())
 
     async def channel(self) -> grpc.aio.Channel:
         """A connection of its own."""
@@ -58,9 +58,11 @@ class Site:
         """A side of an attachment comes, with a ticket of its own."""
         return carry(await self.channel(), ticket or self.ticket(attachment, side))
 
-    async def pair(self, attachment: str) -> tuple[RawStream, RawStream]:
+    async def pair(self, attachment: str, account: str = "anna") -> tuple[RawStream, RawStream]:
         """Client and agent, who have heard of each other."""
-        client, agent = await self.come(attachment, TicketSide.CLIENT), await self.come(attachment, TicketSide.AGENT)
+        tickets = {side: self.ticket(attachment, side, account) for side in TicketSide}
+        client = await self.come(attachment, TicketSide.CLIENT, tickets[TicketSide.CLIENT])
+        agent = await self.come(attachment, TicketSide.AGENT, tickets[TicketSide.AGENT])
         await client.write(b"client")
         await agent.write(b"agent")
         assert (await agent.read(), await client.read()) == (b"client", b"agent")
