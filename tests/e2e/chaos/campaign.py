@@ -23,6 +23,7 @@ from tests.e2e.chaos.disks import Disk
 from tests.e2e.chaos.leftovers import Strangers, cgroups_of_ours, containers_of_ours, processes_of_ours
 from tests.e2e.chaos.story import Story
 from tests.e2e.chaos.verdict import UNPROVEN, Job
+from tests.e2e.chaos.visitors import Visitors
 from tests.e2e.deployment import Deployment
 from tests.e2e.fleet import Node
 
@@ -65,6 +66,8 @@ class Campaign:
                     orders = jobs.drawn(chance, self._stamps, self._mark, max(1.0, self.seconds / 3))
                     async with asyncio.TaskGroup() as tasks:
                         tasks.create_task(customers.order(orders, self.seconds), name="customers")
+                        visitors = Visitors(client, self.story, Random(self.seed))
+                        tasks.create_task(visitors.come(self.seconds), name="visitors")
                         for number, at in enumerate(faults.gangs_wanted_at(self.seconds), start=1):
                             order = jobs.gang(chance, number, self._stamps, self._mark, GANG_SECONDS)
                             tasks.create_task(customers.order_at(at, order), name=order.spec.name)
@@ -91,6 +94,7 @@ class Campaign:
 
     def _set_up(self, damage: Damage) -> None:
         self.muster.shared(self._stamps.name)
+        damage.start_relay()
         for node in self.muster.fleet.nodes:
             self.strangers.append(Strangers(node))
             damage.start_agent(node)
@@ -114,6 +118,7 @@ class Campaign:
             live = [job async for job in client.jobs.list() if not job.phase.ended]
             views = [await client.jobs.get(job.id) async for job in client.jobs.list()]
             nodes = await client.nodes.list()
+            attachments = await client.attachments.list()
         except MusterError as error:
             return str(error)
         incomplete = [
@@ -136,6 +141,7 @@ class Campaign:
                 ("incomplete logs", incomplete),
                 ("nodes not free or not ready", unready),
                 ("directories", directories),
+                ("attachments", [f"{each.attachment} to rank {each.rank} of {each.job}" for each in attachments]),
             )
             if which
         )

@@ -47,6 +47,7 @@ class Damage:
     def __init__(self, muster: Deployment, disks: Mapping[str, Disk], story: Story) -> None:
         self._muster = muster
         self._disks = disks
+        self._relay: Program
         self._story = story
         self._nodes = {node.name: node for node in muster.fleet.nodes}
         self._broken: set[str] = set()
@@ -76,7 +77,7 @@ class Damage:
             self._story.tell(f"mended: {fault.kind} on {fault.place}")
 
     async def watch(self) -> None:
-        """Start again what ends by itself, until cancelled; coordinator and agents must not."""
+        """Start again what ends by itself, until cancelled; coordinator, relay and agents must not."""
         while True:
             await asyncio.sleep(WATCH_EVERY)
             for subject, program, restart, must_not in list(self._programs()):
@@ -89,6 +90,10 @@ class Damage:
     def start_agent(self, node: Node) -> None:
         """An agent with simulated GPUs that runs processes and containers."""
         self._muster.start_agent(node, *OPTIONS)
+
+    def start_relay(self) -> None:
+        """The relay, to which people attach."""
+        self._relay = self._muster.start_relay()
 
     async def _last(self, fault: Fault) -> None:
         """Let a fault go on for its time."""
@@ -128,6 +133,7 @@ class Damage:
     def _programs(self) -> Iterator[tuple[str, Program, Callable[[], object], bool]]:
         """Subject, program, how it is started again, whether it must not end by itself."""
         yield f"coordinator of {COORDINATOR}", self._muster.coordinator, self._muster.start_coordinator, True
+        yield f"relay of {COORDINATOR}", self._relay, self.start_relay, True
         for name, node in self._nodes.items():
             yield f"agent of {name}", self._muster.agents[name], partial(self.start_agent, node), True
             for daemon in Daemon:
@@ -142,6 +148,8 @@ class Damage:
                 self._nodes[fault.place].engine.daemons[daemon].kill()
         elif fault.kind is Kind.COORDINATOR:
             self._muster.coordinator.kill()
+        elif fault.kind is Kind.RELAY:
+            self._relay.kill()
         elif fault.kind is Kind.AGENT:
             self._muster.agents[fault.place].kill()
         elif fault.kind is Kind.DISK:
@@ -177,6 +185,8 @@ class Damage:
                 self._nodes[fault.place].engine.restart(daemon)
         elif fault.kind is Kind.COORDINATOR:
             self._muster.start_coordinator()
+        elif fault.kind is Kind.RELAY:
+            self.start_relay()
         elif fault.kind is Kind.AGENT:
             self.start_agent(self._nodes[fault.place])
         elif fault.kind is Kind.DISK:

@@ -32,6 +32,7 @@ class Kind(StrEnum):
     """What goes wrong."""
 
     COORDINATOR = "coordinator killed"
+    RELAY = "relay killed"
     AGENT = "agent killed"
     DOCKERD = "dockerd killed"
     CONTAINERD = "containerd killed"
@@ -54,7 +55,7 @@ ENGINES = frozenset({Kind.DOCKERD, Kind.CONTAINERD, Kind.ENGINE})
 DECK = (
     *([Kind.COORDINATOR] * 3 + [Kind.AGENT] * 5 + [Kind.DOCKERD] * 3 + [Kind.CONTAINERD, Kind.ENGINE]),
     *([Kind.LAUNCHER, Kind.SUPERVISOR, Kind.HALF_OPEN, Kind.MUTE] + [Kind.CUT] * 2 + [Kind.LOSSY] * 2),
-    *([Kind.PROCESSES] * 4 + [Kind.DISK] * 3),
+    *([Kind.PROCESSES] * 4 + [Kind.DISK] * 3 + [Kind.RELAY] * 3),
 )
 """Dealt out in random order, then shuffled again: so even a short run has each kind."""
 
@@ -96,6 +97,8 @@ class Fault:
             return f"engine of {self.place}"
         if self.kind is Kind.PROCESSES:
             return f"processes of {self.place}"
+        if self.kind is Kind.RELAY:
+            return f"relay of {self.place}"
         # That of a full disk is the program that has its state there: nobody kills and starts it meanwhile.
         return f"coordinator of {self.place}" if self.place == COORDINATOR else f"agent of {self.place}"
 
@@ -168,7 +171,7 @@ def _dealt(chance: Random) -> Iterator[Kind]:
 
 def _fault(chance: Random, kind: Kind, at: float, seconds: float, places: Sequence[str]) -> Fault:
     place = chance.choice(places)
-    if kind is Kind.COORDINATOR or (kind in LINKS and chance.random() < 0.1):
+    if kind in {Kind.COORDINATOR, Kind.RELAY} or (kind in LINKS and chance.random() < 0.1):
         place = COORDINATOR
     lasting = _link_time(chance, seconds) if kind in LINKS else _absence(chance, kind)
     if place == COORDINATOR:

@@ -76,18 +76,17 @@ class Visitors:
         self._client = client
         self._story = story
         self._chance = chance
-        self._visits: set[asyncio.Task[None]] = set()
 
     async def come(self, until: float) -> None:
         """Visit what runs until some time, and wait until all have left."""
-        while self._story.now < until:
-            if len(self._visits) < MOST_AT_ONCE and (found := await self._somewhere()) is not None:
-                task = asyncio.get_running_loop().create_task(self._visit(*found), name=f"visit of {found}")
-                self._visits.add(task)
-                task.add_done_callback(self._visits.discard)
-            await asyncio.sleep(PAUSE)
-        while self._visits:
-            await asyncio.gather(*self._visits)
+        visits = set[asyncio.Task[None]]()
+        async with asyncio.TaskGroup() as tasks:
+            while self._story.now < until:
+                if len(visits) < MOST_AT_ONCE and (found := await self._somewhere()) is not None:
+                    visit = tasks.create_task(self._visit(*found), name=f"visit of {found}")
+                    visits.add(visit)
+                    visit.add_done_callback(visits.discard)
+                await asyncio.sleep(PAUSE)
 
     async def _somewhere(self) -> tuple[JobId, int] | None:
         """An execution that runs, as far as the coordinator can be asked."""
@@ -123,7 +122,9 @@ class Visitors:
             self._story.find(wrong)
         how = visit.end.text or f"exit code {visit.end.code}"
         ended = str(visit.end.trouble) or ("well" if visit.end.code == 0 else "with another exit code")
-        self._story.tell(f"visit of {where}: {visit.got} of {visit.sent} bytes, {how}", counted=f"visits ended: {ended}")
+        self._story.tell(
+            f"visit of {where}: {visit.got} of {visit.sent} bytes, {how}", counted=f"visits ended: {ended}"
+        )
         self._story.counts["megabytes that came back to visitors"] += visit.got // 1_000_000
 
     async def _exchanged(self, attachment: Attachment, where: str, pieces: Sequence[bytes]) -> Visit:
