@@ -86,7 +86,7 @@ class JoinTable:
         self._away: dict[str, datetime] = {}
         """When the last stream left, of attachments without any; the oldest first."""
         self._open: set[str] = set()
-        self._closed: dict[str, tuple[datetime, str]] = {}
+        self._closed: dict[str, tuple[datetime, TurnedAway]] = {}
         self._changed: dict[str, None] = {}
         """Attachments of which the coordinator is to be told, the oldest news first."""
         self._last = 0
@@ -100,7 +100,7 @@ class JoinTable:
         """Let a stream in that shows a ticket, or not."""
         attachment, side = ticket.attachment, ticket.side
         if attachment in self._closed:
-            return TurnedAway(ending=RelayEnding.CLOSED, text=self._closed[attachment][1])
+            return self._closed[attachment][1]
         known = self._known.get(attachment)
         if known is None and attachment not in self._open and now > ticket.not_after:
             text = f"the ticket was good until {ticket.not_after:%H:%M:%S} UTC, and its attachment is not open any more"
@@ -165,10 +165,14 @@ class JoinTable:
         """Have these be all that the coordinator calls open."""
         self._open = set(attachments)
 
-    def close(self, attachment: str, why: str, now: datetime) -> tuple[StreamEnd, ...]:
-        """Have no ticket of an attachment count any more; gives its streams, which end."""
+    def close(self, attachment: str, why: str, now: datetime, *, lost: bool = False) -> tuple[StreamEnd, ...]:
+        """Have no ticket of an attachment count any more; gives its streams, which end.
+
+        `lost`: nobody has closed it.
+        """
+        ending = RelayEnding.LOST if lost else RelayEnding.CLOSED
         self._open.discard(attachment)
-        self._closed[attachment] = now, why
+        self._closed[attachment] = now, TurnedAway(ending=ending, text=why)
         known = self._known.pop(attachment, None)
         self._away.pop(attachment, None)
         self._changed.pop(attachment, None)
@@ -176,7 +180,7 @@ class JoinTable:
             return ()
         for stream in known.streams.values():
             del self._streams[stream]
-        return tuple(StreamEnd(stream=stream, ending=RelayEnding.CLOSED, text=why) for stream in known.streams.values())
+        return tuple(StreamEnd(stream=stream, ending=ending, text=why) for stream in known.streams.values())
 
     def close_all(self, why: str, now: datetime) -> tuple[StreamEnd, ...]:
         """Close every attachment that is known or open; gives all streams, which end."""

@@ -110,6 +110,8 @@ class AttachmentClosed:
     attachment: str
     why: str
     """A sentence for people."""
+    lost: bool = False
+    """Whether nobody has closed it: it was lost."""
 
 
 Message = TypeVar("Message")
@@ -175,8 +177,8 @@ def _said_by_desk(message: DeskMessage) -> Mapping[str, object]:
             return {"say": "open", "attachment": attachment}
         case RelayListed():
             return {"say": "listed"}
-        case AttachmentClosed(attachment=attachment, why=why):
-            return {"say": "closed", "attachment": attachment, "why": why[:LONGEST_REASON]}
+        case AttachmentClosed(attachment=attachment, why=why, lost=lost):
+            return {"say": "closed", "attachment": attachment, "why": why[:LONGEST_REASON], "lost": lost}
 
 
 def _identity_said(identity: Identity) -> Mapping[str, object]:
@@ -267,5 +269,9 @@ _FROM_DESK: Mapping[str, Callable[[_Fields], DeskMessage]] = {
     "identity": lambda said: RelayIdentity(identity=said.identity()),
     "open": lambda said: AttachmentOpen(attachment=said.text("attachment")),
     "listed": lambda _: RelayListed(),
-    "closed": lambda said: AttachmentClosed(attachment=said.text("attachment"), why=said.text("why")),
+    "closed": lambda said: AttachmentClosed(
+        attachment=said.text("attachment"),
+        why=said.text("why"),
+        lost="lost" in said and said.truth("lost"),
+    ),
 }

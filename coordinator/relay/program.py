@@ -138,8 +138,8 @@ class Relay:
                 if self._listed is not None:
                     self._table.list_open(self._listed)
                     self._listed = None
-            case AttachmentClosed(attachment=attachment, why=why):
-                self._carrier.end(self._table.close(attachment, why, _now()))
+            case AttachmentClosed(attachment=attachment, why=why, lost=lost):
+                self._carrier.end(self._table.close(attachment, why, _now(), lost=lost))
 
     async def _serve(self, welcome: RelayWelcome) -> None:
         """Begin to serve; raises MusterError where that cannot be."""

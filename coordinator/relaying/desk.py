@@ -75,7 +75,7 @@ class RelayDesk:
         """Where the relay is, or was last."""
         self._open: dict[str, bool] = {}
         """Attachments that count as open, and whether they were taken over from a coordinator before this one."""
-        self._closed: dict[str, str] = {}
+        self._closed: dict[str, AttachmentClosed] = {}
         self._told: dict[str, _Told] = {}
         self.stir: Callable[[], None] = _nothing
         """Called when there is something to tell the relay."""
@@ -106,16 +106,19 @@ class RelayDesk:
         self._open[attachment] = False
         self._tell(attachment, AttachmentOpen(attachment=attachment))
 
-    def close(self, attachment: str, why: str) -> None:
-        """End both streams of an attachment at the relay with PERMISSION_DENIED and a sentence; repeats do no harm."""
+    def close(self, attachment: str, why: str, *, lost: bool = False) -> None:
+        """End both streams of an attachment at the relay with a sentence; repeats do no harm.
+
+        The status is PERMISSION_DENIED, or FAILED_PRECONDITION where it was lost and nobody has closed it.
+        """
         self._open.pop(attachment, None)
         self._closed.pop(attachment, None)
-        self._closed[attachment] = why
+        closed = self._closed[attachment] = AttachmentClosed(attachment=attachment, why=why, lost=lost)
         if len(self._closed) > CLOSED_KEPT:
             oldest = next(iter(self._closed))
             del self._closed[oldest]
             self._told.pop(oldest, None)
-        self._tell(attachment, AttachmentClosed(attachment=attachment, why=why))
+        self._tell(attachment, closed)
 
     def traffic(self, attachment: str) -> Traffic:
         """What was carried of an attachment; also for a while after it was closed."""
@@ -147,7 +150,7 @@ class RelayDesk:
         identity = None if self._identity is None else self._identity()
         return [
             RelayWelcome(fleet=self._fleet, key=self._key, listen=self._listen, before=before, identity=identity),
-            *(AttachmentClosed(attachment=name, why=why) for name, why in self._closed.items()),
+            *self._closed.values(),
             *(AttachmentOpen(attachment=name) for name in self._open),
             RelayListed(),
         ]
@@ -166,7 +169,7 @@ class RelayDesk:
                 if name in self._told:
                     _settle(self._told[name])
                 if self._open.get(name):
-                    self.close(name, "both sides were away for too long")
+                    self.close(name, "both sides were away for too long", lost=True)
             case RelayHello():
                 pass  # the first line alone has a meaning
 

@@ -11,7 +11,7 @@ import grpc.aio
 
 from muster.carrying.channel_end import ChannelEnd, Outgoing
 from muster.domain.attachments.channel import ChannelError
-from muster.domain.errors import MusterError
+from muster.domain.errors import MusterError, PermissionDeniedError
 from muster.rpc.v1 import attachments_pb2 as pb
 from muster.wire.attachments.frames import channel_message_from_wire, channel_message_to_wire
 from muster.wire.checks import WireError
@@ -47,6 +47,11 @@ _FINAL_AT_FIRST = frozenset({grpc.StatusCode.DEADLINE_EXCEEDED, grpc.StatusCode.
 
 class CarryingEndedError(MusterError):
     """The relay, or whoever gives tickets, carries this attachment no longer; the sentence says why."""
+
+    def __init__(self, why: str, *, closed: bool = False) -> None:
+        """`closed`: somebody has closed it, or has taken the right to it away."""
+        super().__init__(why)
+        self.closed = closed
 
 
 class ChannelCarrier:
@@ -105,7 +110,10 @@ class ChannelCarrier:
             began = clock()
             try:
                 cause = await self._carry()
-            except (CarryingEndedError, ChannelError, WireError) as error:
+            except CarryingEndedError as error:
+                self._end.lose(str(error), closed=error.closed)
+                return
+            except (ChannelError, WireError) as error:
                 self._end.lose(str(error))
                 return
             if self._leaving:
@@ -160,9 +168,9 @@ class ChannelCarrier:
             try:
                 await self._renew()
             except MusterError as refusal:
-                raise CarryingEndedError(str(refusal)) from None
+                raise CarryingEndedError(str(refusal), closed=isinstance(refusal, PermissionDeniedError)) from None
         elif code in _FINAL or (code in _FINAL_AT_FIRST and not self._begun):
-            raise CarryingEndedError(said) from None
+            raise CarryingEndedError(said, closed=code is grpc.StatusCode.PERMISSION_DENIED) from None
 
 
 async def _write(call: Stream, outgoing: Outgoing) -> None:

@@ -22,6 +22,11 @@ Outgoing = asyncio.Queue[ChannelMessage]
 class ChannelLostError(Exception):
     """A channel is at its end before everything was said; the sentence says why, for people."""
 
+    def __init__(self, why: str, *, closed: bool = False) -> None:
+        """`closed`: somebody has closed it, or has taken the right to it away."""
+        super().__init__(why)
+        self.closed = closed
+
 
 class ChannelEnd:
     """A channel with back-pressure; one task sends and one receives, while a third one carries."""
@@ -98,10 +103,10 @@ class ChannelEnd:
                 if frame is not None:
                     self._incoming.put_nowait(frame)
 
-    def lose(self, why: str) -> None:
-        """No stream will come any more; whoever sends, receives or waits hears why."""
+    def lose(self, why: str, *, closed: bool = False) -> None:
+        """No stream will come any more; whoever sends, receives or waits hears why, and whether that was decided."""
         if self._lost is None:
-            self._lost = ChannelLostError(why)
+            self._lost = ChannelLostError(why, closed=closed)
             self._incoming.put_nowait(self._lost)
             self._moved.set()
             self._cancel_timer()

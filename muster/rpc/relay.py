@@ -23,7 +23,8 @@ class RelayEnding(StrEnum):
     ALONE = "alone"  #: the other side did not come in time
     STOPPING = "stopping"  #: the relay stops: come again
     REPLACED = "replaced"  #: a newer stream of the same side has come
-    CLOSED = "closed"  #: the attachment is closed, and its tickets are worth nothing any more
+    CLOSED = "closed"  #: somebody has closed the attachment, or its account may attach no more
+    LOST = "lost"  #: the attachment is over, and nobody has closed it: as its agent was restarted
     REFUSED = "refused"  #: the ticket is missing, not of this fleet, or too old
     FULL = "full"  #: the relay carries as many streams as it may: come again later
 
@@ -35,6 +36,7 @@ RELAY_STATUS: Mapping[RelayEnding, grpc.StatusCode] = {
     RelayEnding.STOPPING: grpc.StatusCode.UNAVAILABLE,
     RelayEnding.REPLACED: grpc.StatusCode.ABORTED,
     RelayEnding.CLOSED: grpc.StatusCode.PERMISSION_DENIED,
+    RelayEnding.LOST: grpc.StatusCode.FAILED_PRECONDITION,
     RelayEnding.REFUSED: grpc.StatusCode.UNAUTHENTICATED,
     RelayEnding.FULL: grpc.StatusCode.RESOURCE_EXHAUSTED,
 }

@@ -71,7 +71,7 @@ async def test_each_way_to_lose_the_right_ends_what_is_attached_at_once(tmp_path
                     told[name] = await end_of(attachment)
 
         lost = {
-            name: AttachmentEnded(code=255, trouble=AttachmentTrouble.LOST, text=text)
+            name: AttachmentEnded(code=255, trouble=AttachmentTrouble.CLOSED, text=text)
             for name, (_, text) in LOST.items()
         }
         assert told == lost

@@ -168,7 +168,7 @@ class AttachmentOperations:
         found = self._engine.query_now(place)
         caller = self._rights.holder_of(served.who, served.token, now)
         if found is None or caller is None:
-            self._cut(served.attachment, COUNTS_NO_MORE if found else "its execution is not known")
+            self._cut(served.attachment, COUNTS_NO_MORE if found else "its execution is not known", lost=found is None)
             return
         held = _held_again(caller, found, served)
         if refusal := self._rights.refusal_to_stay(held, now):
@@ -222,7 +222,7 @@ class AttachmentOperations:
         self._note(self._book.end(report, wall_time()))
         if held is not None:
             self.notices.left(held.opened.job)
-        self._cut(report.attachment, report.text or "it has ended")
+        self._cut(report.attachment, report.text or "it has ended", lost=True)
 
     def _note(self, entries: Iterable[AuditEntry]) -> None:
         for entry in entries:
@@ -235,9 +235,9 @@ class AttachmentOperations:
             raise UnavailableError("the relay, through which attachments go, is not there; is muster-relay running?")
         return self._relay, address
 
-    def _cut(self, attachment: str, why: str) -> None:
+    def _cut(self, attachment: str, why: str, *, lost: bool = False) -> None:
         if self._relay is not None:
-            self._relay.close(attachment, why)
+            self._relay.close(attachment, why, lost=lost)
 
     def _seen(self, operation: Operation, attachment: str) -> HeldAttachment:
         """An open attachment that the caller may know of; raises UnknownNameError for any other."""

@@ -51,6 +51,6 @@ class RelaySide(Protocol):
         """Have an attachment count as open."""
         ...
 
-    def close(self, attachment: str, why: str) -> None:
-        """End both streams of an attachment."""
+    def close(self, attachment: str, why: str, *, lost: bool = False) -> None:
+        """End both streams of an attachment; `lost`: nobody has closed it."""
         ...

@@ -60,7 +60,8 @@ class Attachment:
             try:
                 frame = await self._end.receive()
             except ChannelLostError as lost:
-                self._ended = AttachmentEnded(code=LOST_ATTACHMENT_CODE, trouble=AttachmentTrouble.LOST, text=str(lost))
+                trouble = AttachmentTrouble.CLOSED if lost.closed else AttachmentTrouble.LOST
+                self._ended = AttachmentEnded(code=LOST_ATTACHMENT_CODE, trouble=trouble, text=str(lost))
                 break
             match frame:
                 case AttachmentEnded():

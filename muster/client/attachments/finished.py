@@ -13,7 +13,7 @@ from muster.domain.attachments.frame import (
     AttachmentOutput,
     AttachmentTrouble,
 )
-from muster.domain.errors import ConflictError, ExhaustedError, MusterError, UnavailableError
+from muster.domain.errors import ConflictError, ExhaustedError, MusterError, PermissionDeniedError, UnavailableError
 
 MOST_COLLECTED = 64 * 1024 * 1024
 """Bytes of output that `run` gathers of one command; `open` has no such limit."""
@@ -71,6 +71,8 @@ def error_of_end(ended: AttachmentEnded) -> MusterError | None:
         return None
     if ended.trouble in _UNAVAILABLE:
         return UnavailableError(ended.text)
+    if ended.trouble is AttachmentTrouble.CLOSED:
+        return PermissionDeniedError(ended.text)
     return ConflictError(ended.text)
 
 

@@ -166,7 +166,7 @@ def test_what_was_taken_over_is_closed_once_the_relay_forgets_it_and_what_is_kno
     it.take()
     it.hear(AttachmentForgotten(attachment="known"))
     it.hear(AttachmentForgotten(attachment="taken over"))
-    assert it.take() == [AttachmentClosed(attachment="taken over", why="both sides were away for too long")]
+    assert it.take() == [AttachmentClosed(attachment="taken over", why="both sides were away for too long", lost=True)]
     assert it.traffic("known").bytes_in == 10
 
 
@@ -206,6 +206,7 @@ def test_what_the_relay_says_comes_as_it_was_said(message: RelayMessage) -> None
         RelayIdentity(identity=IDENTITY),
         AttachmentOpen(attachment="a"),
         AttachmentClosed(attachment="a", why="revoked"),
+        AttachmentClosed(attachment="a", why="the agent was restarted", lost=True),
         RelayListed(),
     ],
 )
@@ -216,6 +217,8 @@ def test_what_the_coordinator_says_comes_as_it_was_said(message: DeskMessage) ->
 def test_what_another_version_says_is_passed_over() -> None:
     assert relay_message(b'{"say":"sings","tune":1}\n') is None
     assert desk_message(b'{"say":"open","attachment":"a","more":1}\n') == AttachmentOpen(attachment="a")
+    closed = AttachmentClosed(attachment="a", why="revoked")
+    assert desk_message(b'{"say":"closed","attachment":"a","why":"revoked"}\n') == closed
 
 
 @pytest.mark.parametrize(

@@ -137,6 +137,15 @@ def test_closing_ends_both_streams_and_refuses_their_tickets_with_the_reason() -
     assert table.streams == 0
 
 
+def test_what_is_lost_ends_as_what_nobody_has_closed() -> None:
+    table = JoinTable()
+    client, agent = joined(table)
+    ends = table.close("a", "the agent was restarted", NOW, lost=True)
+    assert endings(ends) == {client: RelayEnding.LOST, agent: RelayEnding.LOST}
+    refused = turned_away(table.arrive(ticket(CLIENT), NOW))
+    assert (refused.ending, refused.text) == (RelayEnding.LOST, "the agent was restarted")
+
+
 def test_what_was_closed_is_remembered_until_its_tickets_are_too_old_anyway() -> None:
     table = JoinTable()
     table.close("a", "revoked", NOW)
