@@ -1,6 +1,6 @@
 """The desk for the relay: gives out tickets, says which attachments are open, and hears what became of them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -59,6 +59,36 @@ class _Told:
     now: AttachmentCarried | None = None
 
 
+@dataclass(slots=True)
+class _Relay:
+    """The relay that is there, or was last."""
+
+    run: str = ""
+    connected: bool = False
+    served: str = ""
+    """Where it serves."""
+
+
+class _Earlier:
+    """Attachments of an earlier coordinator, until the agents of their nodes have told this one what they serve."""
+
+    def __init__(self) -> None:
+        self._came: set[NodeId] = set()
+        self._waiting: dict[NodeId, set[str]] = {}
+
+    def is_lost(self, attachment: str, node: NodeId) -> bool:
+        """Whether an attachment that is not known here is served by nobody; else it waits for its node."""
+        if node in self._came:
+            return True
+        self._waiting.setdefault(node, set()).add(attachment)
+        return False
+
+    def came(self, node: NodeId) -> Collection[str]:
+        """Note that a node has come; the attachments that have waited for it."""
+        self._came.add(node)
+        return self._waiting.pop(node, ())
+
+
 class RelayDesk:
     """What the coordinator knows of its relay; works without one, too."""
 
@@ -69,12 +99,10 @@ class RelayDesk:
         host, _, port = listen.rpartition(":")
         self._listen = f"{host}:{int(port) + _RELAY_AFTER if int(port) else 0}"
         self._identity = identity
-        self._run = ""
-        self._connected = False
-        self._served = ""
-        """Where the relay is, or was last."""
+        self._relay = _Relay()
         self._open: dict[str, bool] = {}
         """Attachments that count as open, and whether they were taken over from a coordinator before this one."""
+        self._earlier = _Earlier()
         self._closed: dict[str, AttachmentClosed] = {}
         self._told: dict[str, _Told] = {}
         self.stir: Callable[[], None] = _nothing
@@ -84,10 +112,10 @@ class RelayDesk:
     @property
     def address(self) -> str | None:
         """HOST:PORT of the relay, without a host where that is the coordinator's; None: no relay is connected."""
-        if not self._connected or not self._served:
+        if not self._relay.connected or not self._relay.served:
             return None
-        host, _, port = self._served.rpartition(":")
-        return f":{port}" if host in {*_WILDCARDS, self._listen.rpartition(":")[0]} else self._served
+        host, _, port = self._relay.served.rpartition(":")
+        return f":{port}" if host in {*_WILDCARDS, self._listen.rpartition(":")[0]} else self._relay.served
 
     @property
     def carried(self) -> Mapping[str, AttachmentCarried]:
@@ -105,6 +133,12 @@ class RelayDesk:
         """Have an attachment count as open from here on."""
         self._open[attachment] = False
         self._tell(attachment, AttachmentOpen(attachment=attachment))
+
+    def came(self, node: NodeId) -> None:
+        """A node has come, and all that it serves counts as open: what else was open there is lost."""
+        for attachment in self._earlier.came(node):
+            if self._open.get(attachment):
+                self.close(attachment, _restarted(node), lost=True)
 
     def close(self, attachment: str, why: str, *, lost: bool = False) -> None:
         """End both streams of an attachment at the relay with a sentence; repeats do no harm.
@@ -141,11 +175,11 @@ class RelayDesk:
 
     def welcome(self, hello: RelayHello) -> list[DeskMessage]:
         """Everything that a relay must know which has just come."""
-        if hello.run != self._run:
+        if hello.run != self._relay.run:
             for told in self._told.values():
                 _settle(told)
-        before, self._served = self._served, ""
-        self._run, self._connected = hello.run, True
+        before, self._relay.served = self._relay.served, ""
+        self._relay.run, self._relay.connected = hello.run, True
         self._news.clear()
         identity = None if self._identity is None else self._identity()
         return [
@@ -159,9 +193,13 @@ class RelayDesk:
         """Take in what the relay says."""
         match message:
             case RelayServes(listen=listen):
-                self._served = listen
-            case AttachmentCarried(attachment=name):
-                if name not in self._closed and name not in self._open:
+                self._relay.served = listen
+            case AttachmentCarried(attachment=name, node=node):
+                if name in self._closed or name in self._open:
+                    pass
+                elif self._earlier.is_lost(name, node):
+                    self.close(name, _restarted(node), lost=True)
+                else:
                     self._open[name] = True
                     self._tell(name, AttachmentOpen(attachment=name))
                 self._told.setdefault(name, _Told(Traffic())).now = message
@@ -175,7 +213,7 @@ class RelayDesk:
 
     def left(self) -> None:
         """Note that the relay is not connected any more; its streams may go on all the same."""
-        self._connected = False
+        self._relay.connected = False
 
     def take(self) -> list[DeskMessage]:
         """What the relay is to be told now."""
@@ -188,6 +226,10 @@ class RelayDesk:
         self._news.pop(about, None)
         self._news[about] = message
         self.stir()
+
+
+def _restarted(node: NodeId) -> str:
+    return f"the agent of {node} was restarted"
 
 
 def _settle(told: _Told) -> None:

@@ -196,7 +196,7 @@ async def test_an_operator_ends_an_attachment(tmp_path: Path) -> None:
             await fleet.client.attachments.close(attachment.shown.attachment)
             _, end = await asyncio.wait_for(ended(attachment), WITHIN)
 
-        assert (end.trouble, end.text) == (AttachmentTrouble.LOST, "local has closed it")
+        assert (end.trouble, end.text) == (AttachmentTrouble.CLOSED, "local has closed it")
 
 
 async def test_where_nobody_can_attach_the_sentence_says_why(tmp_path: Path) -> None:

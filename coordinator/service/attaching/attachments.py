@@ -157,6 +157,8 @@ class AttachmentOperations:
         for each in served:
             if self._book.get(each.attachment) is None:
                 self._adopt(node, each)
+        if self._relay is not None:
+            self._relay.came(node)
 
     def _adopt(self, node: NodeId, served: ServedAttachment) -> None:
         """Have an attachment of an earlier coordinator in the book, if it is of an execution on its node."""

@@ -51,6 +51,10 @@ class RelaySide(Protocol):
         """Have an attachment count as open."""
         ...
 
+    def came(self, node: NodeId) -> None:
+        """A node has come, and all that it serves counts as open: what else was open there is lost."""
+        ...
+
     def close(self, attachment: str, why: str, *, lost: bool = False) -> None:
         """End both streams of an attachment; `lost`: nobody has closed it."""
         ...

@@ -70,7 +70,7 @@ def wrongs(visit: Visit) -> Sequence[str]:
 
 
 class Visitors:
-    """They attach `cat` to executions that run, send random bytes, and compare what comes back."""
+    """People who attach `cat` to executions that run, send random bytes, and compare what comes back."""
 
     def __init__(self, client: Client, story: Story, chance: Random) -> None:
         self._client = client

@@ -170,6 +170,31 @@ def test_what_was_taken_over_is_closed_once_the_relay_forgets_it_and_what_is_kno
     assert it.traffic("known").bytes_in == 10
 
 
+@pytest.mark.parametrize("first", ["relay", "node"])
+def test_what_neither_an_earlier_coordinator_nor_an_earlier_agent_lives_to_end_is_lost(first: str) -> None:
+    it = desk()
+    it.welcome(HELLO)
+    it.opened("served")
+    for comes in (first, {"relay": "node", "node": "relay"}[first]):
+        if comes == "node":
+            it.came(NodeId("gpu-7"))
+        else:
+            it.hear(carried("forgotten"))
+            it.hear(carried("served"))
+    told = {each for each in it.take() if isinstance(each, AttachmentClosed)}
+    assert told == {AttachmentClosed(attachment="forgotten", why="the agent of gpu-7 was restarted", lost=True)}
+
+
+def test_what_a_node_serves_that_has_not_come_yet_may_go_on() -> None:
+    it = desk()
+    it.welcome(HELLO)
+    it.hear(carried("a"))
+    it.came(NodeId("gpu-8"))
+    it.opened("a")  # as its own node says when it comes
+    it.came(NodeId("gpu-7"))
+    assert it.take() == [AttachmentOpen(attachment="a")]
+
+
 def test_only_so_many_closed_attachments_are_remembered() -> None:
     it = desk()
     for number in range(relaying.CLOSED_KEPT + 1):
