@@ -8,6 +8,7 @@ from muster.domain.event import JobEvent, StoryEvent, StorySubject
 from muster.domain.fleet.access import Project
 from muster.domain.fleet.node import Cordon, Inventory
 from muster.domain.fleet.quota import Department
+from muster.domain.fleet.taint import NodeTaint
 from muster.domain.fleet.window import Window
 from muster.domain.gangs.plan import Goal
 from muster.domain.gangs.roster import PortLease
@@ -170,6 +171,8 @@ class Node:
     """Words for what its agent can."""
     cordon: Cordon | None = None
     """Nothing new is placed on it; None: it takes jobs."""
+    taints: tuple[NodeTaint, ...] = ()
+    """By key and effect."""
 
 
 Record = Job | Attempt | Execution | Node | Project | Window | Department

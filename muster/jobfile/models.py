@@ -40,6 +40,7 @@ from muster.jobfile.section import (
     Section,
     SecurityKeys,
     TimeoutsKeys,
+    TolerationKeys,
     framework_form,
     interactive_form,
     key,
@@ -381,6 +382,9 @@ class JobKeys(RoleDefaults):
     )
     exclude_nodes: Annotated[list[fields.Filled], Also({"maxItems": placing_rules.MAX_EXCLUDED})] = key(
         "list of names", "Nodes on which it is not placed.", []
+    )
+    tolerations: Annotated[list[TolerationKeys], Also({"maxItems": placing_rules.MAX_TOLERATIONS})] = key(
+        "list of maps", "Taints of nodes that it puts up with, see below and docs/taints.md.", []
     )
     exclusive: fields.Flag = key(
         "`true`, `false`",

@@ -31,6 +31,7 @@ from muster.jobfile.section import (
     RestartsKeys,
     SecurityKeys,
     TimeoutsKeys,
+    TolerationKeys,
     keys_of,
 )
 
@@ -51,6 +52,7 @@ _SECTIONS: Sequence[tuple[str, type[BaseModel], type[BaseModel] | None]] = (
     ("`framework`", FrameworkKeys, None),
     ("`interactive`", InteractiveKeys, None),
     ("`pools[]`", PoolKeys, None),
+    ("`tolerations[]`", TolerationKeys, None),
     ("`timeouts`", TimeoutsKeys, None),
     ("`restarts`", RestartsKeys, None),
     ("`on_preempt`", OnPreemptKeys, None),

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from muster.domain.fleet.taint import NodeTaint
 from muster.domain.ids import ExecutionId, GpuUuid, NodeId
 from muster.domain.jobs.job import RuntimeKind
 
@@ -128,3 +129,5 @@ class NodeView:
     joined_at: datetime | None = None
     cordon: Cordon | None = None
     """Nothing new is placed on it; None: it takes jobs."""
+    taints: tuple[NodeTaint, ...] = ()
+    """By key and effect."""
