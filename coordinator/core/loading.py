@@ -49,7 +49,8 @@ def _watch_node(cluster: Cluster, node: Node, now: datetime) -> None:
     """Believe in a node, and have what it runs looked at if its taints end it."""
     cluster.appear(node.name, now)
     if any(each.since > now for each in node.taints):  # told by a clock that was ahead
-        cluster.put(replace(node, taints=tuple(replace(each, since=min(each.since, now)) for each in node.taints)))
+        node = replace(node, taints=tuple(replace(each, since=min(each.since, now)) for each in node.taints))
+        cluster.put(node)
     ends = [at for each in node.taints if (at := ends_at(each, ())) is not None]
     if ends:
         cluster.deadlines.watch_taints(node.name, max(now, min(ends)))

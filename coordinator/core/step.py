@@ -172,7 +172,7 @@ def _cause(deadline: Deadline) -> EventCause:
             assert_never(deadline)
 
 
-def _come_due(turn: Turn, deadline: Deadline) -> None:  # noqa: C901 - one line for each kind of deadline
+def _come_due(turn: Turn, deadline: Deadline) -> None:  # noqa: C901, PLR0912 - one line for each kind of deadline
     match deadline:
         case LeaseDue(node=node):
             nodes.judge(turn, node)

@@ -186,6 +186,10 @@ class Deadlines:
         self._planned.pop(LeaseDue(node=node), None)
         self._planned.pop(TaintDue(node=node), None)
 
+    def planned(self, deadline: LeaseDue | TaintDue) -> datetime | None:
+        """When the lease or the taints of a node are looked at next; None: no look is planned."""
+        return self._planned.get(deadline)
+
     @property
     def next_at(self) -> datetime | None:
         """The time of the earliest deadline; None while there is none."""
