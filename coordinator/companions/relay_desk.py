@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from coordinator.companions.places import listens_after, told_address
 from coordinator.relay.messages import (
     AttachmentCarried,
     AttachmentClosed,
@@ -31,7 +32,6 @@ from muster.trust.tickets import (
 CLOSED_KEPT = 10_000
 """Closed attachments that are remembered for a relay that was away meanwhile, the last ones."""
 
-_WILDCARDS = frozenset({"0.0.0.0", "[::]", "::", ""})  # noqa: S104 - recognised, not bound
 _RELAY_AFTER = 2
 """The relay's port is so many after that for clients."""
 
@@ -66,10 +66,11 @@ class RelayDesk:
         """`listen`: where clients are served; `identity`: the certificate that counts now, None: there is no TLS."""
         self._key = ticket_key(secret, TicketPurpose.ATTACHMENT)
         self._fleet = fleet
-        host, _, port = listen.rpartition(":")
-        self._listen = f"{host}:{int(port) + _RELAY_AFTER if int(port) else 0}"
+        self._listen = listens_after(listen, _RELAY_AFTER)
         self._identity = identity
         self._run = ""
+        self.version = ""
+        """The version of the relay that has come last."""
         self._connected = False
         self._served = ""
         """Where the relay is, or was last."""
@@ -86,8 +87,7 @@ class RelayDesk:
         """HOST:PORT of the relay, without a host where that is the coordinator's; None: no relay is connected."""
         if not self._connected or not self._served:
             return None
-        host, _, port = self._served.rpartition(":")
-        return f":{port}" if host in {*_WILDCARDS, self._listen.rpartition(":")[0]} else self._served
+        return told_address(self._served, self._listen)
 
     @property
     def carried(self) -> Mapping[str, AttachmentCarried]:
@@ -136,13 +136,16 @@ class RelayDesk:
         if self._identity is not None:
             self._tell("", RelayIdentity(identity=self._identity()))
 
-    def welcome(self, hello: RelayHello) -> list[DeskMessage]:
-        """Everything that a relay must know which has just come."""
+    def welcome(self, first: RelayMessage) -> list[DeskMessage]:
+        """Everything that a relay must know which has just come; nothing where it does not begin with its hello."""
+        return self._greeted(first) if isinstance(first, RelayHello) else []
+
+    def _greeted(self, hello: RelayHello) -> list[DeskMessage]:
         if hello.run != self._run:
             for told in self._told.values():
                 _settle(told)
         before, self._served = self._served, ""
-        self._run, self._connected = hello.run, True
+        self._run, self._connected, self.version = hello.run, True, hello.version
         self._news.clear()
         identity = None if self._identity is None else self._identity()
         return [
