@@ -274,5 +274,5 @@ def test_up_has_a_relay_and_a_depot_and_another_at_the_same_address_after_one_wa
 
 
 def first_two_addresses(lines: Iterator[str]) -> Iterator[str]:
-    """The first two addresses at which a relay served."""
-    return islice((line.rpartition("address=")[2] for line in lines if "relay serves" in line), 2)
+    """The first two addresses at which one program served."""
+    return islice((line.rpartition("address=")[2] for line in lines if " serves address=" in line), 2)
