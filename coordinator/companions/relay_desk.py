@@ -69,8 +69,6 @@ class RelayDesk:
         self._listen = listens_after(listen, _RELAY_AFTER)
         self._identity = identity
         self._run = ""
-        self.version = ""
-        """The version of the relay that has come last."""
         self._connected = False
         self._served = ""
         """Where the relay is, or was last."""
@@ -145,7 +143,7 @@ class RelayDesk:
             for told in self._told.values():
                 _settle(told)
         before, self._served = self._served, ""
-        self._run, self._connected, self.version = hello.run, True, hello.version
+        self._run, self._connected = hello.run, True
         self._news.clear()
         identity = None if self._identity is None else self._identity()
         return [
