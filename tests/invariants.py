@@ -7,13 +7,14 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 
 from coordinator.core.attempts.history import is_whole
-from coordinator.core.cluster.cluster import Cluster
+from coordinator.core.cluster.cluster import LONG_AGO, Cluster
+from coordinator.core.cluster.deadlines import TaintDue
 from coordinator.core.placement.bins import Capacities
 from coordinator.core.placement.candidates import Available
 from coordinator.core.placement.node_capacity import UsedCapacity, total_capacity
 from coordinator.core.placement.placement import fits
 from coordinator.core.placement.request_classes import RequestClass
-from coordinator.core.records import Attempt, Execution, Job, Record
+from coordinator.core.records import Attempt, Execution, Job, Node, Record
 from coordinator.core.scheduling.windows import closed
 from coordinator.core.sharing.standing import Tally
 from coordinator.core.turn import plans
@@ -24,6 +25,7 @@ from muster.domain.jobs.failure import Exit
 from muster.domain.jobs.job import JobSpec
 from muster.domain.jobs.job_class import JobClass
 from muster.domain.jobs.lifecycle import NOT_PLACED, TERMINAL, TRANSITIONS, JobPhase, State
+from muster.domain.jobs.placing.taint import ends_at
 from muster.domain.jobs.ports import node_ports
 
 LEGAL = {(before, after) for (before, _), after in TRANSITIONS.items()}
@@ -49,6 +51,7 @@ def validate(cluster: Cluster, now: datetime) -> None:
         _used_capacity_is_what_live_executions_hold(cluster, node, members)
         _a_plan_lists_exactly_what_it_should(cluster, node, members)
         _the_capacity_is_what_is_left(cluster, node)
+        _what_taints_end_is_looked_at_in_time(cluster, node, members)
 
 
 def validate_job(cluster: Cluster, name: JobId) -> None:
@@ -364,6 +367,18 @@ def _the_capacity_is_what_is_left(cluster: Cluster, node: NodeId) -> None:
     assert cluster.load.empty.of(node) == replace(everything, gpus=usable, problem=problem), f"{node} if it were empty"
 
 
+def _what_taints_end_is_looked_at_in_time(cluster: Cluster, node: NodeId, seated: list[Execution]) -> None:
+    for execution in filter(_live, seated):
+        if cluster.attempts[execution.attempt_id].goal is Goal.STOP:
+            continue
+        tolerations = cluster.jobs[execution.job].spec.tolerations
+        ends = (ends_at(taint, tolerations) for taint in cluster.nodes[node].taints)
+        for end in filter(None, ends):
+            look = cluster.deadlines.planned(TaintDue(node=node))
+            assert look is not None, f"nobody looks at {execution.id}, which the taints of {node} end"
+            assert look <= max(end, cluster.started_at), f"{execution.id} outlasts the time of a taint of {node}"
+
+
 def _live(execution: Execution) -> bool:
     return execution.state not in NOT_PLACED and execution.state not in TERMINAL
 
@@ -375,5 +390,7 @@ def lasting(records: Iterable[Record]) -> Iterator[Record]:
             yield replace(record, not_before=None, fenced_until=None, fence_noted_at=None, queued_since=None)
         elif isinstance(record, Execution) and (record.silent_until or record.last_permit_at) is not None:
             yield replace(record, silent_until=None, last_permit_at=None)
+        elif isinstance(record, Node) and record.taints:
+            yield replace(record, taints=tuple(replace(taint, since=LONG_AGO) for taint in record.taints))
         else:
             yield record

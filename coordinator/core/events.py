@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 
 from coordinator.core.causes import UNKNOWN_CAUSE, EventCause
 from muster.domain.event import FleetEventKind
@@ -13,6 +14,7 @@ from muster.domain.fleet.window import Window
 from muster.domain.gangs.plan import Report
 from muster.domain.ids import ExecutionId, JobId, NodeId
 from muster.domain.jobs.job import LOCAL_OWNER, JobSpec
+from muster.domain.jobs.placing.taint import Taint, TaintName
 from muster.domain.jobs.queueing.change import JobChange
 
 
@@ -217,6 +219,19 @@ class UncordonRequested:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TaintsRequested:
+    """An operator wants a node to have other taints."""
+
+    node: NodeId
+    given: tuple[Taint, ...] = ()
+    removed: tuple[TaintName, ...] = ()
+    """Taken away before the others are given."""
+    after: timedelta = timedelta()
+    """How long what runs there goes on in spite of taints with NoExecute that are given."""
+    cause: EventCause = UNKNOWN_CAUSE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ProjectAdded:
     """An admin wants a project to be there."""
 
@@ -306,6 +321,7 @@ Event = (
     | RemovalRequested
     | CordonRequested
     | UncordonRequested
+    | TaintsRequested
     | ProjectAdded
     | ProjectChanged
     | ProjectRemoved

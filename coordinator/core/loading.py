@@ -16,6 +16,7 @@ from coordinator.core.scheduling.order import within_project
 from coordinator.core.turn import idling
 from muster.domain.gangs.fence import PERMIT_ENDS_WITHIN
 from muster.domain.jobs.lifecycle import State
+from muster.domain.jobs.placing.taint import ends_at
 
 
 def load(records: Iterable[Record], now: datetime, fleet_key: bytes = b"") -> Cluster:
@@ -24,7 +25,7 @@ def load(records: Iterable[Record], now: datetime, fleet_key: bytes = b"") -> Cl
     for record in remembered(records):
         cluster.put(record)
         if isinstance(record, Node):
-            cluster.appear(record.name, now)
+            _watch_node(cluster, record, now)
     for window in cluster.load.windows:
         cluster.deadlines.watch_window(window)
     for job in cluster.jobs.values():
@@ -42,6 +43,17 @@ def load(records: Iterable[Record], now: datetime, fleet_key: bytes = b"") -> Cl
         cluster.deadlines.watch_queue(attempt, cluster.jobs[key.job])
         idling.watch(cluster, key)
     return cluster
+
+
+def _watch_node(cluster: Cluster, node: Node, now: datetime) -> None:
+    """Believe in a node, and have what it runs looked at if its taints end it."""
+    cluster.appear(node.name, now)
+    if any(each.since > now for each in node.taints):  # told by a clock that was ahead
+        node = replace(node, taints=tuple(replace(each, since=min(each.since, now)) for each in node.taints))
+        cluster.put(node)
+    ends = [at for each in node.taints if (at := ends_at(each, ())) is not None]
+    if ends:
+        cluster.deadlines.watch_taints(node.name, max(now, min(ends)))
 
 
 def _waiting_anew(attempt: Attempt, job: Job, now: datetime) -> Attempt:

@@ -16,6 +16,7 @@ from muster.domain.jobs.failure import Exit, Failure
 from muster.domain.jobs.job import LOCAL_OWNER, JobSpec
 from muster.domain.jobs.job_class import JobClass
 from muster.domain.jobs.lifecycle import State
+from muster.domain.jobs.placing.taint import NodeTaint
 from muster.domain.jobs.queueing.waiting import WaitKind, WaitReason
 
 
@@ -170,6 +171,8 @@ class Node:
     """Words for what its agent can."""
     cordon: Cordon | None = None
     """Nothing new is placed on it; None: it takes jobs."""
+    taints: tuple[NodeTaint, ...] = ()
+    """What keeps jobs off it, in the order of keys and effects."""
 
 
 Record = Job | Attempt | Execution | Node | Project | Window | Department

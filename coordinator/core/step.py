@@ -18,6 +18,7 @@ from coordinator.core.cluster.deadlines import (
     QueueDue,
     RunTimeDue,
     StartDue,
+    TaintDue,
     WindowDue,
 )
 from coordinator.core.events import (
@@ -44,13 +45,14 @@ from coordinator.core.events import (
     ResumeRequested,
     StopRequested,
     SuspendRequested,
+    TaintsRequested,
     TimePassed,
     UncordonRequested,
     UnholdRequested,
     WindowRemoved,
     WindowSet,
 )
-from coordinator.core.requests import changes, cordons, holds, jobs, nodes, projects, quotas, windows
+from coordinator.core.requests import changes, cordons, holds, jobs, nodes, projects, quotas, taints, windows
 from coordinator.core.scheduling.cycle import schedule
 from coordinator.core.turn.notices import notice_fleet
 from coordinator.core.turn.turn import Turn
@@ -99,6 +101,8 @@ def _take(turn: Turn, event: Event) -> Answer:  # noqa: C901, PLR0911, PLR0912 -
             return nodes.remove(turn, event)
         case CordonRequested() | UncordonRequested():
             return cordons.take(turn, event)
+        case TaintsRequested():
+            return taints.take(turn, event)
         case ProjectAdded():
             return projects.add(turn, event)
         case ProjectChanged():
@@ -148,7 +152,7 @@ def _pass_time(turn: Turn) -> Answer:
 
 def _cause(deadline: Deadline) -> EventCause:
     match deadline:
-        case LeaseDue(node=node) | ClearanceDue(node=node):
+        case LeaseDue(node=node) | ClearanceDue(node=node) | TaintDue(node=node):
             return EventCause(f"deadline {type(deadline).__name__} of {node}")
         case HoldDue(job=job) | DeleteDue(job=job):
             return EventCause(f"deadline {type(deadline).__name__} of {job}")
@@ -168,10 +172,12 @@ def _cause(deadline: Deadline) -> EventCause:
             assert_never(deadline)
 
 
-def _come_due(turn: Turn, deadline: Deadline) -> None:  # noqa: C901 - one line for each kind of deadline
+def _come_due(turn: Turn, deadline: Deadline) -> None:  # noqa: C901, PLR0912 - one line for each kind of deadline
     match deadline:
         case LeaseDue(node=node):
             nodes.judge(turn, node)
+        case TaintDue(node=node):
+            taints.judge(turn, node)
         case ClearanceDue(node=node):
             turn.sends.dismissals(node)
         case StartDue(attempt=attempt):

@@ -34,6 +34,7 @@ _OURS: Mapping[str, Mapping[str, str]] = {
         "Cordon": "nodes.cordon",
         "Uncordon": "nodes.uncordon",
         "Label": "nodes.label",
+        "Taint": "nodes.taint",
         "Events": "nodes.events",
     },
     "WindowService": {

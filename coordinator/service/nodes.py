@@ -2,11 +2,18 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from itertools import islice
 
 from coordinator.clock import wall_time
 from coordinator.core.cluster.cluster import Cluster
-from coordinator.core.events import CordonRequested, NodeLabelled, RemovalRequested, UncordonRequested
+from coordinator.core.events import (
+    CordonRequested,
+    NodeLabelled,
+    RemovalRequested,
+    TaintsRequested,
+    UncordonRequested,
+)
 from coordinator.engine.engine import Engine
 from coordinator.service.causes import answer_to
 from coordinator.service.operations import Operations
@@ -18,6 +25,9 @@ from muster.domain.errors import ConflictError, InvalidJobError
 from muster.domain.fleet.access import Access
 from muster.domain.fleet.node import NodeView
 from muster.domain.ids import NodeId
+from muster.domain.jobs.placing.taint import Taint, TaintName
+from muster.domain.jobs.placing.toleration import TaintEffect
+from muster.domain.quantity import MAX_DURATION, TOO_LONG
 
 NODES_PAGE = 1000
 """Most nodes of one page."""
@@ -105,6 +115,25 @@ class NodeOperations:
             labels = await self._nodes.label(node, given, removed, operation.done(" ".join(words)))
             await self._engine.apply(NodeLabelled(node=node, labels=labels, cause=operation.cause))
             return NodeLabels(labels=labels, changed=labels != before)
+
+    async def taint(
+        self,
+        caller: Caller,
+        node: NodeId,
+        given: tuple[Taint, ...],
+        removed: tuple[TaintName, ...],
+        *,
+        after: timedelta = timedelta(),
+    ) -> NodeView:
+        """Give a node taints or take some away; the node as it is then."""
+        async with self._operations.begin(caller, "nodes.taint", node) as operation:
+            if after and all(taint.effect is not TaintEffect.NO_EXECUTE for taint in given):
+                raise InvalidJobError(f"a time is for taints with {TaintEffect.NO_EXECUTE} alone; others end nothing")
+            if after > MAX_DURATION:
+                raise InvalidJobError(f"the time {TOO_LONG}")
+            event = TaintsRequested(node=node, given=given, removed=removed, after=after, cause=operation.cause)
+            await answer_to(self._engine, event)
+            return await self._view(node)
 
     async def _view(self, node: NodeId) -> NodeView:
         return await self._engine.query(lambda cluster, _: node_view(cluster, node))

@@ -72,6 +72,7 @@ RULES: Mapping[str, OperationRule] = {
     "nodes.cordon": _FLEET_ORDER,
     "nodes.uncordon": _FLEET_ORDER,
     "nodes.label": _FLEET_CHANGE,
+    "nodes.taint": _FLEET_ORDER,
     "nodes.enrolled": _FLEET_LOOK,
     "nodes.revoke": _FLEET_CHANGE,
     "nodes.join": OperationRule(AccessScope.PUBLIC),

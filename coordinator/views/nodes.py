@@ -38,4 +38,5 @@ def node_view(cluster: Cluster, node: NodeId) -> NodeView:
         last_seen_at=presence.last_seen_at if presence.seen else None,
         joined_at=record.joined_at,
         cordon=record.cordon,
+        taints=record.taints,
     )

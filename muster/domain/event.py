@@ -110,9 +110,10 @@ class NodeEventKind(StrEnum):
     BACK = "back"  #: it was unreachable or lost, and is connected again
     LOST = "lost"  #: it was silent for so long that what it ran counts as lost
     CORDONED = "cordoned"  #: an operator wants nothing new placed on it
-    DRAINING = "draining"  #: an operator has what runs there begin anew elsewhere
+    DRAINING = "draining"  #: what runs there begins anew elsewhere, because of an operator or of a taint
     DRAINED = "drained"  #: it is cordoned, and nothing runs there any more
     UNCORDONED = "uncordoned"  #: it takes jobs again
+    TAINTED = "tainted"  #: an operator has given it other taints
     INVENTORY_CHANGED = "inventory_changed"  #: it has other hardware, software or labels than before
     GPU_FAULT = "gpu_fault"  #: GPUs have problems that they did not have, so nothing is placed on them
     GPU_BACK = "gpu_back"  #: GPUs have no problems any more
@@ -133,6 +134,7 @@ _NODE_WORDS: Mapping[NodeEventKind, str] = {
     NodeEventKind.DRAINING: "jobs of the node begin anew elsewhere",
     NodeEventKind.DRAINED: "nothing runs on the node any more",
     NodeEventKind.UNCORDONED: "node takes jobs again",
+    NodeEventKind.TAINTED: "node has other taints",
     NodeEventKind.INVENTORY_CHANGED: "node has changed",
     NodeEventKind.GPU_FAULT: "node has GPUs with new problems",
     NodeEventKind.GPU_BACK: "node has GPUs without problems again",

@@ -9,6 +9,7 @@ from muster.domain.jobs.frameworks.framework import Framework
 from muster.domain.jobs.interactive import Interactive
 from muster.domain.jobs.job import InlineFile, JobSpec, Mount, PortRequest, Resources, Role, Security, Timeouts, Ulimit
 from muster.domain.jobs.placing.pool_choice import PoolChoice
+from muster.domain.jobs.placing.toleration import Toleration
 from muster.domain.jobs.restart import ExitCodes, ExitRules, RestartPolicy
 from muster.domain.jobs.rules.filling_in import filled_in
 from muster.domain.jobs.rules.job_rules import MAX_FILES_BYTES, ONLY_WITH_IMAGE, faults, needs_image
@@ -17,7 +18,15 @@ from muster.domain.quoting import quote
 from muster.jobfile.document import Loc
 from muster.jobfile.errors import FieldError
 from muster.jobfile.models import FileKeys, JobKeys, RoleDefaults, RoleKeys
-from muster.jobfile.section import ExitCodesKeys, OnPreemptKeys, ResourcesKeys, RestartsKeys, SecurityKeys, TimeoutsKeys
+from muster.jobfile.section import (
+    ExitCodesKeys,
+    OnPreemptKeys,
+    ResourcesKeys,
+    RestartsKeys,
+    SecurityKeys,
+    TimeoutsKeys,
+    TolerationKeys,
+)
 
 _MERGED = ("env", "ulimits")
 """Maps whose keys a role adds to those of the job; any other key of a role replaces the job's."""
@@ -64,6 +73,7 @@ class Builder:
             pools=tuple(PoolChoice(pool=each.pool, after=each.after) for each in job.pools),
             node_types=tuple(job.node_type),
             exclude_nodes=tuple(map(NodeId, job.exclude_nodes)),
+            tolerations=tuple(map(_toleration, job.tolerations)),
             exclusive=job.exclusive,
             on_preempt=_on_preempt(job.on_preempt),
             hold=job.hold,
@@ -228,6 +238,16 @@ def _resources(keys: ResourcesKeys) -> Resources:
         shm=keys.shm,
         cpu_limit=keys.cpu_limit,
         memory_limit=keys.memory_limit,
+    )
+
+
+def _toleration(keys: TolerationKeys) -> Toleration:
+    return Toleration(
+        key=keys.taint_key or "",
+        operator=keys.operator,
+        value=keys.value,
+        effect=keys.effect,
+        seconds=keys.seconds,
     )
 
 

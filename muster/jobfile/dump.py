@@ -18,6 +18,7 @@ from muster.domain.jobs.job import (
     Ulimit,
 )
 from muster.domain.jobs.placing.pool_choice import PoolChoice
+from muster.domain.jobs.placing.toleration import Toleration
 from muster.domain.jobs.restart import ExitRules, RestartPolicy
 from muster.domain.jobs.secret_use import SecretUse
 from muster.domain.jobs.stopping.preemption import DEFAULT_ON_PREEMPT, OnPreempt
@@ -50,6 +51,7 @@ def dump(spec: JobSpec) -> dict[str, Any]:
         "placement": str(spec.packing),
         **_present(max_per_node=spec.max_per_node, node_labels=dict(spec.node_labels)),
         **_present(pools=list(map(_pool, spec.pools)), node_type=list(spec.node_types)),
+        **_present(tolerations=list(map(_toleration, spec.tolerations))),
         **_present(exclude_nodes=list(spec.exclude_nodes), exclusive=spec.exclusive or None),
         "timeouts": _timeouts(spec.timeouts),
         **_present(restarts=_restarts(spec.restarts), on_preempt=_on_preempt(spec.on_preempt)),
@@ -165,6 +167,16 @@ def _memory_limit(limit: int | None) -> str | None:
 
 def _pool(choice: PoolChoice) -> dict[str, Any]:
     return _present(pool=choice.pool, after=None if choice.after is None else format_duration(choice.after))
+
+
+def _toleration(toleration: Toleration) -> dict[str, Any]:
+    return _present(
+        key=toleration.key or None,
+        operator=str(toleration.operator),
+        value=toleration.value or None,
+        effect=toleration.effect and str(toleration.effect),
+        seconds=toleration.seconds,
+    )
 
 
 def _on_preempt(on_preempt: OnPreempt) -> dict[str, Any] | None:

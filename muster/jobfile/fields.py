@@ -19,6 +19,7 @@ from muster.domain.jobs.interactive import NEVER_IDLE, SHORTEST_IDLE
 from muster.domain.jobs.job import CAPABILITIES, NODE_LABEL, Network, Packing, PullPolicy
 from muster.domain.jobs.job_class import JobClass
 from muster.domain.jobs.lifecycle import SuccessRule, success_named
+from muster.domain.jobs.placing.toleration import TaintEffect, TolerationOperator
 from muster.domain.jobs.restart import SHORTEST_BACKOFF, ExitCodes, parse_exit_codes
 from muster.domain.jobs.rules import job_values
 from muster.domain.jobs.rules.job_values import Wrong
@@ -383,4 +384,12 @@ OnDisconnectName = Annotated[
     OnDisconnect, BeforeValidator(partial(_one_of, OnDisconnect)), _schema(enum=list(map(str, OnDisconnect)))
 ]
 JobClassName = Annotated[JobClass, BeforeValidator(partial(_one_of, JobClass)), _schema(enum=list(map(str, JobClass)))]
+TaintEffectName = Annotated[
+    TaintEffect, BeforeValidator(partial(_one_of, TaintEffect)), _schema(enum=list(map(str, TaintEffect)))
+]
+TolerationOperatorName = Annotated[
+    TolerationOperator,
+    BeforeValidator(partial(_one_of, TolerationOperator)),
+    _schema(enum=list(map(str, TolerationOperator))),
+]
 PackingName = Annotated[Packing, BeforeValidator(partial(_one_of, Packing)), _schema(enum=list(map(str, Packing)))]

@@ -40,6 +40,7 @@ from muster.jobfile.section import (
     Section,
     SecurityKeys,
     TimeoutsKeys,
+    TolerationKeys,
     framework_form,
     interactive_form,
     key,
@@ -356,11 +357,7 @@ class JobKeys(RoleDefaults):
         "duration",
         "How long after its end the job is deleted with its logs (default: somebody deletes it).",
     )
-    placement: fields.PackingName = key(
-        "`pack`, `spread`",
-        "On as few nodes as possible, or on as many.",
-        "pack",
-    )
+    placement: fields.PackingName = key("`pack`, `spread`", "On as few nodes as possible, or on as many.", "pack")
     max_per_node: Count | None = key(
         "whole number 1…10000",
         "At most so many executions of this job on one node.",
@@ -381,6 +378,9 @@ class JobKeys(RoleDefaults):
     )
     exclude_nodes: Annotated[list[fields.Filled], Also({"maxItems": placing_rules.MAX_EXCLUDED})] = key(
         "list of names", "Nodes on which it is not placed.", []
+    )
+    tolerations: Annotated[list[TolerationKeys], Also({"maxItems": placing_rules.MAX_TOLERATIONS})] = key(
+        "list of maps", "Taints of nodes that it puts up with, see below and docs/taints.md.", []
     )
     exclusive: fields.Flag = key(
         "`true`, `false`",

@@ -31,6 +31,7 @@ from muster.jobfile.section import (
     RestartsKeys,
     SecurityKeys,
     TimeoutsKeys,
+    TolerationKeys,
     keys_of,
 )
 
@@ -51,6 +52,7 @@ _SECTIONS: Sequence[tuple[str, type[BaseModel], type[BaseModel] | None]] = (
     ("`framework`", FrameworkKeys, None),
     ("`interactive`", InteractiveKeys, None),
     ("`pools[]`", PoolKeys, None),
+    ("`tolerations[]`", TolerationKeys, None),
     ("`timeouts`", TimeoutsKeys, None),
     ("`restarts`", RestartsKeys, None),
     ("`on_preempt`", OnPreemptKeys, None),
@@ -102,9 +104,9 @@ def _row(key: str, info: FieldInfo) -> str:
 def _default(info: FieldInfo) -> str:
     if info.is_required():
         return "required"
-    if info.default in (None, [], {}):
+    if info.default in (None, [], {}, ""):
         return ""
-    return f"`{str(info.default).lower()}`"
+    return f"`{str(info.default).lower() if isinstance(info.default, bool) else info.default}`"
 
 
 if __name__ == "__main__":

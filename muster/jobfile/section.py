@@ -217,6 +217,31 @@ NodeTypes = Annotated[
 ]
 
 
+Tolerated = Annotated[int, *fields.within(1, placing_rules.MAX_TOLERATED)]
+
+
+class TolerationKeys(Section):
+    """Taints of nodes that the job puts up with."""
+
+    taint_key: fields.NodeLabel | None = key(
+        "text", "Key of the taints (default: with `operator: Exists` any).", written="key"
+    )
+    operator: fields.TolerationOperatorName = key(
+        "`Equal`, `Exists`",
+        "`Equal`: the taint has this `value`. `Exists`: it may have any.",
+        "Equal",
+    )
+    value: fields.JobLabel = key("text", "Value of the taints (default: empty).", "")
+    effect: fields.TaintEffectName | None = key(
+        "`NoSchedule`, `PreferNoSchedule`, `NoExecute`", "Effect of the taints (default: any)."
+    )
+    seconds: Tolerated | None = key(
+        "whole number",
+        "With `NoExecute`: how much longer the job stays where it runs already when the taint comes. It is not placed "
+        "there again (default: for ever, and it is placed there).",
+    )
+
+
 class TimeoutsKeys(Section):
     """The limits in time of one attempt."""
 

@@ -2,11 +2,14 @@
 
 import re
 from collections.abc import Mapping
+from datetime import timedelta
 
 from muster.domain.fleet.node import OWN_LABELS, Cordon, Gpu, GpuProcess, Inventory, NodeState, NodeView, RuntimeOffer
 from muster.domain.fleet.window import DEFAULT_NOTICE, Window, WindowMode
 from muster.domain.ids import ExecutionId, GpuUuid, NodeId
 from muster.domain.jobs.job import NODE_LABEL, RuntimeKind
+from muster.domain.jobs.placing.taint import TAINT_VALUE, NodeTaint, Taint, TaintName
+from muster.domain.jobs.placing.toleration import TaintEffect
 from muster.rpc.v1 import model_pb2, nodes_pb2
 from muster.wire import checks
 
@@ -127,6 +130,7 @@ def node_to_wire(node: NodeView) -> nodes_pb2.Node:
         last_seen_at=checks.timestamp(node.last_seen_at),
         joined_at=checks.timestamp(node.joined_at),
         cordon=_cordon_to_wire(node.cordon),
+        taints=map(_node_taint_to_wire, node.taints),
     )
 
 
@@ -146,6 +150,57 @@ def node_from_wire(message: nodes_pb2.Node) -> NodeView:
         last_seen_at=checks.optional_moment(message, "last_seen_at"),
         joined_at=checks.optional_moment(message, "joined_at"),
         cordon=_cordon_from_wire(message),
+        taints=tuple(map(_node_taint_from_wire, message.taints)),
+    )
+
+
+def taint_to_wire(taint: Taint) -> nodes_pb2.Taint:
+    """What keeps jobs off a node that do not tolerate it."""
+    return nodes_pb2.Taint(key=taint.key, value=taint.value, effect=taint.effect)
+
+
+def taint_from_wire(message: nodes_pb2.Taint) -> Taint:
+    """What keeps jobs off a node that do not tolerate it; raises WireError."""
+    value = checks.plain(message.value, "Taint.value")
+    checks.between(len(value), 0, TAINT_VALUE, "the length of Taint.value")
+    return Taint(
+        key=_taint_key(message.key, "Taint.key"),
+        value=value,
+        effect=checks.word(TaintEffect, message.effect, "Taint.effect"),
+    )
+
+
+def taint_name_to_wire(name: TaintName) -> nodes_pb2.TaintName:
+    """Taints by name."""
+    return nodes_pb2.TaintName(key=name.key, effect=name.effect or "")
+
+
+def taint_name_from_wire(message: nodes_pb2.TaintName) -> TaintName:
+    """Taints by name; raises WireError."""
+    return TaintName(
+        key=_taint_key(message.key, "TaintName.key"),
+        effect=checks.word(TaintEffect, message.effect, "TaintName.effect") if message.effect else None,
+    )
+
+
+def _taint_key(key: str, where: str) -> str:
+    if not re.fullmatch(NODE_LABEL, key):
+        raise checks.WireError(where, f"is {key[:80]!r}; a key has at most 128 letters, digits and inner ._/-")
+    return key
+
+
+def _node_taint_to_wire(taint: NodeTaint) -> nodes_pb2.NodeTaint:
+    return nodes_pb2.NodeTaint(
+        taint=taint_to_wire(taint.taint), since=checks.timestamp(taint.since), after=checks.duration(taint.after)
+    )
+
+
+def _node_taint_from_wire(message: nodes_pb2.NodeTaint) -> NodeTaint:
+    checks.require(message, "taint", "since")
+    return NodeTaint(
+        taint=taint_from_wire(message.taint),
+        since=checks.moment(message.since, "NodeTaint.since"),
+        after=checks.optional_span(message, "after") or timedelta(),
     )
 
 

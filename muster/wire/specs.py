@@ -27,6 +27,7 @@ from muster.domain.jobs.job import (
 from muster.domain.jobs.job_class import JobClass
 from muster.domain.jobs.lifecycle import success_named
 from muster.domain.jobs.placing.pool_choice import PoolChoice
+from muster.domain.jobs.placing.toleration import TaintEffect, Toleration, TolerationOperator
 from muster.domain.jobs.restart import ExitCodes, ExitRules, RestartPolicy, parse_exit_codes
 from muster.domain.jobs.stopping.preemption import DEFAULT_ON_PREEMPT, OnPreempt, PreemptSignal
 from muster.rpc.v1 import model_pb2 as pb
@@ -75,6 +76,7 @@ def job_spec_to_wire(spec: JobSpec) -> pb.JobSpec:
         pools=[pb.PoolChoice(pool=choice.pool, after=checks.duration(choice.after)) for choice in spec.pools],
         node_types=spec.node_types,
         exclude_nodes=spec.exclude_nodes,
+        tolerations=map(_toleration_to_wire, spec.tolerations),
         exclusive=spec.exclusive,
         on_preempt=_on_preempt_to_wire(spec.on_preempt),
         hold=spec.hold,
@@ -112,6 +114,7 @@ def job_spec_from_wire(message: pb.JobSpec) -> JobSpec:
         pools=tuple(map(_pool_choice, message.pools)),
         node_types=tuple(message.node_types),
         exclude_nodes=tuple(map(NodeId, message.exclude_nodes)),
+        tolerations=tuple(map(_toleration, message.tolerations)),
         exclusive=message.exclusive,
         on_preempt=_on_preempt(message.on_preempt) if message.HasField("on_preempt") else DEFAULT_ON_PREEMPT,
         hold=message.hold,
@@ -123,6 +126,27 @@ def job_spec_from_wire(message: pb.JobSpec) -> JobSpec:
 def _pool_choice(message: pb.PoolChoice) -> PoolChoice:
     after = checks.span(message.after, "PoolChoice.after") if message.HasField("after") else None
     return PoolChoice(pool=message.pool, after=after)
+
+
+def _toleration_to_wire(toleration: Toleration) -> pb.Toleration:
+    return pb.Toleration(
+        key=toleration.key,
+        operator=toleration.operator,
+        value=toleration.value,
+        effect=toleration.effect or "",
+        seconds=toleration.seconds,
+    )
+
+
+def _toleration(message: pb.Toleration) -> Toleration:
+    operator = message.operator or TolerationOperator.EQUAL
+    return Toleration(
+        key=message.key,
+        operator=checks.word(TolerationOperator, operator, "Toleration.operator"),
+        value=message.value,
+        effect=checks.word(TaintEffect, message.effect, "Toleration.effect") if message.effect else None,
+        seconds=message.seconds if message.HasField("seconds") else None,
+    )
 
 
 def dialects_from_wire(words: Iterable[str], field: str) -> tuple[Dialect, ...]:

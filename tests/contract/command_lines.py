@@ -97,6 +97,7 @@ AGAINST_A_FLEET: Sequence[Line] = (
     Line("nodes --state ready --not-cordoned --pool h100 --label rack=7 -q -o wide"),
     Line("nodes show {node} -o json"),
     Line("nodes label {node} rack=7 pool-"),
+    Line("nodes taint {node} gpu=bad:NoExecute team- --after 1h -o json"),
     Line("nodes cordon {node} --reason fan -o yaml"),
     Line("nodes uncordon {node} -o json"),
     Line("nodes drain {node} --restart --reason fan --timeout 30s -o json"),

@@ -10,6 +10,8 @@ from muster.domain.fleet.window import Window
 from muster.domain.ids import ExecutionId, JobId, NodeId, execution_id
 from muster.domain.jobs.job import InlineFile, JobSpec, Role
 from muster.domain.jobs.lifecycle import PROGRESS, State
+from muster.domain.jobs.placing.taint import NodeTaint, Taint
+from muster.domain.jobs.placing.toleration import TaintEffect
 
 AT = datetime(2026, 11, 21, 8, 48, 50, 123456, tzinfo=UTC)
 
@@ -50,6 +52,7 @@ def node(name: str = "node-1", address: str = "10.0.0.1") -> Node:
         inventory=Inventory(cpus=8, memory=2**34, labels={"zone": "süd"}),
         agent_version="0.1",
         joined_at=AT,
+        taints=(NodeTaint(taint=Taint(key="gpu", value="schlecht ü", effect=TaintEffect.NO_EXECUTE), since=AT),),
     )
 
 

@@ -20,6 +20,7 @@ from muster.domain.fleet.node import Cordon, NodeView
 from muster.domain.ids import JobId
 from muster.domain.jobs.explanation import Explanation
 from muster.domain.jobs.lifecycle import JobPhase
+from muster.domain.jobs.placing.taint import NodeTaint
 from muster.domain.jobs.view import JobView, LogLine
 from muster.rpc.channel import SERVER_OPTIONS
 from muster.rpc.v1 import fleet_pb2, jobs_pb2, nodes_pb2
@@ -31,6 +32,7 @@ from muster.rpc.v1.nodes_pb2_grpc import (
     add_NodeServiceServicer_to_server,
     add_WindowServiceServicer_to_server,
 )
+from muster.wire.nodes import taint_from_wire
 
 Broken = grpc.StatusCode
 """A step of a script: the call ends with this status."""
@@ -262,6 +264,15 @@ class _Nodes(NodeServiceServicer):
     def Label(self, request: nodes_pb2.LabelNodeRequest, context: grpc.ServicerContext) -> nodes_pb2.LabelNodeResponse:
         _hear(self._canned, request, context)
         return _abort(context, grpc.StatusCode.UNIMPLEMENTED, "nobody labels these nodes")
+
+    def Taint(self, request: nodes_pb2.TaintNodeRequest, context: grpc.ServicerContext) -> nodes_pb2.Node:
+        """What is taken away is not looked at, as these nodes have no taints before."""
+        _hear(self._canned, request, context)
+        (known,) = (node for node in self._canned.nodes if node.name == request.node)
+        after = request.after.ToTimedelta()
+        given = tuple(NodeTaint(taint=taint_from_wire(each), since=CORDONED_AT, after=after) for each in request.given)
+        self._canned.nodes[self._canned.nodes.index(known)] = replace(known, taints=given)
+        return wire.node_to_wire(replace(known, taints=given))
 
     def Uncordon(self, request: nodes_pb2.UncordonNodeRequest, context: grpc.ServicerContext) -> nodes_pb2.Node:
         _hear(self._canned, request, context)

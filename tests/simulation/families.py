@@ -9,6 +9,7 @@ from muster.domain.ids import NodeId
 from muster.domain.jobs.disconnect import SHORTEST_LOST_AFTER, OnDisconnect
 from muster.domain.jobs.job import JobSpec, Resources
 from muster.domain.jobs.placing.pool_choice import PoolChoice
+from muster.domain.jobs.placing.toleration import TaintEffect, Toleration, TolerationOperator
 from muster.domain.jobs.restart import RestartPolicy
 from tests.simulation.agent_program import Frailty
 from tests.simulation.agent_runtime import Troubles
@@ -290,6 +291,26 @@ def _calendar(scenario: Scenario) -> Scenario:
     )
 
 
+def _tainted(scenario: Scenario) -> Scenario:
+    """Nodes get taints and lose them again, while some are cut off, and agents and the coordinator die."""
+    return replace(
+        _peaceful(scenario),
+        specs=tuple((at, _tolerating(spec, number)) for number, (at, spec) in enumerate(scenario.specs)),
+        fault_every=50.0,
+        faults=("kill the coordinator", "cut a node off", "kill an agent", "reinstall a node"),
+        taints=True,
+        spells=(0.3, 3.0, 20.0, 80.0),
+    )
+
+
+def _tolerating(spec: JobSpec, number: int) -> JobSpec:
+    """Some tolerate a taint for ever, some for a while where they run already, some with one value alone."""
+    worn = Toleration(key="worn", operator=TolerationOperator.EXISTS, effect=TaintEffect.NO_EXECUTE, seconds=20)
+    lasting = Toleration(key="worn", operator=TolerationOperator.EXISTS)
+    tolerations = ((), (worn,), (lasting,), (Toleration(key="team", value="red"),), (worn, lasting))
+    return replace(spec, tolerations=tolerations[number % len(tolerations)])
+
+
 def _dated(spec: JobSpec, at: float, number: int) -> JobSpec:
     """Some are held from the submit on, some come too early, some may be queued for a while only or are forgotten."""
     begins = EPOCH + timedelta(seconds=at + 40.0)
@@ -371,5 +392,6 @@ FAMILIES: Mapping[str, tuple[float, Callable[[Scenario], Scenario]]] = {
     "projects": (0.05, _passing_projects),
     "calendar": (0.08, _calendar),
     "pools": (0.05, _pooled),
+    "tainted": (0.05, _tainted),
 }
 """Families by name: how often, and what it makes of what was drawn."""

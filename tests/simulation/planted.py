@@ -93,6 +93,14 @@ def _leaving_held_jobs_queued(turn: Turn, event: Event) -> Answer:
     return Accepted(job=turn.cluster.jobs[job.id])
 
 
+def _forgetting_taints(turn: Turn, event: Event) -> Answer:
+    """Takes what an agent says as it connects for all that there is to know of its node."""
+    answer = step(turn, event)
+    if isinstance(event, NodeConnected) and (node := turn.cluster.nodes.get(event.node)) is not None and node.taints:
+        turn.put(replace(node, taints=()))
+    return answer
+
+
 def _comparing_windows_with_limits_alone(turn: Turn, event: Event) -> Answer:
     """Lets a job begin that ends in time only if its check-in takes no time: one of 15 seconds at the least."""
     if isinstance(event, WindowSet):
@@ -170,6 +178,7 @@ STOP_NOT_STORED = Cores(step=_keeping_stops_in_memory)
 USED_PROJECT_REMOVED = Cores(step=_removing_used_projects)
 TIME_OUTSIDE_COUNTED = Cores(step=_counting_time_outside)
 CHECK_IN_NOT_COUNTED = Cores(step=_comparing_windows_with_limits_alone)
+TAINTS_FORGOTTEN = Cores(step=_forgetting_taints)
 HELD_JOB_QUEUED = Cores(step=_leaving_held_jobs_queued)
 REMOVAL_NOT_STORED = Cores(step=_removing_from_memory)
 SILENCE_NEVER_NOTICED = Cores(stream=_never_doubting)

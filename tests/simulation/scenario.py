@@ -95,6 +95,8 @@ class Scenario:
     """Seconds for which a second project is there, or is away, on average; 0: there is only the default one."""
     holds: float = 0.0
     """How often a client holds, suspends or changes a job, per job."""
+    taints: bool = False
+    """Whether an operator gives nodes taints."""
     skew: float = 0.0
     """How much faster or slower than true time clocks run at most."""
 

@@ -19,6 +19,7 @@ from tests.simulation.holders import Holders
 from tests.simulation.peers import Peers
 from tests.simulation.project_admin import ProjectAdmin
 from tests.simulation.scenario import SMALL, Scale
+from tests.simulation.taint_admin import TaintAdmin
 from tests.simulation.truth import SimulatedNode
 from tests.simulation.watcher import Watcher
 from tests.simulation.window_admin import WindowAdmin
@@ -68,6 +69,7 @@ class Simulation:
         self.clients = Clients(self.world, self.coordinator, self.watcher, self.scenario)
         self.holders = Holders(self.world, self.clients, self.watcher, self.scenario)
         self.window_admin = WindowAdmin(self.world, self.clients, self.coordinator, self.watcher, self.scenario)
+        self.taint_admin = TaintAdmin(self.world, self.clients, self.watcher.taints, self.scenario)
         self.admin = ProjectAdmin(self.world, self.clients, self.watcher, self.scenario)
         self.faults = Faults(self.world, self.coordinator, self.agents, self.peers, self.clients, self.scenario)
 
@@ -107,6 +109,7 @@ class Simulation:
         sights["job unused"] = self.watcher.unused
         calendar = self.watcher.calendar
         sights["job suspended"], sights["job forgotten"] = calendar.suspended, calendar.forgotten
+        sights["moved by a taint"] = self.watcher.taints.moved
         sights["queue timeout"] = calendar.queue_timeouts
         sights["project removed"], sights["project kept"] = self.admin.removed, self.admin.refused
         return sights
@@ -118,6 +121,7 @@ class Simulation:
         self.clients.begin()
         self.admin.begin()
         self.window_admin.begin()
+        self.taint_admin.begin()
         self.faults.begin()
         self.world.run_until(round(self.scenario.seconds * SECOND))
         self.faults.mend()

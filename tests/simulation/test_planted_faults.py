@@ -65,6 +65,12 @@ def test_time_outside_the_queue_that_counts_as_time_there_is_found() -> None:
     assert "but it was there for" in str(outcome.problem)
 
 
+def test_a_taint_that_is_forgotten_as_its_agent_comes_back_is_found() -> None:
+    outcome = _first_problem(planted.TAINTS_FORGOTTEN, "tainted")
+
+    assert "is forgotten" in str(outcome.problem)
+
+
 def test_a_held_job_that_stays_in_the_queue_is_found() -> None:
     outcome = _first_problem(planted.HELD_JOB_QUEUED, "calendar")
 

@@ -44,7 +44,7 @@ def test_there_was_something_to_come_through(outcomes: list[Outcome]) -> None:
     """Jobs ended in every way, and user code was stopped on nodes that were cut off."""
     seen = sum((outcome.sights for outcome in outcomes), Counter[str]())
     ways = ["job succeeded", "job failed", "job stopped", "job again", "execution lost", "fenced", "job unused"]
-    ways += ["project removed", "project kept", "job suspended"]
+    ways += ["project removed", "project kept", "job suspended", "moved by a taint"]
     kinds = ["exit_code", "signal", "check_in_timeout", "time_limit", "agent_restarted", "node_lost", "runtime"]
 
     assert [sight for sight in (*ways, *(f"failure {kind}" for kind in kinds)) if not seen[sight]] == []

@@ -18,6 +18,7 @@ from muster.domain.jobs.ports import ports_of
 from tests.invariants import lasting, validate, validate_job
 from tests.simulation.calendar_truth import CalendarTruth
 from tests.simulation.scenario import Scenario, behaviour
+from tests.simulation.taint_truth import TaintTruth
 from tests.simulation.truth import Behaviour, Sandbox, SimulatedNode
 from tests.simulation.world import SECOND, Violation, World
 
@@ -45,6 +46,7 @@ class Watcher:
         self.unused = 0
         """Jobs that were stopped because nobody used them."""
         self.calendar = CalendarTruth(world)
+        self.taints = TaintTruth()
         self.on_accept: list[Callable[[Job], None]] = []
         """Told of each job that a client was told of, once for each."""
         self._unchecked = 0
@@ -182,6 +184,7 @@ class Watcher:
                 raise Violation(f"{execution} is not as it was committed", execution.partition("-")[0])
 
     def committed(self, changes: tuple[Change, ...]) -> None:
+        self.taints.committed(changes)
         before = self._cordoned
         self._cordoned = _cordoned_after(before, changes)
         gone = {change.node for change in changes if isinstance(change, DropNode)}
@@ -264,11 +267,14 @@ class Watcher:
         before = self._records.get(after.id)
         self._records[after.id] = after
         self.calendar.see_execution(self._jobs[after.job], before, after)
+        if after.state in TERMINAL and (before is None or before.state not in TERMINAL):
+            self.taints.see_ended(after)
         about = (after.job, *(() if after.node is None else (after.node,)))
         if before is not None:
             _check_change(before, after, about)
         if before is not None and before.state in NOT_PLACED and after.state in PROGRESS[1:]:
             self._check_seat(after, about)
+            self.taints.check_placed(after, self._jobs[after.job].spec)
             if after.node in closed:
                 raise Violation(f"{after.id} is placed on {after.node}, which is cordoned", *about)
         self._check_belief(after, None if before is None else before.address, about)

@@ -13,6 +13,7 @@ from muster.domain.jobs.frameworks.framework import Framework, FrameworkName, La
 from muster.domain.jobs.interactive import Interactive, MainProgramStreams
 from muster.domain.jobs.job_class import JobClass
 from muster.domain.jobs.placing.pool_choice import PoolChoice
+from muster.domain.jobs.placing.toleration import TaintEffect, Toleration, TolerationOperator
 from muster.domain.jobs.queueing import change, waiting
 from muster.domain.jobs.restart import ExitCodes, ExitRules, RestartPolicy, parse_exit_codes
 from muster.domain.jobs.secret_use import KEY_FORM, SecretUse
@@ -148,6 +149,16 @@ job_specs = st.builds(
     pools=tuples_of(st.builds(PoolChoice, pool=labels, after=st.none() | spans)),
     node_types=tuples_of(texts),
     exclude_nodes=tuples_of(node_ids),
+    tolerations=tuples_of(
+        st.builds(
+            Toleration,
+            key=texts,
+            operator=st.sampled_from(TolerationOperator),
+            value=texts,
+            effect=optional(st.sampled_from(TaintEffect)),
+            seconds=optional(counts),
+        )
+    ),
     exclusive=st.booleans(),
     timeouts=st.builds(
         job.Timeouts,

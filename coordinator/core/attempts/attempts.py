@@ -181,12 +181,12 @@ def suspend(turn: Turn, attempt_id: AttemptId, by: str) -> None:
     blame(turn, attempt_id, failure)
 
 
-def move_away(turn: Turn, execution: Execution) -> None:
+def move_away(turn: Turn, execution: Execution, why: str = "its node is drained") -> None:
     """Stop the attempt of an execution, so that another one begins on other nodes."""
     attempt_id = execution.attempt_id
     if turn.cluster.attempts[attempt_id].goal is Goal.STOP or execution.state in TERMINAL:
         return
-    failure = Failure(kind=FailureKind.DRAINED, message="its node is drained, so the job begins anew elsewhere")
+    failure = Failure(kind=FailureKind.DRAINED, message=f"{why}, so the job begins anew elsewhere")
     _condemn(turn, attempt_id, {execution.id: failure}, _at(execution, failure))
 
 

@@ -29,6 +29,13 @@ class LeaseDue:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TaintDue:
+    """What a node runs may have to go because of its taints."""
+
+    node: NodeId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ClearanceDue:
     """A node must be told what it may clear away."""
 
@@ -110,6 +117,7 @@ Deadline = (
     | HoldDue
     | DeleteDue
     | WindowDue
+    | TaintDue
 )
 
 
@@ -125,8 +133,8 @@ class Deadlines:
         self._heap: list[tuple[datetime, int, Deadline]] = []
         self._numbers = count()
         """Numbers that keep deadlines of one moment in the order in which they were added."""
-        self._leases: dict[NodeId, datetime] = {}
-        """When the lease of each node is looked at next; one look at a time is planned."""
+        self._planned: dict[LeaseDue | TaintDue, datetime] = {}
+        """When the lease and the taints of each node are looked at next; one look at a time is planned."""
 
     def add(self, at: datetime, deadline: Deadline) -> None:
         """Have something looked at, at a time."""
@@ -134,10 +142,11 @@ class Deadlines:
 
     def watch_lease(self, node: NodeId, at: datetime) -> None:
         """Have the lease of a node looked at, at this time or sooner."""
-        planned = self._leases.get(node)
-        if planned is None or at < planned:
-            self._leases[node] = at
-            self.add(at, LeaseDue(node=node))
+        self._plan(at, LeaseDue(node=node))
+
+    def watch_taints(self, node: NodeId, at: datetime) -> None:
+        """Have what a node runs looked at because of its taints, at this time or sooner."""
+        self._plan(at, TaintDue(node=node))
 
     def watch_attempt(self, attempt: Attempt, job: Job) -> None:
         """Have the limits in time of an attempt looked at when they are due."""
@@ -173,8 +182,13 @@ class Deadlines:
             self.add(looks, QueueDue(attempt=attempt.attempt_id, since=since))
 
     def forget_node(self, node: NodeId) -> None:
-        """Look at the lease of a node no longer."""
-        self._leases.pop(node, None)
+        """Look at the lease and the taints of a node no longer."""
+        self._planned.pop(LeaseDue(node=node), None)
+        self._planned.pop(TaintDue(node=node), None)
+
+    def planned(self, deadline: LeaseDue | TaintDue) -> datetime | None:
+        """When the lease or the taints of a node are looked at next; None: no look is planned."""
+        return self._planned.get(deadline)
 
     @property
     def next_at(self) -> datetime | None:
@@ -186,9 +200,15 @@ class Deadlines:
         due: list[tuple[datetime, Deadline]] = []
         while self._heap and self._heap[0][0] <= now:
             at, _, deadline = heapq.heappop(self._heap)
-            if isinstance(deadline, LeaseDue):
-                if self._leases.get(deadline.node) != at:
+            if isinstance(deadline, LeaseDue | TaintDue):
+                if self._planned.get(deadline) != at:
                     continue  # it was to be looked at sooner, or its node is gone
-                del self._leases[deadline.node]
+                del self._planned[deadline]
             due.append((at, deadline))
         return due
+
+    def _plan(self, at: datetime, deadline: LeaseDue | TaintDue) -> None:
+        planned = self._planned.get(deadline)
+        if planned is None or at < planned:
+            self._planned[deadline] = at
+            self.add(at, deadline)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from coordinator.core.placement.capacity import Capacity, Key, key_of
 from muster.domain.ids import NodeId
+from muster.domain.jobs.placing.toleration import TaintEffect
 
 MOST_NODE_CLASSES = 256
 """Node classes at the most; where labels make more, the label with the most values is no longer part of classes."""
@@ -125,6 +126,8 @@ class Capacities:
         self._holders: dict[int, set[NodeId]] = {}
         self._pools: Counter[str] = Counter()
         """How many nodes each pool has."""
+        self._avoided: set[NodeId] = set()
+        """Nodes with a taint because of which jobs are rather placed elsewhere."""
         self._version = 0
         for capacity in capacities:
             self.put(capacity)
@@ -152,6 +155,11 @@ class Capacities:
     def pools(self) -> tuple[str, ...]:
         """The pools that have nodes, by name."""
         return tuple(sorted(self._pools)) if len(self._pools) > 1 else tuple(self._pools)
+
+    @property
+    def has_avoided(self) -> bool:
+        """Whether there are nodes on which jobs are rather not placed."""
+        return bool(self._avoided)
 
     def of(self, node: NodeId) -> Capacity:
         """The capacity of one node."""
@@ -187,6 +195,8 @@ class Capacities:
             self._carry(capacity.node, {} if before is None else before.labels, capacity.labels)
         if before is None or before.pool != capacity.pool:
             _count_pools(self._pools, None if before is None else before.pool, capacity.pool)
+        if before is None or before.taints != capacity.taints:
+            _note_avoided(self._avoided, capacity)
         node_class = self._class_of.get(capacity.node)
         if node_class is not None and before is not None:
             if capacity.problem is None and capacity.is_like(before):
@@ -207,12 +217,13 @@ class Capacities:
         self._hold_ports(node, capacity.ports, ())
         self._carry(node, capacity.labels, {})
         _count_pools(self._pools, capacity.pool, None)
+        self._avoided.discard(node)
         if node in self._class_of:
             self._leave(capacity)
 
     def _join(self, capacity: Capacity) -> None:
         labels = {label: value for label, value in capacity.labels.items() if label not in self._loose}
-        traits = (tuple(sorted(labels.items())), capacity.runtimes, capacity.features, capacity.pool)
+        traits = _traits(labels, capacity)
         node_class = self._classes.get(traits)
         if node_class is None:
             node_class = self._classes[traits] = NodeClass(replace(capacity, labels=labels))
@@ -223,8 +234,7 @@ class Capacities:
         node_class = self._class_of.pop(capacity.node)
         node_class.leave(capacity)
         if not node_class.bins:
-            labels = tuple(sorted(node_class.sample.labels.items()))
-            del self._classes[(labels, capacity.runtimes, capacity.features, capacity.pool)]
+            del self._classes[_traits(node_class.sample.labels, capacity)]
 
     def _bound_classes(self) -> None:
         """Take the label with the most values out of the classes while there are too many of them."""
@@ -264,6 +274,18 @@ def _count_pools(pools: Counter[str], before: str | None, after: str | None) -> 
         pools[before] -= 1
         if not pools[before]:
             del pools[before]
+
+
+def _note_avoided(avoided: set[NodeId], capacity: Capacity) -> None:
+    if any(taint.effect is TaintEffect.PREFER_NO_SCHEDULE for taint in capacity.taints):
+        avoided.add(capacity.node)
+    else:
+        avoided.discard(capacity.node)
+
+
+def _traits(labels: Mapping[str, str], capacity: Capacity) -> Hashable:
+    """What nodes of one class have alike, where these of their labels are part of classes."""
+    return (tuple(sorted(labels.items())), capacity.runtimes, capacity.features, capacity.pool, capacity.taints)
 
 
 def _free_gpus(capacity: Capacity) -> FreeGpus:

@@ -5,15 +5,15 @@ with levels, and goes on to bins and to nodes only where the bounds are too wide
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from coordinator.core.placement.bins import Bin, BinLevels, Capacities, FreeGpus
-from coordinator.core.placement.capacity import Key, key_of
+from coordinator.core.placement.capacity import Capacity, Key, key_of
 from coordinator.core.placement.draft import Draft
 from coordinator.core.placement.parts import Part
-from coordinator.core.placement.suitable import asked_labels, unfit
+from coordinator.core.placement.suitable import asked_labels, cost, unfit
 from muster.domain.fleet.pool import NODE_TYPE_LABEL
 from muster.domain.ids import NodeId
 from muster.domain.jobs.job import JobSpec
@@ -112,21 +112,29 @@ class Candidates:
             self._out.add(self.available.without)
         self._missing = Counter(id(capacities.bin_of(node)) for node in self._out if node in capacities)
 
-    def singles(self) -> Iterator[SingleNode]:
-        """The nodes that are looked at by themselves from the start."""
+    def costs(self) -> Sequence[int | None]:
+        """The costs of the nodes, the least first; `None` alone where all nodes cost the same."""
+        if not self.available.capacities.has_avoided:
+            return (None,)
+        drafted = {cost(self.spec, draft.capacity) for draft in self.drafts.values()}
+        classes = (each.sample for each in self.available.capacities.classes() if self.available.has(each.sample.pool))
+        return sorted(drafted.union(cost(self.spec, sample) for sample in classes))
+
+    def singles(self, at: int | None = None) -> Iterator[SingleNode]:
+        """The nodes that are looked at by themselves from the start; `at`: those alone that cost so much."""
         for node, draft in self.drafts.items():
-            if slots := draft.slots(self.spec, self.part):
+            if self._costs(draft.capacity, at) and (slots := draft.slots(self.spec, self.part)):
                 yield SingleNode(key_of(node), slots, len(draft.gpus), draft.cpu_millis, draft.taken)
         if self._is_by_node:
             for node in self._nodes_with_labels():
                 capacity = self.available.capacities.of(node)
-                if node not in self._out and self.available.has(capacity.pool):
+                if node not in self._out and self.available.has(capacity.pool) and self._costs(capacity, at):
                     draft = Draft(capacity)
                     if slots := draft.slots(self.spec, self.part):
                         yield SingleNode(key_of(node), slots, len(draft.gpus), draft.cpu_millis)
 
-    def levels(self) -> Iterator[LevelOfBins]:
-        """All other nodes."""
+    def levels(self, at: int | None = None) -> Iterator[LevelOfBins]:
+        """All other nodes; `at`: those alone that cost so much."""
         if self._is_by_node:
             return
         spec, role = self.spec, self.part.role
@@ -135,7 +143,8 @@ class Candidates:
         if self.part.ports:
             most = min(most, 1)
         for node_class in self.available.capacities.classes():
-            if self.available.has(node_class.sample.pool) and unfit(spec, role, node_class.sample) is None:
+            sample = node_class.sample
+            if self.available.has(sample.pool) and self._costs(sample, at) and unfit(spec, role, sample) is None:
                 for (free, idle), bins in node_class.bins.items():
                     if spec.exclusive and not idle:
                         continue
@@ -167,6 +176,10 @@ class Candidates:
             return of.most
         capacity = self.available.capacities.of(node)
         return min(of.limit, self._slots(capacity.cpu_millis, capacity.memory))
+
+    def _costs(self, capacity: Capacity, at: int | None) -> bool:
+        """Whether a node costs so much; None: whatever it costs."""
+        return at is None or cost(self.spec, capacity) == at
 
     @property
     def _is_by_node(self) -> bool:

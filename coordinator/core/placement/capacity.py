@@ -8,6 +8,7 @@ from functools import lru_cache
 from muster.domain.fleet.node import Gpu, RuntimeOffer
 from muster.domain.fleet.pool import DEFAULT_POOL
 from muster.domain.ids import NodeId
+from muster.domain.jobs.placing.taint import Taint
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +27,7 @@ class Capacity:
     features: frozenset[str] = frozenset()
     """Words for what its agent can."""
     pool: str = DEFAULT_POOL
+    taints: tuple[Taint, ...] = ()
     idle: bool = True
     """Whether nothing is held on it."""
     problem: str | None = None
@@ -52,6 +54,7 @@ class Capacity:
             and self.runtimes == other.runtimes
             and self.features == other.features
             and self.pool == other.pool
+            and self.taints == other.taints
         )
 
 

@@ -70,6 +70,7 @@ def total_capacity(node: Node) -> Capacity:
         labels=inventory.labels,
         features=node.features & ALL_FEATURES,
         pool=pool_of(inventory.labels),
+        taints=tuple(each.taint for each in node.taints),
     )
 
 

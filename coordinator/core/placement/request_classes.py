@@ -94,5 +94,6 @@ def _request_of(spec: JobSpec) -> Hashable:
         tuple(sorted(spec.node_labels.items())),
         spec.node_types,
         spec.exclude_nodes,
+        spec.tolerations,
         spec.exclusive,
     )

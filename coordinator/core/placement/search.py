@@ -22,9 +22,20 @@ _LOOKED_AT = -1
 
 
 def counts(spec: JobSpec, part: Part, available: Available, drafts: Mapping[NodeId, Draft]) -> dict[NodeId, int]:
-    """Executions of a part by node; fewer in all than the part has where no more fit."""
+    """Executions of a part by node; fewer in all than the part has where no more fit.
+
+    Nodes that cost the job less are filled first, however well others would take it.
+    """
     found = Candidates(spec, part, available, drafts)
-    return _spread(part.count, found) if spec.packing is Packing.SPREAD else _Packing(found).counts(part.count)
+    counts: dict[NodeId, int] = {}
+    left = part.count
+    for cost in found.costs():
+        at_cost = _spread(left, found, cost) if spec.packing is Packing.SPREAD else _Packing(found, cost).counts(left)
+        counts.update(at_cost)
+        left -= sum(at_cost.values())
+        if not left:
+            break
+    return counts
 
 
 def has_room(spec: JobSpec, part: Part, available: Available) -> bool:
@@ -93,7 +104,7 @@ _Rank = tuple[bool, int, int, Key]
 class _Packing:
     """Nodes in the order in which they are filled."""
 
-    def __init__(self, found: Candidates) -> None:
+    def __init__(self, found: Candidates, cost: int | None) -> None:
         self._found = found
         self._sources: list[_Source] = []
         self._heap: list[tuple[int, Key, int]] | None = None
@@ -101,8 +112,8 @@ class _Packing:
 
         None: not needed yet, as one node may hold all.
         """
-        self._sources += map(_Source, found.singles())
-        self._sources += map(_Source, found.levels())
+        self._sources += map(_Source, found.singles(cost))
+        self._sources += map(_Source, found.levels(cost))
 
     def counts(self, count: int) -> dict[NodeId, int]:
         """Counts by node, fullest first; the rest goes to the node with the least capacity that holds all of it."""
@@ -184,11 +195,13 @@ class _Packing:
         return number
 
 
-def _spread(count: int, found: Candidates) -> dict[NodeId, int]:
+def _spread(count: int, found: Candidates, cost: int | None) -> dict[NodeId, int]:
     """Counts by node, one at a time to the node where this job has the fewest, then where most was free."""
-    bins = [nodes for level in found.levels() for nodes in found.bins(level)]
+    bins = [nodes for level in found.levels(cost) for nodes in found.bins(level)]
     lines = [found.by_cpus(nodes) for nodes in bins]
-    heap = [(each.taken, -each.gpus, -each.cpu_millis, each.key, _LOOKED_AT, each.slots) for each in found.singles()]
+    heap = [
+        (each.taken, -each.gpus, -each.cpu_millis, each.key, _LOOKED_AT, each.slots) for each in found.singles(cost)
+    ]
     for order, line in enumerate(lines):
         heap.extend((0, -bins[order].gpus, *first, order, 0) for first in islice(line, 1))
     heapq.heapify(heap)

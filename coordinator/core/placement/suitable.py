@@ -7,6 +7,7 @@ from muster.domain.fleet.features import MEANINGS, needed
 from muster.domain.fleet.node import RuntimeOffer
 from muster.domain.fleet.pool import NODE_TYPE_LABEL
 from muster.domain.jobs.job import JobSpec, Role, RuntimeKind
+from muster.domain.jobs.placing.taint import cost_of_taints, forbidding, tolerates
 
 
 def unfit(spec: JobSpec, role: Role, capacity: Capacity) -> str | None:
@@ -18,6 +19,8 @@ def unfit(spec: JobSpec, role: Role, capacity: Capacity) -> str | None:
         return f"does not carry the label {', '.join(lacking)}"
     if spec.node_types and capacity.labels.get(NODE_TYPE_LABEL) not in spec.node_types:
         return f"is not of the type {' or '.join(spec.node_types)}"
+    if capacity.taints and (refusal := _taint_problem(spec, capacity)) is not None:
+        return refusal
     missing = needed(spec, role) - capacity.features
     if missing:
         words = ", ".join(sorted(MEANINGS.get(word, word) for word in missing))
@@ -34,9 +37,23 @@ def excluded(spec: JobSpec, capacity: Capacity) -> str | None:
     return None
 
 
+def cost(spec: JobSpec, capacity: Capacity) -> int:
+    """How little a job likes a node on which it may be placed: nodes that cost less are filled first."""
+    return cost_of_taints(capacity.taints, spec.tolerations) if capacity.taints else 0
+
+
 def asked_labels(spec: JobSpec) -> frozenset[str]:
     """The labels that decide whether a node is suitable for a job."""
     return frozenset(spec.node_labels) | ({NODE_TYPE_LABEL} if spec.node_types else frozenset())
+
+
+def _taint_problem(spec: JobSpec, capacity: Capacity) -> str | None:
+    taint = forbidding(capacity.taints, spec.tolerations)
+    if taint is None:
+        return None
+    if any(tolerates(each, taint) for each in spec.tolerations):
+        return f"has the taint {taint}, which the job tolerates only where it runs already (tolerations[].seconds)"
+    return f"has the taint {taint}, which the job does not tolerate"
 
 
 def _runtime_problem(offers: Sequence[RuntimeOffer], role: Role) -> str | None:

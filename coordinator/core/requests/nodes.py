@@ -219,6 +219,7 @@ def _record(turn: Turn, known: Node | None, event: NodeConnected) -> Node:
         peer_port=event.peer_port,
         features=event.features,
         cordon=known.cordon if known is not None else None,
+        taints=known.taints if known is not None else (),
     )
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import aclosing
+from datetime import timedelta
 
 from coordinator.rpc.callers import Context, caller
 from coordinator.rpc.clients.jobs import READER_PATIENCE
@@ -14,7 +15,7 @@ from muster.domain.ids import NodeId
 from muster.rpc.v1 import nodes_pb2 as pb
 from muster.rpc.v1 import nodes_pb2_grpc
 from muster.wire import checks
-from muster.wire.nodes import given_labels
+from muster.wire.nodes import given_labels, taint_from_wire, taint_name_from_wire
 
 
 class NodeService(nodes_pb2_grpc.NodeServiceServicer):
@@ -64,6 +65,20 @@ class NodeService(nodes_pb2_grpc.NodeServiceServicer):
         checks.few(request.removed, "LabelNodeRequest.removed")
         now = await self._nodes.label(caller(), NodeId(request.node), given, request.removed)
         return pb.LabelNodeResponse(labels=now.labels, changed=now.changed)
+
+    @translated
+    async def Taint(self, request: pb.TaintNodeRequest, context: Context) -> pb.Node:
+        """Give a node taints or take some away; the node as it is then."""
+        checks.few(request.given, "TaintNodeRequest.given")
+        checks.few(request.removed, "TaintNodeRequest.removed")
+        view = await self._nodes.taint(
+            caller(),
+            NodeId(request.node),
+            tuple(map(taint_from_wire, request.given)),
+            tuple(map(taint_name_from_wire, request.removed)),
+            after=checks.optional_span(request, "after") or timedelta(),
+        )
+        return wire.node_to_wire(view)
 
     @streaming
     async def Events(self, request: pb.NodeEventsRequest, context: Context) -> None:  # type: ignore[override]  # the stubs know no answer by `context.write`

@@ -12,6 +12,8 @@ from muster.cli.output.tables import TextTable, facts, joined, listing, shown, w
 from muster.cli.output.units import cpus_text, labels_text, size_text, span_text, time_text
 from muster.domain.fleet.node import Cordon, Gpu, NodeState, NodeView, RuntimeOffer
 from muster.domain.fleet.window import Window
+from muster.domain.jobs.placing.taint import NodeTaint
+from muster.domain.quantity import format_duration
 
 _SILENT = (
     "What runs there may go on; `muster why JOB` says what follows. If the node will not come back and nothing runs "
@@ -34,12 +36,14 @@ _MORE_COLUMNS = (Column("LABELS"), Column("VERSION"), Column("LAST HEARD"), Colu
 
 
 def nodes_table(nodes: Sequence[NodeView], now: datetime, *, wide: bool = False) -> TextTable:
-    """One line a node; free of total. The pool and the reason of a cordon have a column where any node has one."""
+    """One line a node; free of total. Pool, taints and the reason of a cordon have a column where any node has one."""
     pools = wide or any(_POOL in node.inventory.labels for node in nodes)
+    tainted = wide or any(node.taints for node in nodes)
     reasons = wide or any(node.cordon is not None and node.cordon.reason for node in nodes)
     columns = (
         *_COLUMNS,
         *([Column("POOL", spare=1, least=6)] if pools else []),
+        *([Column("TAINTS", spare=1, least=12)] if tainted else []),
         *([Column("REASON", least=12)] if reasons else []),
         *(_MORE_COLUMNS if wide else ()),
     )
@@ -55,6 +59,8 @@ def nodes_table(nodes: Sequence[NodeView], now: datetime, *, wide: bool = False)
         yield node.address
         if pools:
             yield inventory.labels.get(_POOL, "-")
+        if tainted:
+            yield ", ".join(str(each.taint) for each in node.taints) or "-"
         if reasons:
             yield (node.cordon.reason if node.cordon is not None else "") or "-"
         if wide:
@@ -75,6 +81,7 @@ def node_details(node: NodeView, now: datetime) -> Group:
                 ("node", node.name),
                 ("state", _state_text(node)),
                 ("cordoned", _cordon_text(node.cordon, now)),
+                ("taints", "\n".join(_taint_text(each, now) for each in node.taints)),
                 ("last heard", "" if node.last_seen_at is None else f"{span_text(now - node.last_seen_at)} ago"),
                 ("joined", time_text(node.joined_at)),
                 ("address", node.address),
@@ -120,6 +127,11 @@ def _cordon_text(cordon: Cordon | None, now: datetime) -> str:
     if cordon is None:
         return ""
     return f"{span_text(now - cordon.since)} ago" + (f": {cordon.reason}" if cordon.reason else "")
+
+
+def _taint_text(taint: NodeTaint, now: datetime) -> str:
+    told = f"{taint.taint} · since {span_text(now - taint.since)}"
+    return f"{told} · what runs there goes on for {format_duration(taint.after)}" if taint.after else told
 
 
 def _gpus_text(node: NodeView) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, Collection, Mapping
 from contextlib import aclosing
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from muster.client.calls import PAGE, Calls
@@ -9,9 +10,17 @@ from muster.domain.errors import ExhaustedError, MusterError, PermissionDeniedEr
 from muster.domain.fleet.access import EnrolledNode
 from muster.domain.fleet.node import NodeView
 from muster.domain.fleet.window import Window
+from muster.domain.jobs.placing.taint import Taint, TaintName
 from muster.rpc.v1 import nodes_pb2 as pb
 from muster.rpc.v1.nodes_pb2_grpc import NodeServiceStub, WindowServiceStub
-from muster.wire.nodes import node_from_wire, window_from_wire, window_to_wire
+from muster.wire import checks
+from muster.wire.nodes import (
+    node_from_wire,
+    taint_name_to_wire,
+    taint_to_wire,
+    window_from_wire,
+    window_to_wire,
+)
 
 if TYPE_CHECKING:
     from muster.domain.event import FleetEvent, NodeEvent
@@ -83,6 +92,29 @@ class NodesClient:
         request = pb.LabelNodeRequest(node=name, labels=labels, removed=removed)
         answer = await self._calls.ask(self._stub.Label, request)
         return dict(answer.labels), answer.changed
+
+    async def taint(
+        self,
+        name: str,
+        taints: Collection[Taint],
+        removed: Collection[TaintName] = (),
+        *,
+        after: timedelta = timedelta(),
+    ) -> NodeView:
+        """Give a node taints, or take some away; the node as it is then.
+
+        What runs there in spite of a given `NoExecute` begins anew elsewhere once `after` has passed.
+
+        >>> bad = Taint(key="gpu", value="bad", effect=TaintEffect.NO_EXECUTE)
+        >>> await client.nodes.taint("gpu-a", [bad], after=timedelta(minutes=1))
+        """
+        request = pb.TaintNodeRequest(
+            node=name,
+            given=map(taint_to_wire, taints),
+            removed=map(taint_name_to_wire, removed),
+            after=checks.duration(after),
+        )
+        return node_from_wire(await self._calls.ask(self._stub.Taint, request))
 
     async def events(self, name: str, *, after: int = 0, follow: bool = False) -> "AsyncGenerator[NodeEvent, None]":
         """What happened to a node, oldest first; with `follow` also what happens from now on, without an end.

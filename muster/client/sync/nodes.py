@@ -1,6 +1,7 @@
 """The synchronous form of `muster.client.services.nodes`, made from it by `make sync`; change that one."""
 
 from collections.abc import Collection, Mapping
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from muster.client.services.nodes import FleetClient, NodesClient, WindowsClient
@@ -9,6 +10,7 @@ from muster.client.sync.stream import SyncStream
 from muster.domain.fleet.access import EnrolledNode
 from muster.domain.fleet.node import NodeView
 from muster.domain.fleet.window import Window
+from muster.domain.jobs.placing.taint import Taint, TaintName
 
 if TYPE_CHECKING:
     from muster.domain.event import FleetEvent, NodeEvent
@@ -66,6 +68,23 @@ class SyncNodesClient:
         >>> labels, changed = client.nodes.label("gpu-a", {"rack": "7"}, removed=["spare"])
         """
         return self._loop.run(self._own.label(name, labels, removed))
+
+    def taint(
+        self,
+        name: str,
+        taints: Collection[Taint],
+        removed: Collection[TaintName] = (),
+        *,
+        after: timedelta = timedelta(),
+    ) -> NodeView:
+        """Give a node taints, or take some away; the node as it is then.
+
+        What runs there in spite of a given `NoExecute` begins anew elsewhere once `after` has passed.
+
+        >>> bad = Taint(key="gpu", value="bad", effect=TaintEffect.NO_EXECUTE)
+        >>> client.nodes.taint("gpu-a", [bad], after=timedelta(minutes=1))
+        """
+        return self._loop.run(self._own.taint(name, taints, removed, after=after))
 
     def events(self, name: str, *, after: int = 0, follow: bool = False) -> "SyncStream[NodeEvent]":
         """What happened to a node, oldest first; with `follow` also what happens from now on, without an end.

@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from muster.domain.ids import ExecutionId, GpuUuid, NodeId
 from muster.domain.jobs.job import RuntimeKind
+from muster.domain.jobs.placing.taint import NodeTaint
 
 OWN_LABELS = "local/"
 """The beginning of names of labels that an agent says of its own node; nobody else gives a label such a name."""
@@ -128,3 +129,5 @@ class NodeView:
     joined_at: datetime | None = None
     cordon: Cordon | None = None
     """Nothing new is placed on it; None: it takes jobs."""
+    taints: tuple[NodeTaint, ...] = ()
+    """What keeps jobs off it, in the order of keys and effects."""

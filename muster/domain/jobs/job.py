@@ -13,6 +13,7 @@ from muster.domain.jobs.interactive import NEVER_IDLE, Interactive, MainProgramS
 from muster.domain.jobs.job_class import JobClass
 from muster.domain.jobs.lifecycle import SuccessRule
 from muster.domain.jobs.placing.pool_choice import PoolChoice
+from muster.domain.jobs.placing.toleration import Toleration
 from muster.domain.jobs.restart import NO_EXIT_RULES, ExitRules, RestartPolicy
 from muster.domain.jobs.secret_use import SecretUse
 from muster.domain.jobs.stopping.preemption import DEFAULT_ON_PREEMPT, OnPreempt
@@ -245,6 +246,8 @@ class JobSpec:
     """Only nodes whose label `type` has one of these values; empty: whatever it is."""
     exclude_nodes: tuple[NodeId, ...] = ()
     """Nodes on which it is not placed."""
+    tolerations: tuple[Toleration, ...] = ()
+    """Taints of nodes that it puts up with."""
     exclusive: bool = False
     """Whether it has its nodes for itself."""
     timeouts: Timeouts = Timeouts()

@@ -645,6 +645,7 @@ class JobSpec(_message.Message):
     POOLS_FIELD_NUMBER: _builtins.int
     NODE_TYPES_FIELD_NUMBER: _builtins.int
     EXCLUDE_NODES_FIELD_NUMBER: _builtins.int
+    TOLERATIONS_FIELD_NUMBER: _builtins.int
     EXCLUSIVE_FIELD_NUMBER: _builtins.int
     JOB_CLASS_FIELD_NUMBER: _builtins.int
     ON_PREEMPT_FIELD_NUMBER: _builtins.int
@@ -724,6 +725,10 @@ class JobSpec(_message.Message):
         """Nodes on which it is not placed."""
 
     @_builtins.property
+    def tolerations(self) -> _containers.RepeatedCompositeFieldContainer[Global___Toleration]:
+        """Taints of nodes that it puts up with."""
+
+    @_builtins.property
     def on_preempt(self) -> Global___OnPreempt:
         """What happens when it is preempted; absent: it gets SIGTERM, and waits for its next start."""
 
@@ -760,6 +765,7 @@ class JobSpec(_message.Message):
         pools: _abc.Iterable[Global___PoolChoice] | None = ...,
         node_types: _abc.Iterable[_builtins.str] | None = ...,
         exclude_nodes: _abc.Iterable[_builtins.str] | None = ...,
+        tolerations: _abc.Iterable[Global___Toleration] | None = ...,
         exclusive: _builtins.bool = ...,
         job_class: _builtins.str = ...,
         on_preempt: Global___OnPreempt | None = ...,
@@ -769,7 +775,7 @@ class JobSpec(_message.Message):
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_gang_commands", b"_gang_commands", "_max_per_node", b"_max_per_node", "delete_after", b"delete_after", "framework", b"framework", "gang_commands", b"gang_commands", "interactive", b"interactive", "max_per_node", b"max_per_node", "not_before", b"not_before", "on_preempt", b"on_preempt", "restarts", b"restarts", "timeouts", b"timeouts"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_gang_commands", b"_gang_commands", "_max_per_node", b"_max_per_node", "delete_after", b"delete_after", "dialects", b"dialects", "exclude_nodes", b"exclude_nodes", "exclusive", b"exclusive", "framework", b"framework", "gang_commands", b"gang_commands", "hold", b"hold", "interactive", b"interactive", "job_class", b"job_class", "labels", b"labels", "max_per_node", b"max_per_node", "name", b"name", "network", b"network", "node_labels", b"node_labels", "node_types", b"node_types", "not_before", b"not_before", "on_disconnect", b"on_disconnect", "on_preempt", b"on_preempt", "packing", b"packing", "pools", b"pools", "priority", b"priority", "project", b"project", "restarts", b"restarts", "roles", b"roles", "stdin", b"stdin", "success", b"success", "timeouts", b"timeouts", "tty", b"tty"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_gang_commands", b"_gang_commands", "_max_per_node", b"_max_per_node", "delete_after", b"delete_after", "dialects", b"dialects", "exclude_nodes", b"exclude_nodes", "exclusive", b"exclusive", "framework", b"framework", "gang_commands", b"gang_commands", "hold", b"hold", "interactive", b"interactive", "job_class", b"job_class", "labels", b"labels", "max_per_node", b"max_per_node", "name", b"name", "network", b"network", "node_labels", b"node_labels", "node_types", b"node_types", "not_before", b"not_before", "on_disconnect", b"on_disconnect", "on_preempt", b"on_preempt", "packing", b"packing", "pools", b"pools", "priority", b"priority", "project", b"project", "restarts", b"restarts", "roles", b"roles", "stdin", b"stdin", "success", b"success", "timeouts", b"timeouts", "tolerations", b"tolerations", "tty", b"tty"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__gang_commands: _TypeAlias = _typing.Literal["gang_commands"]  # noqa: Y015
     _WhichOneofArgType__gang_commands: _TypeAlias = _typing.Literal["_gang_commands", b"_gang_commands"]  # noqa: Y015
@@ -781,6 +787,46 @@ class JobSpec(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__max_per_node) -> _WhichOneofReturnType__max_per_node | None: ...
 
 Global___JobSpec: _TypeAlias = JobSpec  # noqa: Y015
+
+@_typing.final
+class Toleration(_message.Message):
+    """Taints of nodes that a job puts up with."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KEY_FIELD_NUMBER: _builtins.int
+    OPERATOR_FIELD_NUMBER: _builtins.int
+    VALUE_FIELD_NUMBER: _builtins.int
+    EFFECT_FIELD_NUMBER: _builtins.int
+    SECONDS_FIELD_NUMBER: _builtins.int
+    key: _builtins.str
+    """Their key; empty: any."""
+    operator: _builtins.str
+    """`Equal` or `Exists`; empty: `Equal`."""
+    value: _builtins.str
+    """Their value."""
+    effect: _builtins.str
+    """`NoSchedule`, `PreferNoSchedule` or `NoExecute`; empty: any."""
+    seconds: _builtins.int
+    """For how long, where it runs when the taint comes; absent: for ever, and it is placed there."""
+    def __init__(
+        self,
+        *,
+        key: _builtins.str = ...,
+        operator: _builtins.str = ...,
+        value: _builtins.str = ...,
+        effect: _builtins.str = ...,
+        seconds: _builtins.int | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_seconds", b"_seconds", "seconds", b"seconds"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_seconds", b"_seconds", "effect", b"effect", "key", b"key", "operator", b"operator", "seconds", b"seconds", "value", b"value"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__seconds: _TypeAlias = _typing.Literal["seconds"]  # noqa: Y015
+    _WhichOneofArgType__seconds: _TypeAlias = _typing.Literal["_seconds", b"_seconds"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__seconds) -> _WhichOneofReturnType__seconds | None: ...
+
+Global___Toleration: _TypeAlias = Toleration  # noqa: Y015
 
 @_typing.final
 class PoolChoice(_message.Message):

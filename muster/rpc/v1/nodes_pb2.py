@@ -27,7 +27,7 @@ from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__
 from muster.rpc.v1 import model_pb2 as muster_dot_rpc_dot_v1_dot_model__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19muster/rpc/v1/nodes.proto\x12\rmuster.rpc.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19muster/rpc/v1/model.proto\"9\n\x10ListNodesRequest\x12\x11\n\tpage_size\x18\x01 \x01(\r\x12\x12\n\npage_token\x18\x02 \x01(\t\"P\n\x11ListNodesResponse\x12\"\n\x05nodes\x18\x01 \x03(\x0b\x32\x13.muster.rpc.v1.Node\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\x1e\n\x0eGetNodeRequest\x12\x0c\n\x04node\x18\x01 \x01(\t\"!\n\x11RemoveNodeRequest\x12\x0c\n\x04node\x18\x01 \x01(\t\"7\n\x12RemoveNodeResponse\x12!\n\x04node\x18\x01 \x01(\x0b\x32\x13.muster.rpc.v1.Node\"G\n\x11\x43ordonNodeRequest\x12\x0c\n\x04node\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\x14\n\x0crestart_jobs\x18\x03 \x01(\x08\"#\n\x13UncordonNodeRequest\x12\x0c\n\x04node\x18\x01 \x01(\t\"\x9d\x01\n\x10LabelNodeRequest\x12\x0c\n\x04node\x18\x01 \x01(\t\x12;\n\x06labels\x18\x02 \x03(\x0b\x32+.muster.rpc.v1.LabelNodeRequest.LabelsEntry\x12\x0f\n\x07removed\x18\x03 \x03(\t\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\x91\x01\n\x11LabelNodeResponse\x12<\n\x06labels\x18\x01 \x03(\x0b\x32,.muster.rpc.v1.LabelNodeResponse.LabelsEntry\x12\x0f\n\x07\x63hanged\x18\x02 \x01(\x08\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"O\n\x11NodeEventsRequest\x12\x0c\n\x04node\x18\x01 \x01(\t\x12\r\n\x05\x61\x66ter\x18\x02 \x01(\x04\x12\r\n\x05limit\x18\x03 \x01(\r\x12\x0e\n\x06\x66ollow\x18\x04 \x01(\x08\"6\n\nNodeEvents\x12(\n\x06\x65vents\x18\x01 \x03(\x0b\x32\x18.muster.rpc.v1.NodeEvent\"\x88\x01\n\tNodeEvent\x12\x0e\n\x06number\x18\x01 \x01(\x04\x12\x0c\n\x04node\x18\x02 \x01(\t\x12\x0c\n\x04kind\x18\x03 \x01(\t\x12&\n\x02\x61t\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0c\n\x04text\x18\x05 \x01(\t\x12\n\n\x02\x62y\x18\x06 \x01(\t\x12\r\n\x05\x63\x61use\x18\x07 \x01(\t\"C\n\x06\x43ordon\x12)\n\x05since\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0e\n\x06reason\x18\x02 \x01(\t\"\xd8\x02\n\x04Node\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05state\x18\x02 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x03 \x01(\t\x12+\n\tinventory\x18\x04 \x01(\x0b\x32\x18.muster.rpc.v1.Inventory\x12\x12\n\nexecutions\x18\x05 \x03(\t\x12\x12\n\ngpus_taken\x18\x06 \x03(\t\x12\x18\n\x10\x63pu_millis_taken\x18\x07 \x01(\r\x12\x14\n\x0cmemory_taken\x18\x08 \x01(\x04\x12\x15\n\ragent_version\x18\t \x01(\t\x12\x30\n\x0clast_seen_at\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12-\n\tjoined_at\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12%\n\x06\x63ordon\x18\x0c \x01(\x0b\x32\x15.muster.rpc.v1.Cordon\"\x14\n\x12ListWindowsRequest\"=\n\x13ListWindowsResponse\x12&\n\x07windows\x18\x01 \x03(\x0b\x32\x15.muster.rpc.v1.Window\"9\n\x10PutWindowRequest\x12%\n\x06window\x18\x01 \x01(\x0b\x32\x15.muster.rpc.v1.Window\"#\n\x13RemoveWindowRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"\xb7\x02\n\x06Window\x12\x0c\n\x04name\x18\x01 \x01(\t\x12*\n\x06\x62\x65gins\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12(\n\x04\x65nds\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\r\n\x05nodes\x18\x04 \x03(\t\x12\x31\n\x06labels\x18\x05 \x03(\x0b\x32!.muster.rpc.v1.Window.LabelsEntry\x12\x0f\n\x07project\x18\x06 \x01(\t\x12\x0e\n\x06reason\x18\x07 \x01(\t\x12)\n\x06notice\x18\x08 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x0c\n\x04mode\x18\t \x01(\t\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x32\xfd\x03\n\x0bNodeService\x12I\n\x04List\x12\x1f.muster.rpc.v1.ListNodesRequest\x1a .muster.rpc.v1.ListNodesResponse\x12\x39\n\x03Get\x12\x1d.muster.rpc.v1.GetNodeRequest\x1a\x13.muster.rpc.v1.Node\x12M\n\x06Remove\x12 .muster.rpc.v1.RemoveNodeRequest\x1a!.muster.rpc.v1.RemoveNodeResponse\x12?\n\x06\x43ordon\x12 .muster.rpc.v1.CordonNodeRequest\x1a\x13.muster.rpc.v1.Node\x12\x43\n\x08Uncordon\x12\".muster.rpc.v1.UncordonNodeRequest\x1a\x13.muster.rpc.v1.Node\x12J\n\x05Label\x12\x1f.muster.rpc.v1.LabelNodeRequest\x1a .muster.rpc.v1.LabelNodeResponse\x12G\n\x06\x45vents\x12 .muster.rpc.v1.NodeEventsRequest\x1a\x19.muster.rpc.v1.NodeEvents0\x01\x32\xe2\x01\n\rWindowService\x12M\n\x04List\x12!.muster.rpc.v1.ListWindowsRequest\x1a\".muster.rpc.v1.ListWindowsResponse\x12=\n\x03Put\x12\x1f.muster.rpc.v1.PutWindowRequest\x1a\x15.muster.rpc.v1.Window\x12\x43\n\x06Remove\x12\".muster.rpc.v1.RemoveWindowRequest\x1a\x15.muster.rpc.v1.Windowb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19muster/rpc/v1/nodes.proto\x12\rmuster.rpc.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19muster/rpc/v1/model.proto\"9\n\x10ListNodesRequest\x12\x11\n\tpage_size\x18\x01 \x01(\r\x12\x12\n\npage_token\x18\x02 \x01(\t\"P\n\x11ListNodesResponse\x12\"\n\x05nodes\x18\x01 \x03(\x0b\x32\x13.muster.rpc.v1.Node\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\x1e\n\x0eGetNodeRequest\x12\x0c\n\x04node\x18\x01 \x01(\t\"!\n\x11RemoveNodeRequest\x12\x0c\n\x04node\x18\x01 \x01(\t\"7\n\x12RemoveNodeResponse\x12!\n\x04node\x18\x01 \x01(\x0b\x32\x13.muster.rpc.v1.Node\"G\n\x11\x43ordonNodeRequest\x12\x0c\n\x04node\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\x14\n\x0crestart_jobs\x18\x03 \x01(\x08\"#\n\x13UncordonNodeRequest\x12\x0c\n\x04node\x18\x01 \x01(\t\"\x9d\x01\n\x10LabelNodeRequest\x12\x0c\n\x04node\x18\x01 \x01(\t\x12;\n\x06labels\x18\x02 \x03(\x0b\x32+.muster.rpc.v1.LabelNodeRequest.LabelsEntry\x12\x0f\n\x07removed\x18\x03 \x03(\t\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\x91\x01\n\x11LabelNodeResponse\x12<\n\x06labels\x18\x01 \x03(\x0b\x32,.muster.rpc.v1.LabelNodeResponse.LabelsEntry\x12\x0f\n\x07\x63hanged\x18\x02 \x01(\x08\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\x9a\x01\n\x10TaintNodeRequest\x12\x0c\n\x04node\x18\x01 \x01(\t\x12#\n\x05given\x18\x02 \x03(\x0b\x32\x14.muster.rpc.v1.Taint\x12)\n\x07removed\x18\x03 \x03(\x0b\x32\x18.muster.rpc.v1.TaintName\x12(\n\x05\x61\x66ter\x18\x04 \x01(\x0b\x32\x19.google.protobuf.Duration\"3\n\x05Taint\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t\x12\x0e\n\x06\x65\x66\x66\x65\x63t\x18\x03 \x01(\t\"(\n\tTaintName\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x0e\n\x06\x65\x66\x66\x65\x63t\x18\x02 \x01(\t\"\x85\x01\n\tNodeTaint\x12#\n\x05taint\x18\x01 \x01(\x0b\x32\x14.muster.rpc.v1.Taint\x12)\n\x05since\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12(\n\x05\x61\x66ter\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\"O\n\x11NodeEventsRequest\x12\x0c\n\x04node\x18\x01 \x01(\t\x12\r\n\x05\x61\x66ter\x18\x02 \x01(\x04\x12\r\n\x05limit\x18\x03 \x01(\r\x12\x0e\n\x06\x66ollow\x18\x04 \x01(\x08\"6\n\nNodeEvents\x12(\n\x06\x65vents\x18\x01 \x03(\x0b\x32\x18.muster.rpc.v1.NodeEvent\"\x88\x01\n\tNodeEvent\x12\x0e\n\x06number\x18\x01 \x01(\x04\x12\x0c\n\x04node\x18\x02 \x01(\t\x12\x0c\n\x04kind\x18\x03 \x01(\t\x12&\n\x02\x61t\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0c\n\x04text\x18\x05 \x01(\t\x12\n\n\x02\x62y\x18\x06 \x01(\t\x12\r\n\x05\x63\x61use\x18\x07 \x01(\t\"C\n\x06\x43ordon\x12)\n\x05since\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0e\n\x06reason\x18\x02 \x01(\t\"\x82\x03\n\x04Node\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05state\x18\x02 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x03 \x01(\t\x12+\n\tinventory\x18\x04 \x01(\x0b\x32\x18.muster.rpc.v1.Inventory\x12\x12\n\nexecutions\x18\x05 \x03(\t\x12\x12\n\ngpus_taken\x18\x06 \x03(\t\x12\x18\n\x10\x63pu_millis_taken\x18\x07 \x01(\r\x12\x14\n\x0cmemory_taken\x18\x08 \x01(\x04\x12\x15\n\ragent_version\x18\t \x01(\t\x12\x30\n\x0clast_seen_at\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12-\n\tjoined_at\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12%\n\x06\x63ordon\x18\x0c \x01(\x0b\x32\x15.muster.rpc.v1.Cordon\x12(\n\x06taints\x18\r \x03(\x0b\x32\x18.muster.rpc.v1.NodeTaint\"\x14\n\x12ListWindowsRequest\"=\n\x13ListWindowsResponse\x12&\n\x07windows\x18\x01 \x03(\x0b\x32\x15.muster.rpc.v1.Window\"9\n\x10PutWindowRequest\x12%\n\x06window\x18\x01 \x01(\x0b\x32\x15.muster.rpc.v1.Window\"#\n\x13RemoveWindowRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"\xb7\x02\n\x06Window\x12\x0c\n\x04name\x18\x01 \x01(\t\x12*\n\x06\x62\x65gins\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12(\n\x04\x65nds\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\r\n\x05nodes\x18\x04 \x03(\t\x12\x31\n\x06labels\x18\x05 \x03(\x0b\x32!.muster.rpc.v1.Window.LabelsEntry\x12\x0f\n\x07project\x18\x06 \x01(\t\x12\x0e\n\x06reason\x18\x07 \x01(\t\x12)\n\x06notice\x18\x08 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x0c\n\x04mode\x18\t \x01(\t\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\x32\xbc\x04\n\x0bNodeService\x12I\n\x04List\x12\x1f.muster.rpc.v1.ListNodesRequest\x1a .muster.rpc.v1.ListNodesResponse\x12\x39\n\x03Get\x12\x1d.muster.rpc.v1.GetNodeRequest\x1a\x13.muster.rpc.v1.Node\x12M\n\x06Remove\x12 .muster.rpc.v1.RemoveNodeRequest\x1a!.muster.rpc.v1.RemoveNodeResponse\x12?\n\x06\x43ordon\x12 .muster.rpc.v1.CordonNodeRequest\x1a\x13.muster.rpc.v1.Node\x12\x43\n\x08Uncordon\x12\".muster.rpc.v1.UncordonNodeRequest\x1a\x13.muster.rpc.v1.Node\x12J\n\x05Label\x12\x1f.muster.rpc.v1.LabelNodeRequest\x1a .muster.rpc.v1.LabelNodeResponse\x12=\n\x05Taint\x12\x1f.muster.rpc.v1.TaintNodeRequest\x1a\x13.muster.rpc.v1.Node\x12G\n\x06\x45vents\x12 .muster.rpc.v1.NodeEventsRequest\x1a\x19.muster.rpc.v1.NodeEvents0\x01\x32\xe2\x01\n\rWindowService\x12M\n\x04List\x12!.muster.rpc.v1.ListWindowsRequest\x1a\".muster.rpc.v1.ListWindowsResponse\x12=\n\x03Put\x12\x1f.muster.rpc.v1.PutWindowRequest\x1a\x15.muster.rpc.v1.Window\x12\x43\n\x06Remove\x12\".muster.rpc.v1.RemoveWindowRequest\x1a\x15.muster.rpc.v1.Windowb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -62,30 +62,38 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_LABELNODERESPONSE']._serialized_end=817
   _globals['_LABELNODERESPONSE_LABELSENTRY']._serialized_start=624
   _globals['_LABELNODERESPONSE_LABELSENTRY']._serialized_end=669
-  _globals['_NODEEVENTSREQUEST']._serialized_start=819
-  _globals['_NODEEVENTSREQUEST']._serialized_end=898
-  _globals['_NODEEVENTS']._serialized_start=900
-  _globals['_NODEEVENTS']._serialized_end=954
-  _globals['_NODEEVENT']._serialized_start=957
-  _globals['_NODEEVENT']._serialized_end=1093
-  _globals['_CORDON']._serialized_start=1095
-  _globals['_CORDON']._serialized_end=1162
-  _globals['_NODE']._serialized_start=1165
-  _globals['_NODE']._serialized_end=1509
-  _globals['_LISTWINDOWSREQUEST']._serialized_start=1511
-  _globals['_LISTWINDOWSREQUEST']._serialized_end=1531
-  _globals['_LISTWINDOWSRESPONSE']._serialized_start=1533
-  _globals['_LISTWINDOWSRESPONSE']._serialized_end=1594
-  _globals['_PUTWINDOWREQUEST']._serialized_start=1596
-  _globals['_PUTWINDOWREQUEST']._serialized_end=1653
-  _globals['_REMOVEWINDOWREQUEST']._serialized_start=1655
-  _globals['_REMOVEWINDOWREQUEST']._serialized_end=1690
-  _globals['_WINDOW']._serialized_start=1693
-  _globals['_WINDOW']._serialized_end=2004
+  _globals['_TAINTNODEREQUEST']._serialized_start=820
+  _globals['_TAINTNODEREQUEST']._serialized_end=974
+  _globals['_TAINT']._serialized_start=976
+  _globals['_TAINT']._serialized_end=1027
+  _globals['_TAINTNAME']._serialized_start=1029
+  _globals['_TAINTNAME']._serialized_end=1069
+  _globals['_NODETAINT']._serialized_start=1072
+  _globals['_NODETAINT']._serialized_end=1205
+  _globals['_NODEEVENTSREQUEST']._serialized_start=1207
+  _globals['_NODEEVENTSREQUEST']._serialized_end=1286
+  _globals['_NODEEVENTS']._serialized_start=1288
+  _globals['_NODEEVENTS']._serialized_end=1342
+  _globals['_NODEEVENT']._serialized_start=1345
+  _globals['_NODEEVENT']._serialized_end=1481
+  _globals['_CORDON']._serialized_start=1483
+  _globals['_CORDON']._serialized_end=1550
+  _globals['_NODE']._serialized_start=1553
+  _globals['_NODE']._serialized_end=1939
+  _globals['_LISTWINDOWSREQUEST']._serialized_start=1941
+  _globals['_LISTWINDOWSREQUEST']._serialized_end=1961
+  _globals['_LISTWINDOWSRESPONSE']._serialized_start=1963
+  _globals['_LISTWINDOWSRESPONSE']._serialized_end=2024
+  _globals['_PUTWINDOWREQUEST']._serialized_start=2026
+  _globals['_PUTWINDOWREQUEST']._serialized_end=2083
+  _globals['_REMOVEWINDOWREQUEST']._serialized_start=2085
+  _globals['_REMOVEWINDOWREQUEST']._serialized_end=2120
+  _globals['_WINDOW']._serialized_start=2123
+  _globals['_WINDOW']._serialized_end=2434
   _globals['_WINDOW_LABELSENTRY']._serialized_start=624
   _globals['_WINDOW_LABELSENTRY']._serialized_end=669
-  _globals['_NODESERVICE']._serialized_start=2007
-  _globals['_NODESERVICE']._serialized_end=2516
-  _globals['_WINDOWSERVICE']._serialized_start=2519
-  _globals['_WINDOWSERVICE']._serialized_end=2745
+  _globals['_NODESERVICE']._serialized_start=2437
+  _globals['_NODESERVICE']._serialized_end=3009
+  _globals['_WINDOWSERVICE']._serialized_start=3012
+  _globals['_WINDOWSERVICE']._serialized_end=3238
 # @@protoc_insertion_point(module_scope)

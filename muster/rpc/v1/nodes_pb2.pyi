@@ -298,6 +298,138 @@ class LabelNodeResponse(_message.Message):
 Global___LabelNodeResponse: _TypeAlias = LabelNodeResponse  # noqa: Y015
 
 @_typing.final
+class TaintNodeRequest(_message.Message):
+    """Asks that a node has other taints."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NODE_FIELD_NUMBER: _builtins.int
+    GIVEN_FIELD_NUMBER: _builtins.int
+    REMOVED_FIELD_NUMBER: _builtins.int
+    AFTER_FIELD_NUMBER: _builtins.int
+    node: _builtins.str
+    """Its name."""
+    @_builtins.property
+    def given(self) -> _containers.RepeatedCompositeFieldContainer[Global___Taint]:
+        """Taints that it has from now on, each in place of one with the same key and effect."""
+
+    @_builtins.property
+    def removed(self) -> _containers.RepeatedCompositeFieldContainer[Global___TaintName]:
+        """Taints that it has no more; taken away before the others are given."""
+
+    @_builtins.property
+    def after(self) -> _duration_pb2.Duration:
+        """How long what runs there goes on in spite of a given `NoExecute`; absent: not at all."""
+
+    def __init__(
+        self,
+        *,
+        node: _builtins.str = ...,
+        given: _abc.Iterable[Global___Taint] | None = ...,
+        removed: _abc.Iterable[Global___TaintName] | None = ...,
+        after: _duration_pb2.Duration | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["after", b"after"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after", b"after", "given", b"given", "node", b"node", "removed", b"removed"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TaintNodeRequest: _TypeAlias = TaintNodeRequest  # noqa: Y015
+
+@_typing.final
+class Taint(_message.Message):
+    """What keeps jobs off a node that do not tolerate it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KEY_FIELD_NUMBER: _builtins.int
+    VALUE_FIELD_NUMBER: _builtins.int
+    EFFECT_FIELD_NUMBER: _builtins.int
+    key: _builtins.str
+    """Its key."""
+    value: _builtins.str
+    """Its value."""
+    effect: _builtins.str
+    """`NoSchedule`, `PreferNoSchedule` or `NoExecute`."""
+    def __init__(
+        self,
+        *,
+        key: _builtins.str = ...,
+        value: _builtins.str = ...,
+        effect: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["effect", b"effect", "key", b"key", "value", b"value"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Taint: _TypeAlias = Taint  # noqa: Y015
+
+@_typing.final
+class TaintName(_message.Message):
+    """Taints by name."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KEY_FIELD_NUMBER: _builtins.int
+    EFFECT_FIELD_NUMBER: _builtins.int
+    key: _builtins.str
+    """Their key."""
+    effect: _builtins.str
+    """Their effect; empty: any."""
+    def __init__(
+        self,
+        *,
+        key: _builtins.str = ...,
+        effect: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["effect", b"effect", "key", b"key"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___TaintName: _TypeAlias = TaintName  # noqa: Y015
+
+@_typing.final
+class NodeTaint(_message.Message):
+    """A taint as a node has it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TAINT_FIELD_NUMBER: _builtins.int
+    SINCE_FIELD_NUMBER: _builtins.int
+    AFTER_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def taint(self) -> Global___Taint:
+        """What it is."""
+
+    @_builtins.property
+    def since(self) -> _timestamp_pb2.Timestamp:
+        """Since when."""
+
+    @_builtins.property
+    def after(self) -> _duration_pb2.Duration:
+        """With `NoExecute`: how long what runs there goes on; absent: not at all."""
+
+    def __init__(
+        self,
+        *,
+        taint: Global___Taint | None = ...,
+        since: _timestamp_pb2.Timestamp | None = ...,
+        after: _duration_pb2.Duration | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["after", b"after", "since", b"since", "taint", b"taint"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after", b"after", "since", b"since", "taint", b"taint"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___NodeTaint: _TypeAlias = NodeTaint  # noqa: Y015
+
+@_typing.final
 class NodeEventsRequest(_message.Message):
     """Asks what happened to a node."""
 
@@ -449,6 +581,7 @@ class Node(_message.Message):
     LAST_SEEN_AT_FIELD_NUMBER: _builtins.int
     JOINED_AT_FIELD_NUMBER: _builtins.int
     CORDON_FIELD_NUMBER: _builtins.int
+    TAINTS_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Its name."""
     state: _builtins.str
@@ -485,6 +618,10 @@ class Node(_message.Message):
     def cordon(self) -> Global___Cordon:
         """Nothing new is placed on it; absent: it takes jobs."""
 
+    @_builtins.property
+    def taints(self) -> _containers.RepeatedCompositeFieldContainer[Global___NodeTaint]:
+        """What keeps jobs off it that do not tolerate it, by key and effect."""
+
     def __init__(
         self,
         *,
@@ -500,10 +637,11 @@ class Node(_message.Message):
         last_seen_at: _timestamp_pb2.Timestamp | None = ...,
         joined_at: _timestamp_pb2.Timestamp | None = ...,
         cordon: Global___Cordon | None = ...,
+        taints: _abc.Iterable[Global___NodeTaint] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["cordon", b"cordon", "inventory", b"inventory", "joined_at", b"joined_at", "last_seen_at", b"last_seen_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["address", b"address", "agent_version", b"agent_version", "cordon", b"cordon", "cpu_millis_taken", b"cpu_millis_taken", "executions", b"executions", "gpus_taken", b"gpus_taken", "inventory", b"inventory", "joined_at", b"joined_at", "last_seen_at", b"last_seen_at", "memory_taken", b"memory_taken", "name", b"name", "state", b"state"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["address", b"address", "agent_version", b"agent_version", "cordon", b"cordon", "cpu_millis_taken", b"cpu_millis_taken", "executions", b"executions", "gpus_taken", b"gpus_taken", "inventory", b"inventory", "joined_at", b"joined_at", "last_seen_at", b"last_seen_at", "memory_taken", b"memory_taken", "name", b"name", "state", b"state", "taints", b"taints"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -65,6 +65,11 @@ class NodeServiceStub(object):
                 request_serializer=muster_dot_rpc_dot_v1_dot_nodes__pb2.LabelNodeRequest.SerializeToString,
                 response_deserializer=muster_dot_rpc_dot_v1_dot_nodes__pb2.LabelNodeResponse.FromString,
                 _registered_method=True)
+        self.Taint = channel.unary_unary(
+                '/muster.rpc.v1.NodeService/Taint',
+                request_serializer=muster_dot_rpc_dot_v1_dot_nodes__pb2.TaintNodeRequest.SerializeToString,
+                response_deserializer=muster_dot_rpc_dot_v1_dot_nodes__pb2.Node.FromString,
+                _registered_method=True)
         self.Events = channel.unary_stream(
                 '/muster.rpc.v1.NodeService/Events',
                 request_serializer=muster_dot_rpc_dot_v1_dot_nodes__pb2.NodeEventsRequest.SerializeToString,
@@ -119,6 +124,13 @@ class NodeServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Taint(self, request, context):
+        """Gives a node taints, or takes some away.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def Events(self, request, context):
         """What happened to a node, oldest first, a page in each message; with `follow` until the caller leaves. The story of a
         removed node can be read as well.
@@ -159,6 +171,11 @@ def add_NodeServiceServicer_to_server(servicer, server):
                     servicer.Label,
                     request_deserializer=muster_dot_rpc_dot_v1_dot_nodes__pb2.LabelNodeRequest.FromString,
                     response_serializer=muster_dot_rpc_dot_v1_dot_nodes__pb2.LabelNodeResponse.SerializeToString,
+            ),
+            'Taint': grpc.unary_unary_rpc_method_handler(
+                    servicer.Taint,
+                    request_deserializer=muster_dot_rpc_dot_v1_dot_nodes__pb2.TaintNodeRequest.FromString,
+                    response_serializer=muster_dot_rpc_dot_v1_dot_nodes__pb2.Node.SerializeToString,
             ),
             'Events': grpc.unary_stream_rpc_method_handler(
                     servicer.Events,
@@ -329,6 +346,33 @@ class NodeService(object):
             '/muster.rpc.v1.NodeService/Label',
             muster_dot_rpc_dot_v1_dot_nodes__pb2.LabelNodeRequest.SerializeToString,
             muster_dot_rpc_dot_v1_dot_nodes__pb2.LabelNodeResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Taint(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/muster.rpc.v1.NodeService/Taint',
+            muster_dot_rpc_dot_v1_dot_nodes__pb2.TaintNodeRequest.SerializeToString,
+            muster_dot_rpc_dot_v1_dot_nodes__pb2.Node.FromString,
             options,
             channel_credentials,
             insecure,

@@ -47,6 +47,8 @@ class NodeServiceStub:
     """Places on a node again."""
     Label: _grpc.UnaryUnaryMultiCallable[_nodes_pb2.LabelNodeRequest, _nodes_pb2.LabelNodeResponse]
     """Gives a node labels by which jobs choose it, or takes some away. What its agent says of itself stays."""
+    Taint: _grpc.UnaryUnaryMultiCallable[_nodes_pb2.TaintNodeRequest, _nodes_pb2.Node]
+    """Gives a node taints, or takes some away."""
     Events: _grpc.UnaryStreamMultiCallable[_nodes_pb2.NodeEventsRequest, _nodes_pb2.NodeEvents]
     """What happened to a node, oldest first, a page in each message; with `follow` until the caller leaves. The story of a
     removed node can be read as well.
@@ -71,6 +73,8 @@ class NodeServiceAsyncStub(NodeServiceStub):
     """Places on a node again."""
     Label: _aio.UnaryUnaryMultiCallable[_nodes_pb2.LabelNodeRequest, _nodes_pb2.LabelNodeResponse]  # type: ignore[assignment]
     """Gives a node labels by which jobs choose it, or takes some away. What its agent says of itself stays."""
+    Taint: _aio.UnaryUnaryMultiCallable[_nodes_pb2.TaintNodeRequest, _nodes_pb2.Node]  # type: ignore[assignment]
+    """Gives a node taints, or takes some away."""
     Events: _aio.UnaryStreamMultiCallable[_nodes_pb2.NodeEventsRequest, _nodes_pb2.NodeEvents]  # type: ignore[assignment]
     """What happened to a node, oldest first, a page in each message; with `follow` until the caller leaves. The story of a
     removed node can be read as well.
@@ -128,6 +132,14 @@ class NodeServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_nodes_pb2.LabelNodeResponse, _abc.Awaitable[_nodes_pb2.LabelNodeResponse]]:
         """Gives a node labels by which jobs choose it, or takes some away. What its agent says of itself stays."""
+
+    @_abc_1.abstractmethod
+    def Taint(
+        self,
+        request: _nodes_pb2.TaintNodeRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_nodes_pb2.Node, _abc.Awaitable[_nodes_pb2.Node]]:
+        """Gives a node taints, or takes some away."""
 
     @_abc_1.abstractmethod
     def Events(

@@ -18,6 +18,7 @@ from muster.domain.jobs.interactive import NEVER_IDLE, SHORTEST_IDLE, Interactiv
 from muster.domain.jobs.job import (
     CAPABILITIES,
     MOST_PIDS,
+    NODE_LABEL,
     InlineFile,
     JobSpec,
     Mount,
@@ -34,6 +35,7 @@ from muster.domain.jobs.job import (
 from muster.domain.jobs.job_class import JobClass
 from muster.domain.jobs.lifecycle import SuccessRule
 from muster.domain.jobs.placing.pool_choice import PoolChoice
+from muster.domain.jobs.placing.toleration import TaintEffect, Toleration, TolerationOperator
 from muster.domain.jobs.restart import (
     MOST_RESTARTS,
     SHORTEST_BACKOFF,
@@ -52,6 +54,7 @@ from muster.domain.jobs.rules.job_values import (
     RESERVED_PREFIX,
     ULIMITS,
 )
+from muster.domain.jobs.rules.placing_rules import MAX_TOLERATED
 from muster.domain.jobs.secret_use import KEY_FORM, ONLY_KEY, SECRETS_DIRECTORY, SecretUse
 from muster.domain.jobs.stopping.preemption import LONGEST_PREEMPT_GRACE, OnPreempt, PreemptSignal
 from muster.domain.visible_text import hidden_in
@@ -94,6 +97,22 @@ resources = capped()
 pool_choices = st.lists(
     st.builds(PoolChoice, pool=labels, after=st.none() | spans), max_size=3, unique_by=lambda choice: choice.pool
 ).map(lambda choices: tuple(choices) if any(choice.after is None for choice in choices) else ())
+
+
+@st.composite
+def tolerated(draw: st.DrawFn) -> Toleration:
+    operator = draw(st.sampled_from(TolerationOperator))
+    keys = st.from_regex(NODE_LABEL, fullmatch=True)
+    effect = draw(st.none() | st.sampled_from(TaintEffect))
+    return Toleration(
+        key=draw(keys if operator is TolerationOperator.EQUAL else st.just("") | keys),
+        operator=operator,
+        value=draw(names) if operator is TolerationOperator.EQUAL else "",
+        effect=effect,
+        seconds=draw(st.none() | st.integers(1, MAX_TOLERATED)) if effect is TaintEffect.NO_EXECUTE else None,
+    )
+
+
 on_preempts = st.builds(OnPreempt, signal=st.sampled_from(PreemptSignal), restart=st.booleans())
 ports = st.lists(
     st.builds(PortRequest, name=st.from_regex(PORT_NAME, fullmatch=True)),
@@ -223,6 +242,7 @@ def jobs(roles: st.SearchStrategy[Role], networks: list[Network]) -> st.SearchSt
         pools=pool_choices,
         node_types=st.lists(names.filter(str.strip), max_size=2).map(tuple),
         exclude_nodes=st.lists(names.filter(str.strip), max_size=2).map(tuple),
+        tolerations=st.lists(tolerated(), max_size=3).map(tuple),
         exclusive=st.booleans(),
         timeouts=st.builds(
             Timeouts,

@@ -22,6 +22,7 @@ from muster.domain.jobs.job import (
 )
 from muster.domain.jobs.lifecycle import SuccessRule
 from muster.domain.jobs.placing.pool_choice import PoolChoice
+from muster.domain.jobs.placing.toleration import TaintEffect, Toleration, TolerationOperator
 from muster.domain.jobs.restart import RestartPolicy
 from muster.domain.jobs.secret_use import SecretUse
 
@@ -46,6 +47,10 @@ def framed(name: str, spec: JobSpec = PROCESS, **changes: Any) -> JobSpec:
 
 def spoken(name: str, spec: JobSpec = PROCESS) -> JobSpec:
     return replace(spec, dialects=(Dialect(name),))
+
+
+def tolerating(**changes: Any) -> JobSpec:
+    return job(tolerations=(Toleration(**changes),))
 
 
 def needs(**resources: Any) -> JobSpec:
@@ -74,6 +79,19 @@ REFUSED: Sequence[tuple[JobSpec, str]] = (
     (job(node_types=tuple(map(str, range(17)))), "node_type: names 17 types; 16 are the most"),
     (job(exclude_nodes=("a\x1b",)), "exclude_nodes[0]: has the character"),
     (job(exclude_nodes=tuple(map(str, range(257)))), "exclude_nodes: names 257 nodes; 256 are the most"),
+    (tolerating(), "tolerations[0].key: is missing; only a toleration with operator: Exists is for taints of any key"),
+    (tolerating(key="a b"), 'tolerations[0].key: "a b" is no name of a label'),
+    (tolerating(key="a", value="x\x1b"), "tolerations[0].value: has the character"),
+    (
+        tolerating(key="a", value="x", operator=TolerationOperator.EXISTS),
+        "tolerations[0].value: stands beside operator: Exists, which takes any value",
+    ),
+    (tolerating(key="a", seconds=60), "tolerations[0].seconds: is for effect: NoExecute alone"),
+    (
+        tolerating(key="a", effect=TaintEffect.NO_EXECUTE, seconds=0),
+        "tolerations[0].seconds: must be at least 1, not 0",
+    ),
+    (job(tolerations=(Toleration(key="a"),) * 17), "tolerations: names 17 taints; 16 are the most"),
     (job(node_labels={"a b": "x"}), 'node_labels["a b"]: "a b" is no name of a label'),
     (job(node_labels={"a": "x\x1b[2J"}), "node_labels.a: has the character \\x1b, which cannot be seen"),
     (role(workdir="/a\u202eb"), "roles[0].workdir: has the character \\u202e, which cannot be seen"),

@@ -6,7 +6,7 @@ from typing import Annotated, Any, TypeAlias
 import typer
 
 from muster.cli.commands import trust
-from muster.cli.commands.nodes import bootstrap, maintenance
+from muster.cli.commands.nodes import bootstrap, maintenance, taints
 from muster.cli.context import answers, session_of
 from muster.cli.help import Group
 from muster.cli.options import Output, complete_nodes
@@ -185,6 +185,7 @@ nodes.command()(maintenance.cordon)
 nodes.command()(maintenance.uncordon)
 nodes.command()(maintenance.drain)
 nodes.command()(maintenance.label)
+nodes.command()(taints.taint)
 nodes.add_typer(trust.join_tokens, name="token")
 nodes.command("joined")(trust.enrolled)
 nodes.command("revoke")(trust.revoke_node)

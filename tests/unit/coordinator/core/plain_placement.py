@@ -9,6 +9,8 @@ from coordinator.core.placement.devices import matching, pick
 from coordinator.core.placement.suitable import unfit
 from muster.domain.ids import GpuUuid, NodeId
 from muster.domain.jobs.job import JobSpec, Packing, Role
+from muster.domain.jobs.placing.taint import Taint
+from muster.domain.jobs.placing.toleration import TaintEffect, Toleration, TolerationOperator
 from muster.domain.jobs.ports import node_ports
 
 Place = tuple[NodeId, tuple[GpuUuid, ...]]
@@ -31,7 +33,7 @@ class Draft:
             most = min(most, int(self.ports.isdisjoint(ports)))
         if unfit(spec, role, self.capacity) is not None or self.capacity.node in spec.exclude_nodes:
             return 0
-        if spec.exclusive and not self.capacity.idle:
+        if (spec.exclusive and not self.capacity.idle) or _tainted(spec, self.capacity):
             return 0
         if need.gpus:
             most = min(most, len(matching(self.gpus, need)) // need.gpus)
@@ -104,10 +106,36 @@ def _leader(drafts: Sequence[Draft], counts: Sequence[int], ports: Ports) -> int
 
 
 def _counts(spec: JobSpec, role: Role, drafts: Sequence[Draft], ports: Ports, count: int) -> list[int] | None:
-    part = replace(role, count=count)
-    slots = [draft.slots(spec, part, ports) for draft in drafts]
-    counts = (_spread if spec.packing is Packing.SPREAD else _pack)(part, drafts, slots)
-    return counts if sum(counts) == count else None
+    slots = [draft.slots(spec, replace(role, count=count), ports) for draft in drafts]
+    costs = [_cost(spec, draft.capacity) for draft in drafts]
+    counts, left = [0] * len(drafts), count
+    for cost in sorted(set(costs)):
+        here = [room if own == cost else 0 for room, own in zip(slots, costs, strict=True)]
+        found = (_spread if spec.packing is Packing.SPREAD else _pack)(replace(role, count=left), drafts, here)
+        counts = [before + more for before, more in zip(counts, found, strict=True)]
+        left = count - sum(counts)
+        if not left:
+            return counts
+    return None
+
+
+def _cost(spec: JobSpec, capacity: Capacity) -> int:
+    """How many of its taints a job would rather not have."""
+    soft = (taint for taint in capacity.taints if taint.effect is TaintEffect.PREFER_NO_SCHEDULE)
+    return sum(not any(_tolerates(each, taint) for each in spec.tolerations) for taint in soft)
+
+
+def _tolerates(toleration: Toleration, taint: Taint) -> bool:
+    values = {taint.value} if toleration.operator is TolerationOperator.EXISTS else {toleration.value}
+    effects = set(TaintEffect) if toleration.effect is None else {toleration.effect}
+    lasting = toleration.seconds is None
+    return lasting and toleration.key in {"", taint.key} and taint.value in values and taint.effect in effects
+
+
+def _tainted(spec: JobSpec, capacity: Capacity) -> bool:
+    """Whether a taint keeps the job off the node."""
+    hard = [taint for taint in capacity.taints if taint.effect is not TaintEffect.PREFER_NO_SCHEDULE]
+    return not all(any(_tolerates(each, taint) for each in spec.tolerations) for taint in hard)
 
 
 def _take(

@@ -16,6 +16,8 @@ from coordinator.core.placement.placement import NoFit, Placement, fits, place, 
 from muster.domain.fleet.node import RuntimeOffer
 from muster.domain.ids import GpuUuid, NodeId
 from muster.domain.jobs.job import JobSpec, Packing, RuntimeKind
+from muster.domain.jobs.placing.taint import Taint
+from muster.domain.jobs.placing.toleration import TaintEffect, Toleration, TolerationOperator
 from muster.domain.jobs.ports import node_ports
 from tests.builders import available, capacity, gpu, role, spec
 from tests.unit.coordinator.core.plain_placement import place_plainly
@@ -23,6 +25,17 @@ from tests.unit.coordinator.core.plain_placement import place_plainly
 MODELS = ("A100", "H100")
 PORTS = st.sampled_from([(), (), (), (80,), (29_500,), (80, 29_500)]).map(frozenset)
 ASKED = st.sampled_from([{}, {}, {}, {"http": 80}, {"master": 29_500}, {"http": 80, "master": 29_500}])
+TAINTS = st.builds(
+    Taint, key=st.sampled_from("ab"), value=st.sampled_from(["", "1"]), effect=st.sampled_from(TaintEffect)
+)
+TOLERATIONS = st.builds(
+    Toleration,
+    key=st.sampled_from(["", "a", "b"]),
+    operator=st.sampled_from(TolerationOperator),
+    value=st.sampled_from(["", "1"]),
+    effect=st.none() | st.sampled_from(TaintEffect),
+    seconds=st.none() | st.just(60),
+)
 every_case = settings(max_examples=100)
 
 
@@ -154,6 +167,7 @@ def uneven(draw: st.DrawFn, most: int = 12) -> list[Capacity]:
                 labels={"rack": f"r{draw(st.integers(0, 3))}", "zone": draw(st.sampled_from("ab")), "type": name[-1]},
                 ports=draw(PORTS),
                 pool=draw(st.sampled_from(["a100", "a100", "h100"])),
+                taints=draw(st.lists(TAINTS, max_size=2, unique_by=lambda each: (each.key, each.effect)).map(tuple)),
                 idle=draw(st.booleans()),
             )
         )
@@ -181,6 +195,7 @@ def asking(draw: st.DrawFn) -> JobSpec:
         node_labels=draw(st.sampled_from([{}, {}, {"zone": "a"}, {"rack": "r1"}, {"rack": "r0", "zone": "b"}])),
         node_types=draw(st.sampled_from([(), (), (), ("1", "2", "4")])),
         exclude_nodes=draw(st.sampled_from([(), (), ("n0", "n3")])),
+        tolerations=draw(st.lists(TOLERATIONS, max_size=2).map(tuple)),
         exclusive=draw(st.sampled_from([False, False, True])),
     )
 
