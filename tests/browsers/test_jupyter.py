@@ -2,9 +2,6 @@
 
 import asyncio
 import os
-import signal
-import sys
-from asyncio.subprocess import PIPE
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -13,18 +10,14 @@ from pathlib import Path
 import pytest
 
 from muster.domain.jobs.job import JobSpec
-from muster.domain.jobs.view import JobView
 from muster.jobfile import load_jobs
-from muster.trust.files import read_secret
 from tests.browsers.notebooks import notebook, page_program
 from tests.frameworks.environments import interpreter
-from tests.integration.attaching import AttachingFleet, attaching_fleet
+from tests.integration.attaching import attaching_fleet
+from tests.integration.forwards import forwarding
 from tests.integration.programs import ROOT
 
 EXAMPLE = ROOT / "examples" / "jupyter" / "processes.yaml"
-MUSTER = (sys.executable, "-c", "from muster.cli.main import main; main()")
-WITHIN = 90.0
-"""Seconds until Jupyter Lab serves; its first start compiles a lot."""
 
 
 def example(directory: Path) -> JobSpec:
@@ -32,16 +25,6 @@ def example(directory: Path) -> JobSpec:
     [(_, spec)] = load_jobs(EXAMPLE.read_text(), EXAMPLE.name)
     env = {"PATH": f"{interpreter('jupyter').parent}:{os.defpath}", "HOME": str(directory)}
     return replace(spec, roles=tuple(replace(role, env={**role.env, **env}) for role in spec.roles))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Forwarding:
-    """What `muster forward --open` has said and done."""
-
-    address: str
-    """Where it listens."""
-    opened: str
-    """What it opened in the browser."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,29 +36,6 @@ class Hold:
     """Set once the cell runs."""
     go: asyncio.Event
     """Lets the cell end, which prints `after` then."""
-
-
-@asynccontextmanager
-async def forwarding(fleet: AttachingFleet, job: JobView, port: str) -> AsyncIterator[Forwarding]:
-    """`muster forward JOB PORT --open`, with a browser that tells where it was sent; ends by Ctrl-C."""
-    env = {
-        **os.environ,
-        "BROWSER": "echo opened %s",
-        "MUSTER_COORDINATOR": fleet.address,
-        "MUSTER_HOME": str(fleet.directory / "home"),
-        "MUSTER_TOKEN": read_secret(fleet.state / "local-token"),
-    }
-    words = (*MUSTER, "forward", job.id, f"0:{port}", "--open")
-    process = await asyncio.create_subprocess_exec(*words, stdout=PIPE, env=env, cwd=ROOT)
-    assert process.stdout is not None
-    try:
-        async with asyncio.timeout(WITHIN):
-            said, opened = [(await process.stdout.readline()).decode().split() for _ in range(2)]
-        assert opened[0] == "opened"
-        yield Forwarding(address=said[0], opened=opened[1])
-    finally:
-        process.send_signal(signal.SIGINT)
-        assert await process.wait() == 130
 
 
 @asynccontextmanager

@@ -16,11 +16,12 @@ from muster.cli.context import answers, session_of
 from muster.cli.exit_codes import ExitCode
 from muster.cli.options import JobName
 from muster.cli.output.screen import print_dim, say
-from muster.domain.attachments.frame import AttachmentOpened
+from muster.domain.attachments.frame import AttachmentInput, AttachmentOpened, AttachmentOutput
 from muster.domain.attachments.request import HERE, ConnectionRequest
 from muster.domain.errors import ConflictError, InvalidJobError, MusterError, PermissionDeniedError
 
 if TYPE_CHECKING:
+    from muster.client.attachments.attachment import Attachment
     from muster.client.client import Client
     from muster.domain.jobs.view import ExecutionView, JobView
 
@@ -28,7 +29,11 @@ LAST_FORWARDABLE_PORT = 65535
 LISTENS_WITHIN = 60.0
 """Seconds for a server that the job has just started, until the browser is opened there."""
 LOOKS_EVERY = 0.5
-"""Seconds between looks at whether it listens."""
+"""Seconds between looks at whether it answers."""
+SILENT_LOOKS = 3
+"""Looks in a row that it accepts, and ends without a byte, until that is taken for its answer: so may a TLS server."""
+QUESTION = b"HEAD / HTTP/1.0\r\n\r\n"
+"""What every web server answers."""
 REPEAT_AFTER = 60.0
 """Seconds after which the same trouble is told again."""
 
@@ -172,13 +177,13 @@ async def _until(event: asyncio.Event) -> None:
 
 
 async def _open(client: "Client", view: "JobView", rank: int, port: int, address: str) -> None:
-    """Open the browser as soon as something listens there; at a Jupyter server with its token."""
+    """Open the browser as soon as something answers there; at a Jupyter server with its token."""
     import webbrowser
 
     try:
-        if not await _listens(client, view, rank, port):
+        if not await _serves(client, view, rank, port):
             print_dim(
-                f"nothing listens at port {port} of rank {rank} so far; once something does, open http://{address}"
+                f"nothing answers at port {port} of rank {rank} so far; once something does, open http://{address}"
             )
             return
         url = (await _page(client, view, rank, port)).url(address)
@@ -189,18 +194,33 @@ async def _open(client: "Client", view: "JobView", rank: int, port: int, address
         say(f"no browser could be opened here; go to {url}", err=True, flush=True)
 
 
-async def _listens(client: "Client", view: "JobView", rank: int, port: int) -> bool:
-    """Whether something listens at a port there, within a while: what a job has just started takes some seconds."""
+async def _serves(client: "Client", view: "JobView", rank: int, port: int) -> bool:
+    """Whether a server answers at a port there, within a while: what a job has just started takes some seconds.
+
+    An accepted connection alone says little: Jupyter opens its port for a moment to see whether it is free, long before
+    it serves and its token is known.
+    """
+    silent = 0
     with suppress(TimeoutError):
         async with asyncio.timeout(LISTENS_WITHIN):
             while True:
                 async with await client.attachments.open(
                     view.id, ConnectionRequest(port=port), rank=rank
                 ) as connection:
-                    if isinstance(await connection.receive(), AttachmentOpened):
+                    accepted = isinstance(await connection.receive(), AttachmentOpened)
+                    if accepted and await _answers(connection):
                         return True
+                silent = silent + 1 if accepted else 0
+                if silent == SILENT_LOOKS:
+                    return True
                 await asyncio.sleep(LOOKS_EVERY)
     return False
+
+
+async def _answers(connection: "Attachment") -> bool:
+    """Whether there comes a byte on a connection before its end."""
+    await connection.send(AttachmentInput(data=QUESTION))
+    return isinstance(await connection.receive(), AttachmentOutput)
 
 
 async def _page(client: "Client", view: "JobView", rank: int, port: int) -> WebPage:
