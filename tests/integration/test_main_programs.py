@@ -177,6 +177,8 @@ async def test_attach_at_a_terminal_types_into_the_program_leaves_it_and_comes_b
             await first.until(b"up\r\n")
             first.type(b"one\r")
             await first.until(b"got one")
+            first.type(b"~?")
+            await first.until(b"leave; what runs there goes on")
             first.type(b"~.")
             await first.until(b"which goes on")
             assert await first.code() == 130

@@ -3,12 +3,11 @@
 from dataclasses import dataclass
 from enum import Enum
 
-ESCAPES_EXPLAINED = (
-    "~.  leave; what runs there hears that you have hung up",
-    "~?  this list",
-    "~~  one ~ for the program",
-)
-"""Lines that `~?` shows."""
+
+def escapes_explained(*, goes_on: bool) -> tuple[str, ...]:
+    """Lines that `~?` shows, by whether what runs there goes on without anybody who is attached."""
+    left = "goes on" if goes_on else "hears that you have hung up"
+    return (f"~.  leave; what runs there {left}", "~?  this list", "~~  one ~ for the program")
 
 
 class Escape(Enum):

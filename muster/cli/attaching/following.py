@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
-from muster.cli.attaching.escapes import ESCAPES_EXPLAINED, Escape, EscapeReader
+from muster.cli.attaching.escapes import Escape, EscapeReader, escapes_explained
 from muster.cli.attaching.standard_input import StandardInput
 from muster.cli.attaching.terminal import raw_terminal, resizing, terminal_size
 from muster.cli.output.screen import pass_bytes, say_lines
@@ -57,7 +57,7 @@ async def _joined(stream: AttachmentStream, *, terminal: bool, has_input: bool, 
     async with asyncio.TaskGroup() as tasks:
         beside: list[asyncio.Task[None]] = []
         if has_input:
-            feed = _typed(stream, left) if terminal else fed(stream, END_KEY if leaves else b"")
+            feed = _typed(stream, left, goes_on=leaves) if terminal else fed(stream, END_KEY if leaves else b"")
             beside.append(tasks.create_task(feed, name="standard input"))
 
         def resized() -> None:
@@ -100,7 +100,7 @@ async def _printed(stream: AttachmentStream) -> AttachmentEnded:
                 return ended
 
 
-async def _typed(stream: AttachmentStream, left: asyncio.Event) -> None:
+async def _typed(stream: AttachmentStream, left: asyncio.Event, *, goes_on: bool) -> None:
     given, reader = StandardInput(), EscapeReader()
     while data := await given.read():
         typed = reader.read(data)
@@ -110,7 +110,7 @@ async def _typed(stream: AttachmentStream, left: asyncio.Event) -> None:
             if escape is Escape.LEAVE:
                 left.set()
                 return
-            pass_bytes("".join(f"\r\n{line}" for line in (*ESCAPES_EXPLAINED, "")).encode(), err=True)
+            pass_bytes("".join(f"\r\n{line}" for line in (*escapes_explained(goes_on=goes_on), "")).encode(), err=True)
     left.set()  # the terminal is gone
 
 

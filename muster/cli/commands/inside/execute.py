@@ -173,7 +173,9 @@ async def attached(
     async with await opening as stream:
         if greets:
             await _greet(client, stream.shown.job, stream.shown.rank)
-        return await joined(stream, terminal=request.terminal is not None, has_input=request.has_input)
+        return await joined(
+            stream, terminal=request.terminal is not None, has_input=request.has_input, leaves=bool(request.kept)
+        )
 
 
 async def until_running(client: "Client", job: str, rank: int | None, *, tells: bool = True) -> None:
