@@ -18,6 +18,7 @@ from muster.domain.attachments.frame import (
 )
 from muster.domain.attachments.request import CommandRequest, ConnectionRequest, OpenedAttachment, TerminalSize
 from muster.domain.errors import ConflictError, UnavailableError, UnknownNameError
+from muster.domain.ids import JobId
 from muster.domain.jobs.job import JobSpec, Role
 from tests.integration.attaching import (
     SLEEPER,
@@ -250,30 +251,48 @@ async def test_a_job_that_ends_ends_what_is_attached(tmp_path: Path) -> None:
 
 async def test_a_forwarded_port_reaches_what_listens_in_the_execution(tmp_path: Path) -> None:
     async with attaching_fleet(tmp_path) as fleet:
-        serve = (
-            "import http.server; http.server.HTTPServer.request_queue_size = 256; "
-            "s = http.server.ThreadingHTTPServer(('127.0.0.1', 0), http.server.BaseHTTPRequestHandler); "
-            "print(s.server_port, flush=True); s.serve_forever()"
-        )
-        job = await fleet.running(
-            JobSpec(name="web", roles=(Role(name="worker", count=1, command=("/usr/bin/python3", "-c", serve)),))
-        )
-        async with asyncio.timeout(WITHIN):
-            async for line in fleet.client.jobs.logs(job, follow=True):
-                port = int(line.text)
-                break
-
-        async def status(forwarded: int) -> bytes:
-            reader, writer = await asyncio.open_connection("127.0.0.1", forwarded)
-            writer.write(b"GET / HTTP/1.0\r\n\r\n")
-            writer.write_eof()
-            answer = await reader.read()
-            writer.close()
-            return answer[:12]
-
-        async with await fleet.client.attachments.forward(job.id, port) as forward:
-            answers = await asyncio.gather(*(status(forward.port) for _ in range(200)))
+        job, port = await _web(fleet)
+        async with await fleet.client.attachments.forward(job, port) as forward:
+            answers = await asyncio.gather(*(_status(forward.port) for _ in range(200)))
         assert set(answers) == {b"HTTP/1.0 501"}
+
+
+async def test_a_new_connection_waits_for_a_relay_that_is_away(tmp_path: Path) -> None:
+    async with attaching_fleet(tmp_path) as fleet:
+        job, port = await _web(fleet)
+        troubles: list[str] = []
+        async with await fleet.client.attachments.forward(job, port, on_trouble=troubles.append) as forward:
+            await fleet.kill("relay")
+            with pytest.raises(UnavailableError):
+                await _until_refused(fleet, job)
+            waiting = asyncio.ensure_future(_status(forward.port))
+            await fleet.start_relay()
+            assert (await waiting, troubles) == (b"HTTP/1.0 501", [])
+
+
+async def _web(fleet: AttachingFleet) -> tuple[JobId, int]:
+    """A job with a web server that refuses all, and its port."""
+    serve = (
+        "import http.server; http.server.HTTPServer.request_queue_size = 256; "
+        "s = http.server.ThreadingHTTPServer(('127.0.0.1', 0), http.server.BaseHTTPRequestHandler); "
+        "print(s.server_port, flush=True); s.serve_forever()"
+    )
+    job = await fleet.running(
+        JobSpec(name="web", roles=(Role(name="worker", count=1, command=("/usr/bin/python3", "-c", serve)),))
+    )
+    async with asyncio.timeout(WITHIN):
+        async for line in fleet.client.jobs.logs(job, follow=True):
+            return job.id, int(line.text)
+    raise AssertionError("it has not said its port")
+
+
+async def _status(forwarded: int) -> bytes:
+    reader, writer = await asyncio.open_connection("127.0.0.1", forwarded)
+    writer.write(b"GET / HTTP/1.0\r\n\r\n")
+    writer.write_eof()
+    answer = await reader.read()
+    writer.close()
+    return answer[:12]
 
 
 async def test_where_nothing_listens_a_connection_is_reset_and_the_reason_told(tmp_path: Path) -> None:

@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from muster.client.files.copying import TransferProgress, TransferResult
     from muster.client.services.copies import WrittenPlace
 
+FORWARD_PAUSES = (0.2, 0.5, 1.0, 2.0, *(3.0,) * 9)
+"""Seconds between the tries of a new connection of a forward while it cannot be had: half a minute, for a restart."""
+
 
 class AttachmentsClient:
     """Attachments to running executions, reached as `client.attachments`."""
@@ -66,8 +69,21 @@ class AttachmentsClient:
         >>> async with await client.attachments.open("train", CommandRequest(words=("nvidia-smi",))) as attachment:
         ...     print(await attachment.receive())
         """
+        return await self._opened(job, request, rank, on_break=on_break, on_notice=on_notice)
+
+    async def _opened(
+        self,
+        job: str,
+        request: AttachmentRequest,
+        rank: int | None,
+        *,
+        on_break: Callable[[str], None] = lambda _: None,
+        on_notice: Callable[[str], None] = lambda _: None,
+        pauses: tuple[float, ...] = (),
+    ) -> Attachment:
+        """An open attachment, which is asked for again after each pause while it cannot be had just now."""
         asked = pb.OpenAttachmentRequest(job=job, rank=rank, what=attachment_request_to_wire(request))
-        shown = attachment_pass_from_wire(await self._calls.ask(self._stub.Open, asked, pauses=()))
+        shown = attachment_pass_from_wire(await self._calls.ask(self._stub.Open, asked, pauses=pauses))
         tickets = [shown.ticket]
 
         async def renew() -> None:
@@ -119,8 +135,10 @@ class AttachmentsClient:
     ) -> PortForward:
         """Have a port of this machine lead to one of a running execution; `at` is HOST:PORT here, and port 0 takes any.
 
-        `host` is where the execution connects to. `on_trouble` is told why a connection came to nothing, and
-        what `on_notice` of `open` is told. Close what is given, or use it with `async with`.
+        `host` is where the execution connects to. A new connection waits for up to 30 s for a coordinator, a relay or a
+        node that is away: a program that is restarted costs nobody who uses it an error. `on_trouble` is told why a
+        connection came to nothing, and what `on_notice` of `open` is told. Close what is given, or use it with
+        `async with`.
 
         >>> async with await client.attachments.forward("dev", 8888) as forward:
         ...     print(f"http://{forward.address}")
@@ -128,7 +146,7 @@ class AttachmentsClient:
         request = ConnectionRequest(port=port, host=host)
 
         async def connect() -> Attachment:
-            return await self.open(job, request, rank=rank, on_notice=on_trouble)
+            return await self._opened(job, request, rank, on_notice=on_trouble, pauses=FORWARD_PAUSES)
 
         forward = PortForward(connect, on_trouble)
         here, _, local = at.rpartition(":")
