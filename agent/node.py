@@ -129,6 +129,7 @@ class NodeAgent:
             RelayConnection(config.coordinator.address, config.coordinator.credentials),
             lambda report: outbox.send(pb.AgentMessage(attachment=attachment_report_to_wire(report))),
             self._bench.usage,
+            self._bench.launches,
         )
         mail = Mail(
             inbox=self._inbox,

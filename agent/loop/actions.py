@@ -55,6 +55,8 @@ class Actions:
 
     def carry_out(self, action: ActionInTime) -> None:
         """Begin an action."""
+        if isinstance(action, Prepare | Arm | Start):
+            self._bench.launches.note()
         match action:
             case Prepare():
                 self._begin(action.assignment.execution, partial(self._prepare, action.assignment))

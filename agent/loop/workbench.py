@@ -1,9 +1,11 @@
 """What the actions of a node work with: directories, runtimes, ports, secrets, and the tasks that are under way."""
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 
+from agent.attach.relayed.launches import LaunchesFirst
 from agent.attach.relayed.usage import Usage
 from agent.core.launching.site import NetworkInterface
 from agent.executions.directories import ExecutionDirectories
@@ -52,6 +54,8 @@ class Workbench:
     """How busy each GPU is that tells, in percent."""
     usage: Usage = field(default_factory=Usage)
     """When executions were last used by who is attached to them."""
+    launches: LaunchesFirst = field(default_factory=lambda: LaunchesFirst(time.monotonic))
+    """Come before what people move to and from executions."""
     live: dict[ExecutionId, LiveExecution] = field(default_factory=dict)
     """What there is of each execution."""
 

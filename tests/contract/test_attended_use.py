@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from agent.attach.relayed.attending import Attending
+from agent.attach.relayed.launches import LaunchesFirst
 from agent.attach.relayed.target import AttachmentTarget, opened
 from muster.carrying.channel_end import ChannelEnd, Outgoing
 from muster.domain.attachments.frame import (
@@ -61,7 +62,7 @@ async def attended(directory: Path, request: AttachmentRequest) -> AsyncIterator
         async with attachable(it) as found, asyncio.TaskGroup() as tasks:
             sides = [(here.end.begin(), there), (there.begin(), here.end)]  # both, before anything is carried
             carrying = [tasks.create_task(carry(*side), name="carry") for side in sides]
-            attending = Attending(there, request, here.count)
+            attending = Attending(there, request, here.count, LaunchesFirst(lambda: 0.0))
             assert isinstance(request, CommandRequest | ConnectionRequest)
             opening = opened(await found.companion(), request)
             serving = tasks.create_task(serve(attending, there, opening), name="attend")

@@ -12,6 +12,7 @@ from agent.attach.companion import Companion
 from agent.attach.kept.main_program import MainProgram
 from agent.attach.kept.shells import KeptShells
 from agent.attach.relayed.attending import NOT_ATTACHED_CODE, Attending, said_last
+from agent.attach.relayed.launches import LaunchesFirst
 from agent.attach.relayed.target import AttachmentTarget, CommandTarget, KeptShellsTarget, opened
 from agent.attach.relayed.usage import Usage
 from muster.carrying.carrier import ChannelCarrier
@@ -90,13 +91,15 @@ class RelayedAttachments:
         site: AttachmentSite,
         relay: RelayDialler,
         report: Callable[[AttachmentReport], bool],
-        usage: Usage | None = None,
+        usage: Usage,
+        launches: LaunchesFirst,
     ) -> None:
         """`report` says whether a report could be sent; what could not is sent when there is a connection again.
 
-        `usage` is told of every use of an execution; None: nobody is.
+        `usage` is told of every use of an execution; `launches` come before the bytes of attachments.
         """
-        self._usage = usage or Usage()
+        self._usage = usage
+        self._launches = launches
         self._site = site
         self._relay = relay
         self._report = report
@@ -144,7 +147,9 @@ class RelayedAttachments:
         patience = order.resume_within.total_seconds()
         carrier = ChannelCarrier(end, lambda: self._relay.dial(order.relay, order.ticket), patience)
         carrying = asyncio.get_running_loop().create_task(carrier.run(), name=f"carry {order.attachment}")
-        attending = Attending(end, order.request, lambda: self._usage.note(order.execution, datetime.now(UTC)))
+        attending = Attending(
+            end, order.request, lambda: self._usage.note(order.execution, datetime.now(UTC)), self._launches
+        )
         ended = AttachmentEnded(code=NOT_ATTACHED_CODE, trouble=AttachmentTrouble.LOST, text="the agent has ended")
         self._attending[order.attachment] = attending
         try:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from agent.attach.companion import CommandRefusedError, CompanionAwayError
 from agent.attach.kept.main_program import MainProgramAwayError
 from agent.attach.kept.shells import TooManyKeptError
+from agent.attach.relayed.launches import LaunchesFirst
 from agent.attach.relayed.target import AttachmentTarget, sentence_of
 from agent.core.door.packets import DoorError
 from muster.carrying.channel_end import ChannelEnd, ChannelLostError
@@ -40,9 +41,12 @@ class Carried:
 class Attending:
     """Serves one attachment; the bytes of both directions are counted."""
 
-    def __init__(self, end: ChannelEnd, request: AttachmentRequest, used: Callable[[], None]) -> None:
-        """`used` is called whenever bytes go to or from the execution."""
+    def __init__(
+        self, end: ChannelEnd, request: AttachmentRequest, used: Callable[[], None], launches: LaunchesFirst
+    ) -> None:
+        """`used` is called whenever bytes go to or from the execution; `launches` come before those."""
         self._used = used
+        self._launches = launches
         self._end = end
         self._request = request
         self.carried = Carried()
@@ -111,6 +115,7 @@ class Attending:
                 case AttachmentOutput(data=data) | AttachmentErrorOutput(data=data):
                     self.carried.out += len(data)
                     self._used()
+                    await self._launches.turn(len(data))
                 case _:
                     pass
             await self._end.send(frame)
@@ -125,6 +130,7 @@ class Attending:
                 case AttachmentInput(data=data):
                     self.carried.into += len(data)
                     self._used()
+                    await self._launches.turn(len(data))
                 case _:
                     pass
             await target.take(frame)

@@ -14,6 +14,8 @@ from agent.attach.relayed.attachments import (
     RelayedAttachments,
     RelayStream,
 )
+from agent.attach.relayed.launches import LaunchesFirst
+from agent.attach.relayed.usage import Usage
 from muster.carrying.carrier import LEAVE_LIMIT
 from muster.domain.attachments.request import AttachmentOrder, AttachmentReport, CommandRequest
 from muster.domain.ids import ExecutionId
@@ -106,7 +108,7 @@ class Reports:
 def test_one_attachment_too_many_waits_for_a_place_and_is_refused_then() -> None:
     async def served() -> tuple[int, dict[str, tuple[str, float]]]:
         site, reports = PreparedSite(), Reports()
-        attachments = RelayedAttachments(site, SilentRelay(), reports.take)
+        attachments = RelayedAttachments(site, SilentRelay(), reports.take, Usage(), LaunchesFirst(lambda: 0.0))
         for number in range(MOST_ATTACHED + 1):
             attachments.begin(order(number))
         await asyncio.sleep(LAST_WORD + 1.0)
@@ -124,7 +126,7 @@ def test_one_attachment_too_many_waits_for_a_place_and_is_refused_then() -> None
 def test_one_attachment_too_many_has_the_place_of_one_that_ends_in_time() -> None:
     async def served() -> dict[str, tuple[str, float]]:
         site, reports = PreparedSite(), Reports()
-        attachments = RelayedAttachments(site, SilentRelay(), reports.take)
+        attachments = RelayedAttachments(site, SilentRelay(), reports.take, Usage(), LaunchesFirst(lambda: 0.0))
         for number in range(MOST_ATTACHED + 1):
             attachments.begin(order(number))
         await asyncio.sleep(PLACE_WITHIN - 1.0)
