@@ -75,8 +75,10 @@ class SyncAttachmentsClient:
     ) -> SyncPortForward:
         """Have a port of this machine lead to one of a running execution; `at` is HOST:PORT here, and port 0 takes any.
 
-        `host` is where the execution connects to. `on_trouble` is told why a connection came to nothing, and
-        what `on_notice` of `open` is told. Close what is given, or use it with `async with`.
+        `host` is where the execution connects to. A new connection waits for up to 30 s for a coordinator, a relay or a
+        node that is away: a program that is restarted costs nobody who uses it an error. `on_trouble` is told why a
+        connection came to nothing, and what `on_notice` of `open` is told. Close what is given, or use it with
+        `async with`.
 
         >>> with client.attachments.forward("dev", 8888) as forward:
         ...     print(f"http://{forward.address}")
