@@ -67,7 +67,7 @@ async def test_a_notebook_opens_with_its_token_and_its_kernel_goes_on_while_the_
     spec = example(tmp_path)
     async with attaching_fleet(tmp_path) as fleet:
         job = await fleet.running(spec)
-        async with forwarding(fleet, job, "jupyter") as forward, notebook(page) as person, held() as hold:
+        async with forwarding(fleet, job, "0:jupyter") as forward, notebook(page) as person, held() as hold:
             assert forward.opened.startswith(f"http://{forward.address}/?token=")
             assert (await person.open(forward.opened)).endswith("JupyterLab")
             assert await person.run("x = 20; print(x + 1)") == "21"

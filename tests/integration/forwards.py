@@ -1,20 +1,18 @@
 """`muster forward --open` as a program, with a browser that only tells where it was sent."""
 
 import asyncio
-import os
 import signal
-import sys
 from asyncio.subprocess import PIPE
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from muster.domain.jobs.view import JobView
-from muster.trust.files import read_secret
 from tests.integration.attaching import AttachingFleet
+from tests.integration.attaching_program import variables
 from tests.integration.programs import ROOT
+from tests.integration.terminal import PROGRAM
 
-MUSTER = (sys.executable, "-c", "from muster.cli.main import main; main()")
 WITHIN = 90.0
 """Seconds until the server answers; the first start of Jupyter Lab compiles a lot."""
 
@@ -31,15 +29,12 @@ class Forwarding:
 
 @asynccontextmanager
 async def forwarding(fleet: AttachingFleet, job: JobView, port: str) -> AsyncIterator[Forwarding]:
-    """`muster forward JOB PORT --open`, with a browser that tells where it was sent; ends by Ctrl-C."""
-    env = {
-        **os.environ,
-        "BROWSER": "echo opened %s",
-        "MUSTER_COORDINATOR": fleet.address,
-        "MUSTER_HOME": str(fleet.directory / "home"),
-        "MUSTER_TOKEN": read_secret(fleet.state / "local-token"),
-    }
-    words = (*MUSTER, "forward", job.id, f"0:{port}", "--open")
+    """`muster forward JOB PORT --open`, with a browser that tells where it was sent; ends by Ctrl-C.
+
+    `port` is as the command takes it: a number, a name, or one of these behind a local port.
+    """
+    env = {**variables(fleet), "BROWSER": "echo opened %s"}
+    words = (*PROGRAM, "forward", job.id, port, "--open")
     process = await asyncio.create_subprocess_exec(*words, stdout=PIPE, env=env, cwd=ROOT)
     assert process.stdout is not None
     try:

@@ -16,7 +16,7 @@ from muster.domain.errors import ConflictError
 from muster.domain.jobs.job import JobSpec, Role
 from muster.domain.jobs.lifecycle import JobPhase
 from tests.integration.attaching import WITHIN, AttachingFleet, attaching_fleet, ended, told
-from tests.integration.programs import ROOT
+from tests.integration.attaching_program import muster, variables
 from tests.integration.terminal import PROGRAM
 
 KEPT = CommandRequest(env=("PS1=$ ",), terminal=TerminalSize(rows=24, columns=80), has_input=True, kept="work")
@@ -69,12 +69,6 @@ class Cli:
         return await asyncio.wait_for(self.program.wait(), WITHIN)
 
 
-def variables(fleet: AttachingFleet) -> dict[str, str]:
-    token = (fleet.state / "local-token").read_text().strip()
-    ours = {"MUSTER_COORDINATOR": fleet.address, "MUSTER_TOKEN": token, "MUSTER_HOME": "/nowhere"}
-    return {**os.environ, **ours, "PYTHONPATH": str(ROOT), "COLUMNS": "200"}
-
-
 @asynccontextmanager
 async def at_terminal(fleet: AttachingFleet, *arguments: str) -> AsyncIterator[Cli]:
     mine, theirs = pty.openpty()
@@ -89,16 +83,6 @@ async def at_terminal(fleet: AttachingFleet, *arguments: str) -> AsyncIterator[C
             program.kill()
         await program.wait()
         os.close(mine)
-
-
-async def muster(fleet: AttachingFleet, *arguments: str, given: bytes = b"") -> tuple[int, str, str]:
-    """Exit code, output and errors of the program."""
-    pipe = asyncio.subprocess.PIPE
-    program = await asyncio.create_subprocess_exec(
-        *PROGRAM, *arguments, env=variables(fleet), stdin=pipe, stdout=pipe, stderr=pipe
-    )
-    out, err = await asyncio.wait_for(program.communicate(given), WITHIN)
-    return await program.wait(), out.decode(), err.decode()
 
 
 async def test_a_job_reads_what_is_sent_and_its_log_and_exit_code_are_its_own(tmp_path: Path) -> None:

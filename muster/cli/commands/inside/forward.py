@@ -2,6 +2,7 @@
 
 import asyncio
 import signal
+import socket
 from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from muster.cli.output.screen import print_dim, say
 from muster.domain.attachments.frame import AttachmentInput, AttachmentOpened, AttachmentOutput
 from muster.domain.attachments.request import HERE, ConnectionRequest
 from muster.domain.errors import ConflictError, InvalidJobError, MusterError, PermissionDeniedError
+from muster.domain.jobs.job import Network
 
 if TYPE_CHECKING:
     from muster.client.attachments.attachment import Attachment
@@ -45,7 +47,7 @@ class ForwardSpec:
     remote: str
     """A number, or the name of a declared port."""
     local: int | None = None
-    """None: the same number as there, if it is free."""
+    """None: the same number as there; any that is free where the execution itself is on this machine."""
     address: str = HERE
 
 
@@ -138,12 +140,35 @@ async def _forwarded(
     port = port_of(spec, view, execution)
     told = _Paced(port, execution.rank)
     host = f"[{spec.address}]" if ":" in spec.address else spec.address
-    local = port if spec.local is None else spec.local
+    local = _local_port(spec, port, shared=_shares_ports(view, execution))
     made = await client.attachments.forward(view.id, port, rank=execution.rank, at=f"{host}:{local}", on_trouble=told)
     await stack.enter_async_context(made)
     name = "" if spec.remote.isdecimal() else f" ({spec.remote})"
     say(f"{made.address} → port {port}{name} of rank {execution.rank} of {view.spec.name}", flush=True)
     return made.address
+
+
+def _local_port(spec: ForwardSpec, port: int, *, shared: bool) -> int:
+    """The port to listen at here; raises ConflictError for the one that leads to itself."""
+    if not shared:
+        return port if spec.local is None else spec.local
+    if spec.local == port:
+        raise ConflictError(
+            f"the job runs on this machine, where {port} is its own port: go there without a forward, "
+            f"or take another one here, as in 0:{port}"
+        )
+    return spec.local or 0
+
+
+def _shares_ports(view: "JobView", execution: "ExecutionView") -> bool:
+    """Whether the ports of an execution are ports of this machine, so that a forward could lead to itself."""
+    if execution.address is None or view.spec.network is Network.BRIDGE:
+        return False
+    kind = socket.AF_INET6 if ":" in execution.address else socket.AF_INET
+    with socket.socket(kind) as tried, suppress(OSError):  # an address can be bound to where it is one's own
+        tried.bind((execution.address, 0))
+        return True
+    return False
 
 
 async def _stay(
