@@ -179,7 +179,7 @@ class Findings:
         self.remarks, self.pace = [], []
 
     def write(self, file: Path) -> None:
-        """Everything as JSON; what earlier runs found in other sections stays, with when and of what that was."""
+        """Everything as JSON; what earlier runs found in other sections stays, with when, where and of what it was."""
         known = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
         parts = {name: part for name, part in known.get("parts", {}).items() if name not in self.parts}
         series = {name: each for name, each in known.get("series", {}).items() if each.get("section") in parts}
@@ -188,8 +188,9 @@ class Findings:
         verdicts |= {
             each.bar.figure: {**asdict(each), "met": each.met, "shown": each.shown()} for each in self.verdicts
         }
-        parts |= {name: asdict(part) for name, part in self.parts.items()}
-        found = {"machine": dict(self.machine), "parts": parts, "verdicts": verdicts, "series": series}
+        parts = {name: {"machine": known.get("machine"), **part} for name, part in parts.items()}
+        parts |= {name: {**asdict(part), "machine": dict(self.machine)} for name, part in self.parts.items()}
+        found = {"parts": parts, "verdicts": verdicts, "series": series}
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(json.dumps(_finite(found), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 

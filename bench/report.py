@@ -2,7 +2,7 @@
 
 import json
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +38,7 @@ def write_docs(scratch: Scratch, results: Path) -> None:
     """The tables, the series and the charts; other text of the page stays."""
     page, found = DOCS / "performance.md", json.loads(results.read_text(encoding="utf-8"))
     page.write_text(with_measured(page.read_text(encoding="utf-8"), found), encoding="utf-8")
-    (DOCS / "performance.json").write_text(results.read_text(encoding="utf-8"), encoding="utf-8")
+    (DOCS / "performance.json").write_text(f"{json.dumps(found, ensure_ascii=False)}\n", encoding="utf-8")
     (DOCS / "performance").mkdir(exist_ok=True)
     (DOCS / "performance" / "series.md").write_text(series_page(found), encoding="utf-8")
     try:
@@ -64,8 +64,8 @@ def series_page(found: Mapping[str, Any]) -> str:
 
 
 def _measured(found: Mapping[str, Any]) -> Iterator[str]:
-    machine = ", ".join(f"{key} {value}" for key, value in found["machine"].items())
-    yield f"On {machine}.\n"
+    machines = _machines(found["parts"].values())
+    yield from (f"Machine {number} is {machine}.\n" for machine, number in machines.items())
     yield "| figure | bar | measured | | others used | reproduce with |"
     yield "|---|---|---|---|--:|---|"
     verdicts = list(found["verdicts"].values())
@@ -82,13 +82,23 @@ def _measured(found: Mapping[str, Any]) -> Iterator[str]:
             yield f"| {verdict['bar']['figure']} | {verdict['shown']} | {verdict['busy']:.0%} |"
     yield from _gangs(found["series"])
     yield "\nHow long each part took; [all series](performance/series.md).\n"
-    yield "| part | began | seconds | counting to ten million | version | files on | remarks |"
-    yield "|---|---|--:|---|---|---|---|"
+    yield "| part | began | seconds | machine | counting to ten million | version | files on | remarks |"
+    yield "|---|---|--:|--:|---|---|---|---|"
     for name, part in found["parts"].items():
         remarks = "; ".join((*(("quick",) if part["quick"] else ()), *part["remarks"]))
         remarks = " ".join(remarks.replace("|", "/").split())
         of = f"`{part['version']}` | {part.get('files', 'not noted')}"
-        yield f"| {name} | {part['at']} | {part['took']:.0f} | {_pace(part.get('pace', ()))} | {of} | {remarks} |"
+        where = f"{machines[_machine(part)]} | {_pace(part.get('pace', ()))}"
+        yield f"| {name} | {part['at']} | {part['took']:.0f} | {where} | {of} | {remarks} |"
+
+
+def _machines(parts: Iterable[Mapping[str, Any]]) -> Mapping[str, int]:
+    """The machines on which parts were measured, and the number of each, from 1."""
+    return {machine: number for number, machine in enumerate(dict.fromkeys(map(_machine, parts)), 1)}
+
+
+def _machine(part: Mapping[str, Any]) -> str:
+    return ", ".join(f"{key} {value}" for key, value in part["machine"].items())
 
 
 def _pace(values: Sequence[float]) -> str:

@@ -64,14 +64,26 @@ def test_medians_of_gangs_stand_side_by_side(tmp_path: Path) -> None:
 
 def test_every_part_says_how_long_it_took_and_what_was_wrong(tmp_path: Path) -> None:
     page = with_measured(PAGE, results(tmp_path, remarks=("slurm is missing",)))
-    row = "| gangs | 2026-11-21 20:10 UTC | 61 | 71 ms (70 … 99) | `abc1234` | ext4 | quick; slurm is missing |"
+    row = "| gangs | 2026-11-21 20:10 UTC | 61 | 1 | 71 ms (70 … 99) | `abc1234` | ext4 | quick; slurm is missing |"
     assert row in page.splitlines()
+
+
+def test_parts_of_different_machines_say_on_which_each_was_measured(tmp_path: Path) -> None:
+    results(tmp_path)
+    later = Findings(machine={"CPUs": "2 x Xeon"}, section="core", others=lambda: 0.0)
+    part = Part(at="2026-11-22 09:00 UTC", took=20.0, version="d", quick=False, files="ext4", pace=(70.0,), remarks=())
+    later.done(part)
+    later.write(tmp_path / "results.json")
+    lines = with_measured(PAGE, json.loads((tmp_path / "results.json").read_text())).splitlines()
+    assert "Machine 1 is CPUs 2 x AMD EPYC." in lines
+    assert "Machine 2 is CPUs 2 x Xeon." in lines
+    assert "| core | 2026-11-22 09:00 UTC | 20 | 2 | 70 ms (70 … 70) | `d` | ext4 |  |" in lines
 
 
 def test_a_part_of_which_the_speed_of_the_cpus_was_not_noted_says_so(tmp_path: Path) -> None:
     found = results(tmp_path)
     del found["parts"]["gangs"]["pace"]
     assert (
-        "| gangs | 2026-11-21 20:10 UTC | 61 | not noted | `abc1234` | ext4 | quick |"
+        "| gangs | 2026-11-21 20:10 UTC | 61 | 1 | not noted | `abc1234` | ext4 | quick |"
         in with_measured(PAGE, found).splitlines()
     )
