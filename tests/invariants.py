@@ -18,7 +18,7 @@ from coordinator.core.records import Attempt, Execution, Job, Node, Record
 from coordinator.core.scheduling.windows import closed
 from coordinator.core.sharing.standing import Tally
 from coordinator.core.turn import plans
-from muster.domain.fleet.quota import amounts_of
+from muster.domain.fleet.quota import amounts_of, amounts_of_job
 from muster.domain.gangs.plan import Goal
 from muster.domain.ids import AttemptId, ExecutionId, GpuUuid, JobId, NodeId, execution_id
 from muster.domain.jobs.failure import Exit
@@ -290,6 +290,14 @@ def _units_hold_and_want_what_their_jobs_do(cluster: Cluster) -> None:
                 counted[Tally.LEAVING] += gpus * (execution.state is State.STOPPING)
                 counted[Tally.FIXED] += gpus * (job.job_class is JobClass.GUARANTEED)
                 running.setdefault(unit.name, set()).add(job.id)
+    for attempt in cluster.attempts.values():
+        if attempt.claim is not None:
+            job = cluster.jobs[attempt.job]
+            gpus = amounts_of_job(job.spec).gpus
+            for unit in load.units.get(job.spec.project).line():
+                counted = sums.setdefault((unit.name, load.pool_of(job)), Counter())
+                counted[Tally.CLAIMED] += gpus
+                counted[Tally.FIXED] += gpus * (job.job_class is JobClass.GUARANTEED)
     for pool in load.units.pools:
         for unit in load.units:
             standing = load.units.in_pool(pool).get(unit.name)

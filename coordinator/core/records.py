@@ -38,6 +38,8 @@ class Job:
     """Given by the client; the same key is the same submit."""
     attempt: int = 1
     """The number of the newest attempt."""
+    evictions: int = 0
+    """How often it was evicted for another job."""
     stop_requested_at: datetime | None = None
     stop_reason: str = ""
     """Why it was stopped, as the rest of a sentence; empty: it was not, or the user of `muster up` asked for it."""
@@ -63,6 +65,23 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimedSeat:
+    """Where one execution of a claim goes."""
+
+    rank: int
+    node: NodeId
+    gpus: tuple[GpuUuid, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """Seats that nobody else gets until an attempt is placed there: what is on them was ordered to stop."""
+
+    made_at: datetime
+    seats: tuple[ClaimedSeat, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
     """One start of the whole gang, and how far the coordinator has let it go."""
 
@@ -84,6 +103,10 @@ class Attempt:
     """How often it began to wait."""
     avoid: NodeId | None = None
     """Where the attempt before failed; other nodes are preferred."""
+    claim: Claim | None = None
+    """While it is queued: the seats that it gets once they are free; None: it is placed wherever there is room."""
+    preempted_for: JobId | None = None
+    """The job that gets what it had; None: it was not evicted."""
     placed_at: datetime | None = None
     deadline: datetime | None = None
     """Until when all must be armed; set at placement, does not slide."""

@@ -15,6 +15,7 @@ from coordinator.core.cluster.deadlines import (
     HoldDue,
     IdleDue,
     LeaseDue,
+    ProtectionDue,
     QueueDue,
     RunTimeDue,
     StartDue,
@@ -166,8 +167,8 @@ def _cause(deadline: Deadline) -> EventCause:
             return EventCause(f"deadline {type(deadline).__name__} of {of.job}-{of.number}")
         case WindowDue(window=window):
             return EventCause(f"deadline WindowDue of {window}")
-        case CycleDue():
-            return EventCause("deadline CycleDue of the queue")
+        case CycleDue() | ProtectionDue():
+            return EventCause(f"deadline {type(deadline).__name__} of the queue")
         case _:
             assert_never(deadline)
 
@@ -188,7 +189,7 @@ def _come_due(turn: Turn, deadline: Deadline) -> None:  # noqa: C901, PLR0912 - 
             attempts.exceed_run_time(turn, attempt)
         case IdleDue(attempt=attempt):
             unused.come_due(turn, attempt)
-        case CycleDue():
+        case CycleDue() | ProtectionDue():
             turn.reconsider_queue()
         case QueueDue(attempt=attempt, since=since):
             attempts.exceed_queue_time(turn, attempt, since)

@@ -20,6 +20,7 @@ from muster.domain.ids import JobId
 from muster.domain.jobs.explanation import Awaited, Explanation, NodeRefusal
 from muster.domain.jobs.lifecycle import PROGRESS, JobPhase, State
 from muster.domain.jobs.queueing.waiting import WaitKind
+from muster.domain.quantity import counted
 
 _RELEASES = {
     WaitKind.USER: ("unhold", "releases it"),
@@ -61,6 +62,8 @@ def _explain_queued(cluster: Cluster, job: JobId, now: datetime, visible: Callab
     if begins_at is not None and begins_at > now:
         text = summarise(cluster, job)
         return Explanation(summary=text, phase=JobPhase.QUEUED, queue_position=position)
+    if (evicting := _evicting(cluster, job, now)) is not None:
+        return Explanation(summary=evicting, phase=JobPhase.QUEUED, queue_position=position)
     bar = Bars(cluster, now).of(cluster.jobs[job])
     if bar is not None:
         record = cluster.jobs[job]
@@ -85,6 +88,20 @@ def _refusals(cluster: Cluster, job: JobId, now: datetime) -> tuple[NodeRefusal,
     available = scheduling.free_for(cluster, job, now)
     found = (*refusals(spec, available), *(NodeRefusal(node=node, reason=why) for node, why in closed.items()))
     return tuple(sorted(found, key=lambda refusal: key_of(refusal.node)))
+
+
+def _evicting(cluster: Cluster, job: JobId, now: datetime) -> str | None:
+    """How far others make room for a job; None: nobody does, or will."""
+    if cluster.newest_attempt(job).claim is not None:
+        victims = {each.job for each in cluster.evictable.leaving if cluster.attempts[each].preempted_for == job}
+        if not victims:
+            return "waits for the end of what is being stopped; its seats are kept for it"
+        are = "is" if len(victims) == 1 else "are"
+        return f"{counted(len(victims), 'job')} {are} stopped for it; their seats are kept for it"
+    safe_until = cluster.evictable.protected_for(job, now)
+    if safe_until is None:
+        return None
+    return f"others have what it has a right to, and are safe until {safe_until:%H:%M:%S} UTC at the earliest"
 
 
 def _next_in_queue(cluster: Cluster, no_fit: NoFit | None) -> str:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from coordinator.core.attempts.starts import start_again
-from coordinator.core.records import Attempt, Execution
+from coordinator.core.records import Attempt, Execution, Job
 from coordinator.core.turn import idling
 from coordinator.core.turn.turn import Turn
 from muster.domain.fleet.node import NodeState
@@ -94,7 +94,7 @@ def stop(turn: Turn, attempt_id: AttemptId) -> None:
     """Order every execution of an attempt to stop."""
     attempt = turn.cluster.attempts[attempt_id]
     if attempt.goal is not Goal.STOP:
-        turn.put(replace(attempt, goal=Goal.STOP))
+        turn.put(replace(attempt, goal=Goal.STOP, claim=None))
         for execution in list(turn.cluster.gangs.members(attempt_id)):
             if execution.state in NOT_PLACED:
                 turn.move(execution, Trigger.STOPPED)
@@ -188,6 +188,20 @@ def move_away(turn: Turn, execution: Execution, why: str = "its node is drained"
         return
     failure = Failure(kind=FailureKind.DRAINED, message=f"{why}, so the job begins anew elsewhere")
     _condemn(turn, attempt_id, {execution.id: failure}, _at(execution, failure))
+
+
+def preempt(turn: Turn, attempt_id: AttemptId, winner: Job) -> None:
+    """Stop an attempt so that another job gets what it has; it starts again in its old place, unless its job minds.
+
+    How its executions end after that does not matter.
+    """
+    attempt, job = turn.cluster.attempts[attempt_id], turn.cluster.jobs[attempt_id.job]
+    whose = "its own project" if winner.spec.project == job.spec.project else "another project"
+    failure = Failure(kind=FailureKind.PREEMPTED, message=f"had to make room for a job of {whose}")
+    turn.put(replace(attempt, preempted_for=winner.id, failure=failure))
+    turn.put(replace(job, evictions=job.evictions + 1))
+    live = [member.id for member in turn.cluster.gangs.members(attempt_id) if member.state not in TERMINAL]
+    _condemn(turn, attempt_id, dict.fromkeys(live, failure) if job.spec.on_preempt.restart else {}, failure)
 
 
 def give_up_untold(turn: Turn, attempt_id: AttemptId, node: NodeId, message: str) -> None:

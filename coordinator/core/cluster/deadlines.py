@@ -76,6 +76,11 @@ class CycleDue:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ProtectionDue:
+    """Gangs that were safe from eviction for some time may be evicted now."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class QueueDue:
     """An attempt may have been in the queue for as long as it may, or how long it was must be stored."""
 
@@ -113,6 +118,7 @@ Deadline = (
     | RunTimeDue
     | IdleDue
     | CycleDue
+    | ProtectionDue
     | QueueDue
     | HoldDue
     | DeleteDue

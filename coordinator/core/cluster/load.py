@@ -4,15 +4,16 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 
 from coordinator.core.cluster.by_key import Records
+from coordinator.core.cluster.claims import Claims, common, grown
 from coordinator.core.cluster.windows import Windows
 from coordinator.core.placement.capacity import Capacity
 from coordinator.core.placement.live_capacities import LiveCapacities
 from coordinator.core.placement.node_capacity import UsedCapacity, free_capacity, total_capacity
 from coordinator.core.placement.reservation import Reservation, holds
-from coordinator.core.records import Execution, Node
+from coordinator.core.records import Attempt, Execution, Node
 from muster.domain.ids import ExecutionId, NodeId
 from muster.domain.jobs.job import JobSpec
-from muster.domain.jobs.lifecycle import NOT_PLACED, TERMINAL
+from muster.domain.jobs.lifecycle import NOT_PLACED, TERMINAL, State
 from muster.domain.jobs.ports import node_ports
 
 
@@ -25,6 +26,7 @@ class Load:
         self._placeable = placeable
         self._planned: defaultdict[NodeId, dict[ExecutionId, None]] = defaultdict(dict)
         self._used: defaultdict[NodeId, UsedCapacity] = defaultdict(UsedCapacity)
+        self.claims = Claims(records, lambda node: self.total.of(node))  # noqa: PLW0108 - there is none yet
         self._reservation: Reservation | None = None
         self._reservation_holds = False
         """Whether its nodes were found able to hold it since anything about them changed."""
@@ -35,7 +37,7 @@ class Load:
         self.empty = LiveCapacities(lambda node: free_capacity(self.total.of(node), UsedCapacity(), placeable(node)))
         """Capacity that would be free if nothing ran."""
         self.free = LiveCapacities(self._free)
-        """Capacity that is free now."""
+        """Capacity that is free now and that nobody has claimed."""
         self.unreserved = LiveCapacities(self._unreserved)
         """Free capacity beside what is reserved; all that is free while nothing is."""
 
@@ -83,6 +85,15 @@ class Load:
             self._reservation_holds = False
         self._touch_used(node)
 
+    def attempt_changed(self, before: Attempt | None, after: Attempt | None) -> None:
+        """Hear of an attempt that is new, other than before, or forgotten: it may claim something else."""
+        for node in self.claims.changed(before, after):
+            self._touch_used(node)
+
+    def bare(self, node: NodeId) -> Capacity:
+        """Capacity that nothing runs on, whoever has claimed it."""
+        return free_capacity(self.total.of(node), self._used[node], self._placeable(node))
+
     def node_changed(self, before: Node | None, after: Node | None) -> None:
         """Hear of a node that is new, other than before, or forgotten because it runs nothing."""
         self.windows.node_changed(before, after)
@@ -104,6 +115,8 @@ class Load:
         assert execution is not None
         if execution.node is None:
             return
+        if self.claims.on(execution.node):
+            self._touch_used(execution.node)
         held, holds_ = before is not None and _holds(before), after is not None and _holds(after)
         if held != holds_:
             self._use(execution, execution.node, taken=holds_)
@@ -128,7 +141,11 @@ class Load:
         self.unreserved.touch(node)
 
     def _free(self, node: NodeId) -> Capacity:
-        return free_capacity(self.total.of(node), self._used[node], self._placeable(node))
+        bare = self.bare(node)
+        if not self.claims.on(node):
+            return bare
+        stopping = [each for each in self.planned(node) if each.state is State.STOPPING]
+        return common(bare, self.claims.beside(grown(bare, stopping, self.total.of(node), self._records.jobs)))
 
     def _unreserved(self, node: NodeId) -> Capacity:
         free = self.free.of(node)

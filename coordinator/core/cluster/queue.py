@@ -79,7 +79,7 @@ class Queue:
                 self._open_pools(self._jobs[job], now)
         while self._wakes and self._wakes[0][0] <= now:
             _, job = heappop(self._wakes)
-            if job not in self._paused:
+            if job not in self._paused or self._has_claim(self._jobs[job]):
                 continue
             not_before = self._not_before(self._jobs[job])
             if not_before is not None and not_before > now:
@@ -124,6 +124,19 @@ class Queue:
         self._leave(before)
         self._join(after, since)
 
+    def attempt_changed(self, before: Attempt | None, after: Attempt | None) -> None:
+        """Hear of an attempt: one that claims seats is in no line, as nothing else is looked for."""
+        claimed = before is not None and before.claim is not None
+        if after is None or claimed == (after.claim is not None) or after.job not in self._queued_at:
+            return
+        job = self._jobs[after.job]
+        if claimed:
+            del self._paused[job.id]
+            self._line_up(job)
+        else:
+            self._leave_line(job)
+            self._paused[job.id] = None
+
     def _join(self, job: Job, since: datetime) -> None:
         insort(self._line, self._entry(job))
         self._queued_at[job.id] = since
@@ -133,7 +146,9 @@ class Queue:
             heappush(self._openings, (opens_at, job.id))
             self._wake_at(opens_at)
         not_before = self._not_before(job)
-        if not_before is None:
+        if self._has_claim(job):
+            self._paused[job] = None
+        elif not_before is None:
             self._line_up(job)
         else:
             self._paused[job.id] = None
@@ -161,6 +176,9 @@ class Queue:
         """Be in no line; a paused job is in none anyway."""
         if job.id not in self._paused:
             self.lines.remove(self._entry(job), job.spec.project, self._classes[job.id])
+
+    def _has_claim(self, job: Job) -> bool:
+        return self._attempts[job.attempt_id].claim is not None
 
     def _not_before(self, job: Job) -> datetime | None:
         """When the newest attempt may begin at the earliest."""

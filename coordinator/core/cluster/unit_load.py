@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from coordinator.core.cluster.by_key import Records
 from coordinator.core.placement.node_capacity import UsedCapacity
-from coordinator.core.records import Execution, Job, Node
+from coordinator.core.records import Attempt, Execution, Job, Node
 from coordinator.core.sharing.patience import BarPatience
 from coordinator.core.sharing.pool_capacities import PoolCapacities
 from coordinator.core.sharing.standing import Tally
@@ -44,6 +44,8 @@ class UnitLoad:
         self._is_lost = is_lost
         self._used = used
         self._waits_in: dict[JobId, str] = {}
+        self._claims_in: dict[AttemptId, str] = {}
+        """The pools in which attempts have claimed seats."""
         self._held: dict[AttemptId, _Held] = {}
         self._touched: dict[NodeId, None] = {}
         """Nodes that may have something else than is known."""
@@ -72,9 +74,11 @@ class UnitLoad:
         return tuple(dict.fromkeys(choice.pool for choice in spec.pools)) or self.pools
 
     def pool_of(self, job: Job) -> str:
-        """The pool in which a job counts: where it is, else where it waits, else the first one that it wants."""
+        """The pool in which a job counts: where it is or has claimed seats, else where it waits or would wait."""
         held = self._held.get(job.attempt_id)
-        return held.pool if held is not None else self._waits_in.get(job.id) or self.pools_of(job.spec)[0]
+        if held is not None:
+            return held.pool
+        return self._claims_in.get(job.attempt_id) or self._waits_in.get(job.id) or self.pools_of(job.spec)[0]
 
     # changing
 
@@ -118,6 +122,23 @@ class UnitLoad:
             self.units.count(job.spec.project, pool, Tally.LEAVING, amounts, 1 if leaves else -1)
         if held and not holds:
             self._release(job, execution, amounts)
+
+    def attempt_changed(self, before: Attempt | None, after: Attempt | None) -> None:
+        """Hear of an attempt that claims something, or no longer."""
+        attempt = before if after is None else after
+        assert attempt is not None
+        claimed, claims = (each is not None and each.claim is not None for each in (before, after))
+        if claimed == claims:
+            return
+        job, sign, amounts = self._records.jobs[attempt.job], -1, amounts_of_job(self._records.jobs[attempt.job].spec)
+        if after is not None and after.claim is not None:
+            self._claims_in[attempt.attempt_id], sign = self._pool_of_node(after.claim.seats[0].node), 1
+            pool = self._claims_in[attempt.attempt_id]
+        else:
+            pool = self._claims_in.pop(attempt.attempt_id)
+        self.units.count(job.spec.project, pool, Tally.CLAIMED, amounts, sign)
+        if job.job_class is JobClass.GUARANTEED:
+            self.units.count(job.spec.project, pool, Tally.FIXED, amounts, sign)
 
     # inside
 

@@ -4,7 +4,7 @@ A head that does not fit gets the seats that it would have if nothing ran. Jobs 
 seats: what runs there now drains, nothing new takes its place, and once it has drained the head fits.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from coordinator.core.placement.candidates import Available
@@ -49,12 +49,17 @@ def reserve(job: JobId, spec: JobSpec, available: Available) -> Reservation | No
     fit, empty = place(spec, available), available.capacities
     if isinstance(fit, NoFit):
         return None
+    return reservation_of(job, spec, fit, empty.of)
+
+
+def reservation_of(job: JobId, spec: JobSpec, fit: Placement, totals: Callable[[NodeId], Capacity]) -> Reservation:
+    """The capacity of these seats, as far as their nodes have it; `totals` tells what a node has in all."""
     nodes: dict[NodeId, Reserved] = {}
     for seat in fit.seats:
         role = spec.role_of(seat.rank)
         reserved = nodes.get(seat.node, Reserved())
         nodes[seat.node] = Reserved(
-            gpus=(*reserved.gpus, *(gpu for gpu in empty.of(seat.node).gpus if gpu.uuid in seat.gpus)),
+            gpus=(*reserved.gpus, *(gpu for gpu in totals(seat.node).gpus if gpu.uuid in seat.gpus)),
             cpu_millis=reserved.cpu_millis + role.resources.cpu_millis,
             memory=reserved.memory + (role.resources.memory or 0),
             ports=reserved.ports | node_ports(spec, role, seat.rank),

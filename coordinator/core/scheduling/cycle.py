@@ -3,7 +3,7 @@
 1. Order: the least key of the first jobs of all leaves, as `order` has it.
 2. Terms: jobs that their own department or project keeps waiting are passed, as `bars` has it.
 3. Place: seats in what is free; for all but the head beside what is kept for it, so that they cannot delay it.
-4. Preemption comes here: whom to stop for a job that found no seats.
+4. Evict: stop others for a job that found no seats, where `eviction` says so; what it gets is claimed for it.
 5. Reserve: keep seats for the head, so that nobody who passes can starve it.
 6. Seat: one decision for the whole gang.
 
@@ -11,6 +11,7 @@ Each step answers with a value that says why, and `muster why` prints the same v
 not tried again until there may be more room: a cycle costs what has changed, however many jobs wait.
 """
 
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
 
@@ -23,9 +24,11 @@ from coordinator.core.placement.placement import NoFit, Placement
 from coordinator.core.placement.reservation import Reservation, holds, reserve
 from coordinator.core.records import Job
 from coordinator.core.scheduling.bars import Bars
+from coordinator.core.scheduling.eviction.course import evict_for_waiting, settle_claims
 from coordinator.core.scheduling.first_jobs import Firsts, OpenLines
 from coordinator.core.scheduling.order import worst_tier
 from coordinator.core.scheduling.windows import closed_nodes
+from coordinator.core.sharing.precedence import Bar
 from coordinator.core.turn.turn import Turn
 from muster.domain.gangs.plan import Goal
 from muster.domain.ids import JobId
@@ -43,14 +46,31 @@ def schedule(turn: Turn) -> None:
     cluster.queue.wake(turn.now)
     cluster.unit_load.settle()
     bars = Bars(cluster, turn.now)
+    settle_claims(turn, _seat)
     looks = _place_heads(turn, bars)
     if looks < LOOKS:
         looks += _place_behind(turn, bars, LOOKS - looks)
     if looks >= LOOKS:
         cluster.deadlines.add(turn.now, CycleDue())
+    evict_for_waiting(turn, _firsts(cluster, bars))  # 4 evict
     kept = cluster.load.reservation
-    if kept is not None and (kept.job not in cluster.jobs or cluster.queue.position(kept.job) == 0):
+    if kept is not None and not _still_waits(cluster, kept.job):
         cluster.load.reserve(None)
+
+
+def _firsts(cluster: Cluster, bars: Bars) -> Iterator[tuple[Job, Bar | None]]:
+    """The first jobs of all projects, and the first that are not barred where these are, with what bars them."""
+    for leaf in cluster.queue.lines.leaves:
+        first, free = cluster.jobs[cluster.queue.lines.first_of(leaf)[1]], bars.first_of(leaf)
+        if free is not None:
+            yield free, None
+        if first is not free:
+            yield first, bars.of(first)
+
+
+def _still_waits(cluster: Cluster, job: JobId) -> bool:
+    """Whether seats are to be kept for a job: it waits, and has claimed none."""
+    return job in cluster.jobs and cluster.queue.position(job) > 0 and cluster.newest_attempt(job).claim is None
 
 
 def possible(cluster: Cluster, spec: JobSpec) -> NoFit | None:

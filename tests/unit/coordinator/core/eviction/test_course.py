@@ -1,0 +1,221 @@
+"""Evictions in the whole core: orders to victims, claims, protections, and what comes of all that when things break."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from coordinator.core.events import CordonRequested
+from coordinator.views.explain import explain
+from muster.domain.jobs.stopping.notice import StopReason
+from muster.domain.gangs.plan import Stage
+from muster.domain.ids import AttemptId, JobId, NodeId
+from muster.domain.jobs.failure import Exit, FailureKind
+from muster.domain.jobs.job import JobSpec
+from muster.domain.jobs.job_class import JobClass
+from muster.domain.jobs.lifecycle import JobPhase, State
+from muster.domain.jobs.stopping.preemption import OnPreempt
+from tests.builders import World, pass_time, report, spec
+
+NOTHING = timedelta()
+LEASE_SECONDS = 31
+
+
+def world(*nodes: tuple[str, int], min_runtime: timedelta = NOTHING, **quotas: int) -> World:
+    """A fleet that has run for a while, whose projects a and b are promised so many GPUs."""
+    found = World(*nodes, projects=("default", "a", "b"))
+    for project, quota in {"a": 4, "b": 4, **quotas}.items():
+        found.promise(project, quota=quota, min_runtime=min_runtime)
+    found.promise("default", quota=0)
+    pass_time(found, LEASE_SECONDS)
+    return found
+
+
+def of(project: str, gpus: int = 2, count: int = 1, **fields: Any) -> JobSpec:
+    return spec(count, gpus=gpus, project=project, **{"job_class": JobClass.PREEMPTIBLE, **fields})
+
+
+def running(w: World, *wanted: JobSpec) -> list[JobId]:
+    """Jobs that run, each started ten seconds after the one before."""
+    jobs = []
+    for each in wanted:
+        jobs.append(w.running(each))
+        pass_time(w, 10)
+    return jobs
+
+
+def ended(w: World, job: JobId, code: int = 143) -> None:
+    """Every execution that is being stopped says that it has ended."""
+    for member in list(w.cluster.gangs.members(w.cluster.jobs[job].attempt_id)):
+        if member.state is State.STOPPING:
+            w.tell(job, member.rank, Stage.EXITED, exit=Exit(code=code))
+
+
+def reason(w: World, job: JobId) -> StopReason | None:
+    execution = w.rank(job, 0)
+    assert execution.node is not None
+    [line] = [line for line in w.last_plan(execution.node).desired if line.execution == execution.id]
+    return None if line.stop is None else line.stop.reason
+
+
+def test_who_borrowed_makes_room_for_who_is_promised_and_comes_back_in_its_old_place() -> None:
+    w = world(("n1", 8))
+    a = running(w, *[of("a")] * 4)
+    b = w.submit(of("b"))
+
+    assert [w.phase(job) for job in a] == [JobPhase.RUNNING] * 3 + [JobPhase.STOPPING]
+    assert reason(w, a[3]) is StopReason.PREEMPTED
+    assert w.phase(b) is JobPhase.QUEUED
+    assert w.attempt(b).claim is not None
+
+    ended(w, a[3])
+
+    assert w.phase(b) is JobPhase.PREPARING
+    assert w.attempt(b).claim is None
+    first = w.cluster.attempts[AttemptId(a[3], 1)]
+    assert (first.preempted_for, first.failure and first.failure.kind) == (b, FailureKind.PREEMPTED)
+    assert (w.attempt(a[3]).number, w.phase(a[3]), w.cluster.jobs[a[3]].evictions) == (2, JobPhase.QUEUED, 1)
+
+
+def test_nobody_else_gets_the_seats_that_are_claimed_however_early_it_asks() -> None:
+    w = world(("n1", 8))
+    a = running(w, *[of("a")] * 4)
+    b = w.submit(of("b"))
+    early = w.submit(of("b", priority=100))
+    ended(w, a[3])
+    assert w.phase(b) is JobPhase.PREPARING
+    assert w.phase(early) is JobPhase.QUEUED
+
+
+def test_a_victim_that_ends_well_in_the_grace_was_evicted_all_the_same() -> None:
+    w = world(("n1", 8))
+    a = running(w, *[of("a")] * 4)
+    w.submit(of("b"))
+    ended(w, a[3], code=0)
+    assert w.attempt(a[3]).number == 2
+
+
+def test_a_job_that_does_not_want_to_come_back_ends_as_stopped() -> None:
+    w = world(("n1", 8))
+    a = running(w, *[of("a", on_preempt=OnPreempt(restart=False))] * 4)
+    w.submit(of("b"))
+    ended(w, a[3])
+    assert (w.phase(a[3]), w.attempt(a[3]).number) == (JobPhase.STOPPED, 1)
+
+
+def test_guaranteed_jobs_are_never_evicted() -> None:
+    w = world(("n1", 8), a=8)
+    a = running(w, *[of("a", 4, job_class=JobClass.GUARANTEED)] * 2)
+    w.submit(of("b"))
+    assert [w.phase(job) for job in a] == [JobPhase.RUNNING] * 2
+
+
+def test_who_saved_just_now_goes_first() -> None:
+    w = world(("n1", 8))
+    a = running(w, *[of("a")] * 4)
+    pass_time(w, 100)
+    w.tell(a[1], 0, Stage.RUNNING, saved_at=w.now)
+    w.submit(of("b"))
+    assert [w.phase(job) for job in a].index(JobPhase.STOPPING) == 1
+
+
+def test_who_is_protected_goes_when_that_is_over_and_a_deadline_wakes_the_queue() -> None:
+    w = world(("n1", 8), min_runtime=timedelta(minutes=10))
+    a = running(w, *[of("a", 4)] * 2)
+    b = w.submit(of("b", 4))
+    assert [w.phase(job) for job in a] == [JobPhase.RUNNING] * 2
+    assert "are safe until" in explain(w.cluster, b, w.now).summary
+
+    pass_time(w, 580)
+
+    assert [w.phase(job) for job in a] == [JobPhase.STOPPING, JobPhase.RUNNING]
+
+
+def test_who_was_evicted_is_protected_twice_as_long_the_next_time() -> None:
+    w = world(("n1", 4), min_runtime=timedelta(minutes=1), a=0, b=4)
+    [a] = running(w, of("a", 4))
+    pass_time(w, 61)
+    b = w.submit(of("b", 4))
+    ended(w, a)
+    w.tell_all(b, Stage.PREPARED, Stage.ARMED, Stage.RUNNING)
+    w.tell(b, 0, Stage.EXITED, exit=Exit(code=0))
+    w.tell_all(a, Stage.PREPARED, Stage.ARMED, Stage.RUNNING)
+    w.submit(of("b", 4))
+    pass_time(w, 100)
+    assert w.phase(a) is JobPhase.RUNNING
+    pass_time(w, 30)
+    assert w.phase(a) is JobPhase.STOPPING
+
+
+def test_what_waits_is_told_that_others_are_stopped_for_it() -> None:
+    w = world(("n1", 8))
+    running(w, *[of("a")] * 4)
+    b = w.submit(of("b"))
+    assert "1 job is stopped for it" in explain(w.cluster, b, w.now).summary
+
+
+@pytest.mark.parametrize("when", ["before the victim ends", "after it has ended"])
+def test_a_claim_outlives_the_coordinator(when: str) -> None:
+    w = world(("n1", 8))
+    a = running(w, *[of("a")] * 4)
+    b = w.submit(of("b"))
+    last = w.rank(a[3], 0).id
+    others = [report(w.rank(job, 0).id, Stage.RUNNING) for job in a[:3]]
+    w.restart()
+    if when == "after it has ended":
+        w.connect("n1", reports=[*others, report(last, Stage.EXITED, exit=Exit(code=143))])
+    else:
+        w.connect("n1", reports=[*others, report(last, Stage.RUNNING)])
+        assert w.phase(b) is JobPhase.QUEUED
+        ended(w, a[3])
+    assert w.phase(b) is JobPhase.PREPARING
+    assert w.phase(a[3]) is JobPhase.QUEUED
+
+
+def test_a_claim_ends_when_its_node_is_cordoned_and_the_job_is_tried_anew() -> None:
+    w = world(("n1", 8), ("n2", 8))
+    a = running(w, *[of("a", 8)] * 2)
+    b = w.submit(of("b", 4))
+    [node] = {seat.node for seat in w.attempt(b).claim.seats}  # type: ignore[union-attr]  # it has one
+    other = next(job for job in a if w.phase(job) is JobPhase.RUNNING)
+    w.turn(CordonRequested(node=NodeId(node), reason="", restart_jobs=False))
+    claim = w.attempt(b).claim
+    assert claim is None or {seat.node for seat in claim.seats} != {node}
+    assert w.phase(other) in {JobPhase.RUNNING, JobPhase.STOPPING}
+
+
+def test_a_job_that_is_deleted_leaves_no_claim() -> None:
+    w = world(("n1", 8))
+    a = running(w, *[of("a")] * 4)
+    b = w.submit(of("b"))
+    w.stop(b)
+    ended(w, a[3])
+    assert not len(w.cluster.load.claims)
+    assert w.phase(a[3]) is JobPhase.PREPARING
+
+
+def test_nobody_is_evicted_while_a_node_with_room_is_silent_for_a_moment() -> None:
+    w = world(("n1", 8), ("n2", 8))
+    a = running(w, *[of("a")] * 4)
+    w.disconnect("n2")
+    assert len({w.seat(job) for job in a}) == 1
+    w.submit(of("b"))
+    assert [w.phase(job) for job in a] == [JobPhase.RUNNING] * 4
+
+
+def test_higher_priorities_of_a_project_evict_lower_ones_without_any_terms() -> None:
+    w = World(("n1", 4))
+    pass_time(w, LEASE_SECONDS)
+    low, mid = running(w, of("default", priority=0), of("default", priority=10))
+    high = w.submit(of("default", priority=20))
+    assert (w.phase(low), w.phase(mid)) == (JobPhase.STOPPING, JobPhase.RUNNING)
+    ended(w, low)
+    assert w.phase(high) is JobPhase.PREPARING
+
+
+def test_spare_jobs_make_room_for_any_other() -> None:
+    w = World(("n1", 4))
+    pass_time(w, LEASE_SECONDS)
+    spare = running(w, *[of("default", 1, job_class=JobClass.SPARE)] * 4)
+    w.submit(of("default", 2))
+    assert [w.phase(job) for job in spare] == [JobPhase.RUNNING] * 2 + [JobPhase.STOPPING] * 2
