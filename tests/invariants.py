@@ -274,6 +274,19 @@ def _closed(cluster: Cluster, spec: JobSpec, now: datetime) -> frozenset[NodeId]
     return frozenset(found)
 
 
+def _add_claims(cluster: Cluster, sums: dict[tuple[str, str], Counter[Tally]]) -> None:
+    """Count what is claimed for jobs that wait."""
+    load = cluster.unit_load
+    for attempt in cluster.attempts.values():
+        if attempt.claim is not None:
+            job = cluster.jobs[attempt.job]
+            gpus = amounts_of_job(job.spec).gpus
+            for unit in load.units.get(job.spec.project).line():
+                counted = sums.setdefault((unit.name, load.pool_of(job)), Counter())
+                counted[Tally.CLAIMED] += gpus
+                counted[Tally.FIXED] += gpus * (job.job_class is JobClass.GUARANTEED)
+
+
 def _units_hold_and_want_what_their_jobs_do(cluster: Cluster) -> None:
     load = cluster.unit_load
     sums: dict[tuple[str, str], Counter[Tally]] = {}
@@ -290,14 +303,7 @@ def _units_hold_and_want_what_their_jobs_do(cluster: Cluster) -> None:
                 counted[Tally.LEAVING] += gpus * (execution.state is State.STOPPING)
                 counted[Tally.FIXED] += gpus * (job.job_class is JobClass.GUARANTEED)
                 running.setdefault(unit.name, set()).add(job.id)
-    for attempt in cluster.attempts.values():
-        if attempt.claim is not None:
-            job = cluster.jobs[attempt.job]
-            gpus = amounts_of_job(job.spec).gpus
-            for unit in load.units.get(job.spec.project).line():
-                counted = sums.setdefault((unit.name, load.pool_of(job)), Counter())
-                counted[Tally.CLAIMED] += gpus
-                counted[Tally.FIXED] += gpus * (job.job_class is JobClass.GUARANTEED)
+    _add_claims(cluster, sums)
     for pool in load.units.pools:
         for unit in load.units:
             standing = load.units.in_pool(pool).get(unit.name)
@@ -361,12 +367,26 @@ def _a_plan_lists_exactly_what_it_should(cluster: Cluster, node: NodeId, seated:
 
 
 def _the_capacity_is_what_is_left(cluster: Cluster, node: NodeId) -> None:
+    """Nobody has more than what is not used, and nobody has what somebody claims."""
     everything, used, free = total_capacity(cluster.nodes[node]), cluster.load.used(node), cluster.load.free.of(node)
-    left = [gpu.uuid for gpu in everything.gpus if gpu.usable and gpu.uuid not in used.gpus]
+    seats = [
+        (attempt, seat)
+        for attempt in cluster.attempts.values()
+        if attempt.claim is not None
+        for seat in attempt.claim.seats
+        if seat.node == node
+    ]
+    claimed = [gpu for _, seat in seats for gpu in seat.gpus]
+    assert len(claimed) == len(set(claimed)), f"GPUs of {node} that are claimed"
+    left = [gpu.uuid for gpu in everything.gpus if gpu.usable and gpu.uuid not in {*used.gpus, *claimed}]
     assert [gpu.uuid for gpu in free.gpus] == left, f"free GPUs of {node}"
-    assert free.cpu_millis == everything.cpu_millis - used.cpu_millis, f"free CPUs of {node}"
-    assert free.ports == set(used.ports), f"taken ports of {node}"
-    assert free.memory == everything.memory - used.memory, f"free memory of {node}"
+    cpu_millis, memory = everything.cpu_millis - used.cpu_millis, everything.memory - used.memory
+    if seats:
+        assert free.cpu_millis <= cpu_millis, f"free CPUs of {node}"
+        assert free.memory <= memory, f"free memory of {node}"
+    else:
+        assert (free.cpu_millis, free.memory) == (cpu_millis, memory), f"free capacity of {node}"
+        assert free.ports == set(used.ports), f"taken ports of {node}"
     assert free.idle == (not used.executions), f"{node}: whether it is idle"
     problem = cluster.placeable(node)
     assert used.exclusive or free.problem == problem, f"{node}: why nothing can be placed on it"

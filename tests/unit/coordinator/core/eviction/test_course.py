@@ -7,13 +7,13 @@ import pytest
 
 from coordinator.core.events import CordonRequested
 from coordinator.views.explain import explain
-from muster.domain.jobs.stopping.notice import StopReason
 from muster.domain.gangs.plan import Stage
 from muster.domain.ids import AttemptId, JobId, NodeId
 from muster.domain.jobs.failure import Exit, FailureKind
 from muster.domain.jobs.job import JobSpec
 from muster.domain.jobs.job_class import JobClass
 from muster.domain.jobs.lifecycle import JobPhase, State
+from muster.domain.jobs.stopping.notice import StopReason
 from muster.domain.jobs.stopping.preemption import OnPreempt
 from tests.builders import World, pass_time, report, spec
 
