@@ -10,6 +10,7 @@ from muster.domain.jobs.disconnect import SHORTEST_LOST_AFTER, OnDisconnect
 from muster.domain.jobs.job import JobSpec, Resources
 from muster.domain.jobs.placing.pool_choice import PoolChoice
 from muster.domain.jobs.placing.toleration import TaintEffect, Toleration, TolerationOperator
+from muster.domain.jobs.job_class import JobClass
 from muster.domain.jobs.restart import RestartPolicy
 from tests.simulation.agent_program import Frailty
 from tests.simulation.agent_runtime import Troubles
@@ -348,6 +349,26 @@ def _choosy(spec: JobSpec, number: int) -> JobSpec:
     )
 
 
+def _crowded(scenario: Scenario) -> Scenario:
+    """Jobs of all classes and priorities make room for each other, while the coordinator dies around its commits."""
+    classes = (JobClass.PREEMPTIBLE, JobClass.SPARE, JobClass.PREEMPTIBLE, JobClass.GUARANTEED)
+    specs = (
+        (at, replace(spec, job_class=classes[number % len(classes)], priority=number * 7 % 5, node_labels={}))
+        for number, (at, spec) in enumerate(scenario.specs)
+    )
+    return replace(
+        scenario,
+        seconds=scenario.seconds * 2 + 100.0,
+        parts=scenario.parts[:2],
+        specs=tuple(specs),
+        fault_every=60.0,
+        faults=("kill the coordinator", "kill an agent", "cut a node off"),
+        weakness=Weakness(before_commit=0.005, after_commit=0.01, between_effects=0.01),
+        code_seconds=60.0,
+        deaths=0.1,
+    )
+
+
 def _peaceful(scenario: Scenario) -> Scenario:
     """Gangs on several nodes whose code runs for long, some ranks shorter than others, and nothing else goes wrong."""
     return replace(
@@ -393,5 +414,6 @@ FAMILIES: Mapping[str, tuple[float, Callable[[Scenario], Scenario]]] = {
     "calendar": (0.08, _calendar),
     "pools": (0.05, _pooled),
     "tainted": (0.05, _tainted),
+    "crowded": (0.08, _crowded),
 }
 """Families by name: how often, and what it makes of what was drawn."""

@@ -20,7 +20,7 @@ from muster.domain.ids import AttemptId, NodeId
 
 
 class EvictionRooms:
-    """What a job may have beside what others have claimed, and beside what is kept for the head if it is another one."""
+    """The rooms of one job, beside what others have claimed, and what is kept for the head where it is another one."""
 
     def __init__(self, cluster: Cluster, job: Job, *, is_head: bool) -> None:
         self._cluster = cluster
@@ -90,9 +90,10 @@ class EvictionRooms:
     def _capacity(self, node: NodeId, gangs: Sequence[RunningGang]) -> Capacity:
         cluster, load = self._cluster, self._cluster.load
         going: list[Execution] = list(self._leaving.get(node, ()))
+        holding = load.used(node).executions
         for gang in gangs:
             if node in gang.freed:
-                going += [each for each in cluster.gangs.members(gang.attempt) if each.node == node]
+                going += [each for each in cluster.gangs.members(gang.attempt) if each.id in holding]
         capacity = load.claims.beside(grown(load.bare(node), going, load.total.of(node), cluster.jobs))
         kept = load.reservation
         return capacity if self._is_head or kept is None else kept.unreserved(capacity)

@@ -219,3 +219,14 @@ def test_spare_jobs_make_room_for_any_other() -> None:
     spare = running(w, *[of("default", 1, job_class=JobClass.SPARE)] * 4)
     w.submit(of("default", 2))
     assert [w.phase(job) for job in spare] == [JobPhase.RUNNING] * 2 + [JobPhase.STOPPING] * 2
+
+
+def test_what_a_part_of_a_victim_had_that_has_ended_is_not_claimed_twice() -> None:
+    w = World(("n1", 4))
+    pass_time(w, LEASE_SECONDS)
+    [gang] = running(w, of("default", 1, 3, cpus=20))
+    w.tell(gang, 0, Stage.EXITED, exit=Exit(code=0))
+    w.running(of("default", 1, cpus=20, job_class=JobClass.GUARANTEED))
+    high = w.submit(of("default", 1, 3, cpus=20, priority=9))
+    assert w.attempt(high).claim is None
+    assert w.phase(gang) is JobPhase.RUNNING
