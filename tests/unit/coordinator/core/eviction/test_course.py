@@ -230,3 +230,14 @@ def test_what_a_part_of_a_victim_had_that_has_ended_is_not_claimed_twice() -> No
     high = w.submit(of("default", 1, 3, cpus=20, priority=9))
     assert w.attempt(high).claim is None
     assert w.phase(gang) is JobPhase.RUNNING
+
+
+def test_a_project_says_how_long_its_jobs_may_take_to_make_room() -> None:
+    w = world(("n1", 8))
+    w.promise("a", quota=4, min_runtime=NOTHING, grace_max=timedelta(seconds=12))
+    a = running(w, *[of("a")] * 4)
+    w.submit(of("b"))
+    execution = w.rank(a[3], 0)
+    [line] = [line for line in w.last_plan("n1").desired if line.execution == execution.id]
+    assert line.stop is not None
+    assert line.stop.grace == timedelta(seconds=12)
