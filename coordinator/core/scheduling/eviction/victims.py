@@ -16,6 +16,8 @@ from muster.domain.jobs.job_class import JobClass
 
 MOST_CANDIDATES = 256
 """Gangs that one search looks at."""
+LEAST_CANDIDATES = 32
+"""Gangs that the dearer searches look at, unless more executions than half of that find no seat."""
 MOST_SINGLES = 8
 """Single gangs that suffice and are compared."""
 FEW_CANDIDATES = 8
@@ -57,6 +59,7 @@ class VictimSearch:
             yield from self._all_sets()
             return
         yield from self._singles()
+        self._candidates = self._near_enough()
         for wanted in (self._by_cost, self._by_node):
             victims = wanted()
             if victims is not None:
@@ -90,14 +93,21 @@ class VictimSearch:
                 found += 1
                 yield (gang,)
 
+    def _near_enough(self) -> list[RunningGang]:
+        """The candidates with the least cost for each execution, a few times as many as may be needed."""
+        most = max(LEAST_CANDIDATES, 2 * self._seats.missing)
+        if len(self._candidates) <= most:
+            return self._candidates
+        kept = set(sorted(self._candidates, key=self._cost)[:most])
+        return [gang for gang in self._candidates if gang in kept]
+
+    def _cost(self, gang: RunningGang) -> tuple[bool, int, int]:
+        gain = self._seats.gain((gang,))
+        return (gain == 0, gang.level, lost_work(gang) // max(1, gain))
+
     def _by_cost(self) -> Victims | None:
         """Gangs by their cost for each execution that gets room through them alone."""
-
-        def cost(gang: RunningGang) -> tuple[bool, int, int]:
-            gain = self._seats.gain((gang,))
-            return (gain == 0, gang.level, lost_work(gang) // max(1, gain))
-
-        return self._taken(sorted(self._candidates, key=cost))
+        return self._taken(sorted(self._candidates, key=self._cost))
 
     def _by_node(self) -> Victims | None:
         """The cheapest gangs on a node that make room for another execution there, node by node."""
