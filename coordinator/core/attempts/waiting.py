@@ -26,7 +26,8 @@ def reconsider(turn: Turn, job: JobId) -> None:
         attempt = replace(attempt, queued_since=turn.now)
     else:
         queued_for = attempt.queue_time(turn.now)
-        attempt = replace(attempt, queued_since=None, queued_for=queued_for, times_held=attempt.times_held + 1)
+        times_held = attempt.times_held + 1
+        attempt = replace(attempt, claim=None, queued_since=None, queued_for=queued_for, times_held=times_held)
     turn.put(attempt)
     for member in list(turn.cluster.gangs.members(attempt_id)):
         turn.move(member, Trigger.READY if wanted is State.QUEUED else Trigger.HELD)

@@ -1,15 +1,14 @@
 """Claims by node: seats that nobody but the attempt that claims them may have, also while others still stop there."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from coordinator.core.cluster.by_key import Records
 from coordinator.core.placement.capacity import Capacity
 from coordinator.core.placement.placement import Placement, Seat
-from coordinator.core.placement.reservation import Reservation, Reserved, reservation_of
-from coordinator.core.records import Attempt, Claim, Execution, Job
+from coordinator.core.placement.reservation import KEPT_WHOLE, Reservation, Reserved, reservation_of
+from coordinator.core.records import Attempt, Claim
 from muster.domain.ids import JobId, NodeId
-from muster.domain.jobs.ports import node_ports
 
 
 class Claims:
@@ -69,27 +68,6 @@ class Claims:
         return tuple(node for node in touched if node in self._records.nodes)
 
 
-def grown(capacity: Capacity, executions: Iterable[Execution], total: Capacity, jobs: Mapping[JobId, Job]) -> Capacity:
-    """Capacity of a node once these executions have ended there; a broken GPU stays out."""
-    gpus = set()
-    cpu_millis, memory, ports = capacity.cpu_millis, capacity.memory, capacity.ports
-    for execution in executions:
-        spec = jobs[execution.job].spec
-        role = spec.role_of(execution.rank)
-        gpus |= set(execution.gpus)
-        cpu_millis += role.resources.cpu_millis
-        memory += role.resources.memory or 0
-        ports -= node_ports(spec, role, execution.rank)
-    free = {gpu.uuid for gpu in capacity.gpus} | gpus
-    return replace(
-        capacity,
-        gpus=tuple(gpu for gpu in total.gpus if gpu.usable and gpu.uuid in free),
-        cpu_millis=cpu_millis,
-        memory=memory,
-        ports=ports,
-    )
-
-
 def common(one: Capacity, other: Capacity) -> Capacity:
     """What two capacities of a node both have."""
     both = {gpu.uuid for gpu in other.gpus}
@@ -99,6 +77,8 @@ def common(one: Capacity, other: Capacity) -> Capacity:
         cpu_millis=min(one.cpu_millis, other.cpu_millis),
         memory=min(one.memory, other.memory),
         ports=one.ports | other.ports,
+        idle=one.idle and other.idle,
+        problem=one.problem or other.problem,
     )
 
 
@@ -110,4 +90,6 @@ def _beside(capacity: Capacity, reserved: Reserved) -> Capacity:
         cpu_millis=max(0, capacity.cpu_millis - reserved.cpu_millis),
         memory=max(0, capacity.memory - reserved.memory),
         ports=capacity.ports | reserved.ports,
+        idle=False,
+        problem=capacity.problem or (KEPT_WHOLE if reserved.exclusive else None),
     )

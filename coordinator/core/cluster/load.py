@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 
 from coordinator.core.cluster.by_key import Records
-from coordinator.core.cluster.claims import Claims, common, grown
+from coordinator.core.cluster.claims import Claims, common
 from coordinator.core.cluster.windows import Windows
 from coordinator.core.placement.capacity import Capacity
 from coordinator.core.placement.live_capacities import LiveCapacities
@@ -94,6 +94,15 @@ class Load:
         """Capacity that nothing runs on, whoever has claimed it."""
         return free_capacity(self.total.of(node), self._used[node], self._placeable(node))
 
+    def once_gone(self, node: NodeId, executions: Iterable[Execution]) -> Capacity:
+        """Capacity that nobody runs on or has claimed once these executions have ended; each holds something there."""
+        left = self._used[node].copy()
+        for execution in executions:
+            spec = self._records.jobs[execution.job].spec
+            role = spec.role_of(execution.rank)
+            left.give_back(execution.id, role.resources, execution.gpus, node_ports(spec, role, execution.rank))
+        return self.claims.beside(free_capacity(self.total.of(node), left, self._placeable(node)))
+
     def node_changed(self, before: Node | None, after: Node | None) -> None:
         """Hear of a node that is new, other than before, or forgotten because it runs nothing."""
         self.windows.node_changed(before, after)
@@ -145,7 +154,7 @@ class Load:
         if not self.claims.on(node):
             return bare
         stopping = [each for each in self.planned(node) if each.state is State.STOPPING]
-        return common(bare, self.claims.beside(grown(bare, stopping, self.total.of(node), self._records.jobs)))
+        return common(bare, self.once_gone(node, stopping))
 
     def _unreserved(self, node: NodeId) -> Capacity:
         free = self.free.of(node)

@@ -1,6 +1,6 @@
 """What the coordinator believes of each node right now; nothing of it is stored."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from collections.abc import Set as AbstractSet
 from datetime import UTC, datetime
 
@@ -159,6 +159,7 @@ class Presences:
         """Each of `changed` is called with a node on which something else than before can be placed."""
         self._changed = changed
         self._nodes: dict[NodeId, Presence] = {}
+        self._silent: dict[NodeId, None] = {}
         self._awake_since = datetime.min.replace(tzinfo=UTC)
         """Since when the coordinator looks at leases without a gap; before that nobody was silent."""
 
@@ -175,6 +176,11 @@ class Presences:
         """The presence of a node; None: nobody knows it."""
         return self._nodes.get(node)
 
+    @property
+    def silent(self) -> Collection[NodeId]:
+        """The nodes that have no stream now, and are not lost."""
+        return self._silent.keys()
+
     def believes_in(self, node: NodeId) -> bool:
         """Whether a node is known, and has not been given up."""
         presence = self._nodes.get(node)
@@ -189,16 +195,22 @@ class Presences:
         presence = self._nodes.get(node)
         if presence is None:
             presence = self._nodes[node] = Presence(now, lambda: self._tell(node))
+            self._silent[node] = None
         return presence
 
     def forget(self, node: NodeId) -> None:
         """Believe nothing of a node any more."""
         self._nodes.pop(node, None)
+        self._silent.pop(node, None)
 
     def woke_up(self, now: datetime) -> None:
         """Call no node silent for a time in which the coordinator itself could not hear."""
         self._awake_since = now
 
     def _tell(self, node: NodeId) -> None:
+        if self._nodes[node].state is NodeState.UNREACHABLE:
+            self._silent[node] = None
+        else:
+            self._silent.pop(node, None)
         for changed in self._changed:
             changed(node)

@@ -147,7 +147,7 @@ class Queue:
             self._wake_at(opens_at)
         not_before = self._not_before(job)
         if self._has_claim(job):
-            self._paused[job] = None
+            self._paused[job.id] = None
         elif not_before is None:
             self._line_up(job)
         else:

@@ -26,6 +26,10 @@ class UsedCapacity:
     exclusive: bool = False
     """Whether those that hold something are of a job that has its nodes for itself."""
 
+    def copy(self) -> "UsedCapacity":
+        """The same, to be changed by itself."""
+        return replace(self, gpus=set(self.gpus), executions=set(self.executions), ports=self.ports.copy())
+
     def take(
         self,
         execution: ExecutionId,

@@ -16,6 +16,9 @@ from muster.domain.ids import JobId, NodeId
 from muster.domain.jobs.job import JobSpec, Role
 from muster.domain.jobs.ports import node_ports
 
+KEPT_WHOLE = "is kept for a job that has its nodes for itself"
+"""Why nothing else is placed on a node."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reserved:
@@ -102,5 +105,5 @@ def _unreserved(capacity: Capacity, reserved: Reserved) -> Capacity:
         memory=max(0, capacity.memory - reserved.memory),
         ports=capacity.ports | reserved.ports,
         idle=False,
-        problem=capacity.problem or ("is kept for a job that has its nodes for itself" if reserved.exclusive else None),
+        problem=capacity.problem or (KEPT_WHOLE if reserved.exclusive else None),
     )

@@ -153,4 +153,5 @@ def _settle_classes(turn: Turn) -> None:
         if job.spec.job_class is None and turn.cluster.gangs.rank(job.attempt_id, 0).state in NOT_PLACED:
             job_class = class_of(load.units, job.spec, load.pools_of(job.spec))
             if job_class is not job.job_class:
+                turn.put(replace(turn.cluster.attempts[job.attempt_id], claim=None))  # what it may evict is other too
                 turn.put(replace(job, job_class=job_class))

@@ -4,7 +4,7 @@ Nobody is passed for ever: once the first job of a project has been barred by a 
 nothing else below the unit with that term is placed until it is; where it is a quota, nothing guaranteed.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from datetime import datetime
 
 from coordinator.core.cluster.cluster import Cluster
@@ -53,6 +53,11 @@ class Bars:
     def pool(self, job: Job) -> str:
         """The pool in which a queued job is compared with others: the first in which it is not barred."""
         return next(iter(self.pools(job) or self._pools_of(job)))
+
+    def by_pool(self, job: Job) -> Iterator[tuple[str, Bar | None]]:
+        """Each pool in which a queued job may be placed by now, in order, with what bars the job there."""
+        size = amounts_of_job(job.spec)
+        return ((pool, self._in_pool(job, size, pool)) for pool in self._pools_of(job))
 
     def exclude(self, job: Job) -> None:
         """Look at a job no more, as it had no room in those of its pools in which it is not barred."""

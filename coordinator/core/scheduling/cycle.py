@@ -11,7 +11,6 @@ Each step answers with a value that says why, and `muster why` prints the same v
 not tried again until there may be more room: a cycle costs what has changed, however many jobs wait.
 """
 
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
 
@@ -24,11 +23,11 @@ from coordinator.core.placement.placement import NoFit, Placement
 from coordinator.core.placement.reservation import Reservation, holds, reserve
 from coordinator.core.records import Job
 from coordinator.core.scheduling.bars import Bars
-from coordinator.core.scheduling.eviction.course import evict_for_waiting, settle_claims
+from coordinator.core.scheduling.eviction.course import evict_for_waiting
+from coordinator.core.scheduling.eviction.settling import settle_claims
 from coordinator.core.scheduling.first_jobs import Firsts, OpenLines
 from coordinator.core.scheduling.order import worst_tier
 from coordinator.core.scheduling.windows import closed_nodes
-from coordinator.core.sharing.precedence import Bar
 from coordinator.core.turn.turn import Turn
 from muster.domain.gangs.plan import Goal
 from muster.domain.ids import JobId
@@ -52,20 +51,10 @@ def schedule(turn: Turn) -> None:
         looks += _place_behind(turn, bars, LOOKS - looks)
     if looks >= LOOKS:
         cluster.deadlines.add(turn.now, CycleDue())
-    evict_for_waiting(turn, _firsts(cluster, bars))  # 4 evict
+    evict_for_waiting(turn, bars)  # 4 evict
     kept = cluster.load.reservation
     if kept is not None and not _still_waits(cluster, kept.job):
         cluster.load.reserve(None)
-
-
-def _firsts(cluster: Cluster, bars: Bars) -> Iterator[tuple[Job, Bar | None]]:
-    """The first jobs of all projects, and the first that are not barred where these are, with what bars them."""
-    for leaf in cluster.queue.lines.leaves:
-        first, free = cluster.jobs[cluster.queue.lines.first_of(leaf)[1]], bars.first_of(leaf)
-        if free is not None:
-            yield free, None
-        if first is not free:
-            yield first, bars.of(first)
 
 
 def _still_waits(cluster: Cluster, job: JobId) -> bool:

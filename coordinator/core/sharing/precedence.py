@@ -125,6 +125,32 @@ def barred(
     return None
 
 
+def breaks_terms(path: Path, size: Amounts, counted: tuple[int, ...], job_class: JobClass) -> bool:
+    """Whether units have more than they may, of what a job of this size asks for, with what it has claimed already."""
+    for standing in path:
+        quota, limit = standing.entitlement.quota, standing.entitlement.limit
+        for place in (place for place, wanted in enumerate(size) if wanted):
+            fixed = job_class is JobClass.GUARANTEED and place in counted and standing.fixed[place] > quota[place]
+            if fixed or standing.load(place) > limit[place]:
+                return True
+    return False
+
+
+def may_be_seated(path: Path, unit: Unit, size: Amounts, owner: str) -> bool:
+    """Whether a job may hold what it has claimed as long as others that are leaving still hold what they have."""
+    for standing in path:
+        limit = standing.entitlement.limit
+        if any(wanted and standing.held[place] + wanted > limit[place] for place, wanted in enumerate(size)):
+            return False
+    for each in unit.line():
+        most, most_each = each.terms.everywhere.max_running, each.terms.everywhere.max_running_per_user
+        if (most is not None and each.running >= most) or (
+            most_each is not None and each.running_of.get(owner, 0) >= most_each
+        ):
+            return False
+    return True
+
+
 def never(path: Path, size: Amounts, counted: tuple[int, ...], job_class: JobClass) -> Bar | None:
     """The term that a job would break even if nothing of its units ran; None: there is none."""
     for standing in path:

@@ -4,120 +4,145 @@ A claim is on the record of the attempt that makes it, in the same commit as the
 the coordinator, and who gets the seats is never a matter of who comes first.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
+from typing import NamedTuple
 
 from coordinator.core.attempts.attempts import preempt
 from coordinator.core.cluster.cluster import Cluster
-from coordinator.core.cluster.deadlines import ProtectionDue
-from coordinator.core.placement.placement import Placement
-from coordinator.core.placement.reservation import holds
-from coordinator.core.records import Attempt, Claim, ClaimedSeat, Job
-from coordinator.core.scheduling.eviction.eviction import Eviction, evict
+from coordinator.core.cluster.deadlines import CycleDue, ProtectionDue
+from coordinator.core.records import Claim, ClaimedSeat, Job
+from coordinator.core.scheduling.bars import Bars
+from coordinator.core.scheduling.eviction.entitlement import may_be_victim, rules_for
+from coordinator.core.scheduling.eviction.eviction import NoVictims, evict
 from coordinator.core.scheduling.eviction.gangs import Lift, RoomSeeker, RunningGang
 from coordinator.core.scheduling.eviction.lifting import lift_for
 from coordinator.core.scheduling.eviction.rooms import EvictionRooms
+from coordinator.core.scheduling.eviction.running import RunningGangs
 from coordinator.core.scheduling.order import across_leaves
-from coordinator.core.sharing.precedence import Bar, barred
+from coordinator.core.sharing.precedence import Bar, BarKind
 from coordinator.core.turn.turn import Turn
-from muster.domain.fleet.node import NodeState
-from muster.domain.fleet.quota import NO_AMOUNTS, Amounts, amounts_of, amounts_of_job
+from muster.domain.fleet.quota import amounts_of_job
 from muster.domain.gangs.fence import LEASE
-from muster.domain.ids import AttemptId, JobId, NodeId
 from muster.domain.jobs.job_class import JobClass
 
 EVICTION_LOOKS = 4
-"""For how many jobs one cycle looks for victims."""
+"""For how many jobs one cycle looks for victims; when they are used up, the turn is followed by another one at once."""
 MOST_CLAIMS = 16
 """Claims that are open at a time."""
-DEFAULT_MIN_RUNTIME = timedelta(minutes=10)
-"""How long an attempt is safe from other projects, unless the terms of its own say otherwise."""
-ORDERS_A_SECOND = 1 << 32
-"""Room for sequence numbers between the orders of two seconds."""
-MOST_DOUBLINGS = 2
-"""How often that is doubled for jobs that were evicted again and again."""
-
-Seat = Callable[[Turn, Job, Placement], None]
-"""Gives every execution of a gang its seat."""
 
 
-def settle_claims(turn: Turn, seat: Seat) -> None:
-    """Place who has claimed seats that are free now; a claim ends where its seats are lost."""
-    cluster = turn.cluster
-    for job in cluster.load.claims:
-        record, attempt = cluster.jobs[job], cluster.newest_attempt(job)
-        if _is_lost(cluster, job):
-            turn.put(replace(attempt, claim=None))
-        elif holds(kept := cluster.load.claims.of(job), record.spec, map(cluster.load.bare, kept.nodes)):
-            turn.put(replace(attempt, claim=None))
-            seat(turn, record, kept.fit)
+class Vain(NamedTuple):
+    """Nobody is evicted for a job."""
+
+    until: datetime | None = None
+    """From when on there may be somebody, as the first are not safe any more; None: no time helps."""
 
 
-def evict_for_waiting(turn: Turn, firsts: Iterable[tuple[Job, Bar | None]]) -> None:
+def evict_for_waiting(turn: Turn, bars: Bars) -> None:
     """Look for victims for the first jobs of all projects, which find no room, or which a term of theirs bars."""
     cluster = turn.cluster
-    if not cluster.evictable.running or turn.now < cluster.started_at + LEASE:
-        if cluster.evictable.running:
-            cluster.deadlines.add(cluster.started_at + LEASE, ProtectionDue())
+    if not cluster.evictable.running:
         return
-    looks = 0
-    in_turn = sorted(firsts, key=lambda each: across_leaves(cluster, each[0]))
-    for job, bar in in_turn:
-        if looks == EVICTION_LOOKS or len(cluster.load.claims) >= MOST_CLAIMS:
+    if turn.now < cluster.started_at + LEASE:
+        cluster.deadlines.add(cluster.started_at + LEASE, ProtectionDue())
+        return
+    if len(cluster.load.claims) >= MOST_CLAIMS:
+        return
+    for looks, job in enumerate(_in_order(cluster, bars, _untried(turn, bars))):
+        if looks == EVICTION_LOOKS:
+            cluster.deadlines.add(turn.now, CycleDue())
             return
         state = _state(cluster, job)
-        if job.job_class is JobClass.SPARE or cluster.evictable.tried_in_vain(job.id, state, turn.now):
-            continue
-        looks += 1
-        if not _evict_for(turn, job, bar):
-            until = _next_unsafe(turn)
-            cluster.evictable.note_vain(job.id, state, until)
-            if until is not None:
-                cluster.deadlines.add(until, ProtectionDue())
+        vain = _evict_for(turn, job, bars)
+        if vain is not None:
+            cluster.evictable.note_vain(job.id, state, vain.until)
+            if vain.until is not None:
+                cluster.deadlines.add(vain.until, ProtectionDue())
+        elif len(cluster.load.claims) >= MOST_CLAIMS:
+            return
+
+
+def _untried(turn: Turn, bars: Bars) -> Iterable[Job]:
+    """The first jobs of all projects, and the first that are not barred, of which nobody knows that it is in vain."""
+    cluster = turn.cluster
+    for leaf in cluster.queue.lines.leaves:
+        first, free = cluster.jobs[cluster.queue.lines.first_of(leaf)[1]], bars.first_of(leaf)
+        for job in (first, free) if free is not None and free is not first else (first,):
+            in_vain = cluster.evictable.tried_in_vain(job.id, _state(cluster, job), turn.now)
+            if job.job_class is not JobClass.SPARE and not in_vain:
+                yield job
+
+
+def _in_order(cluster: Cluster, bars: Bars, jobs: Iterable[Job]) -> Sequence[Job]:
+    found = list(jobs)
+    return found if len(found) == 1 else sorted(found, key=lambda job: across_leaves(cluster, job, bars.pool(job)))
 
 
 def _state(cluster: Cluster, job: Job) -> object:
     """What decides whether victims are found, but for the time."""
+    capacities = cluster.load.free.fresh().version, cluster.load.empty.fresh().version
+    return (capacities, cluster.unit_load.units.eased, cluster.evictable.version, _is_head(cluster, job))
+
+
+def _is_head(cluster: Cluster, job: Job) -> bool:
+    """Whether nothing is kept from a job for another one, the head of the queue."""
     kept = cluster.load.reservation
-    head = kept is None or kept.job == job.id
-    return (cluster.load.free.fresh().version, cluster.unit_load.units.eased, cluster.evictable.version, head)
+    return kept is None or kept.job == job.id
 
 
-def _evict_for(turn: Turn, job: Job, bar: Bar | None) -> bool:
-    """Claim seats for a job and stop who is on them; whether that could be done."""
+def _evict_for(turn: Turn, job: Job, bars: Bars) -> Vain | None:
+    """Claim seats for a job in one of its pools, and stop who is on them; None: that is done."""
+    times = []
+    for pool, bar in bars.by_pool(job):
+        vain = _evict_in(turn, job, pool, bar)
+        if vain is None:
+            return None
+        times.append(vain.until)
+    return Vain(min(filter(None, times), default=None))
+
+
+def _evict_in(turn: Turn, job: Job, pool: str, bar: Bar | None) -> Vain | None:
     cluster = turn.cluster
-    seeker = _seeker(cluster, job, bar)
+    seeker = _seeker(cluster, job, pool, bar)
     if seeker is None:
-        return False
-    kept = cluster.load.reservation
-    rooms = EvictionRooms(cluster, job, is_head=kept is None or kept.job == job.id)
-    fit = rooms.fit(()) if seeker.lift is None else None
-    victims: tuple[RunningGang, ...] = ()
-    if fit is None:
+        return Vain()
+    rooms = EvictionRooms(cluster, job, pool, turn.now, is_head=_is_head(cluster, job))
+    victims: Sequence[RunningGang] = ()
+    if seeker.lift is not None or not rooms.hold(()):
+        running = RunningGangs(cluster, pool, turn.now)
+        gangs = running.all()
+        decided = evict(seeker, rooms, gangs)
+        if isinstance(decided, NoVictims):
+            return Vain(_first_unsafe(turn, seeker, running, gangs) if decided.safe else None)
         if rooms.may_come_back():
-            return False
-        decided = evict(seeker, rooms, [_gang(turn, attempt) for attempt in cluster.evictable.running])
-        if not isinstance(decided, Eviction):
-            return False
-        victims, fit = decided.victims, rooms.fit(decided.victims)
+            return Vain()
+        victims = decided.victims
+    _claim(turn, job, rooms, victims)
+    return None
+
+
+def _claim(turn: Turn, job: Job, rooms: EvictionRooms, victims: Sequence[RunningGang]) -> None:
+    """Keep the seats for a job that it gets once these have gone, and have them go."""
+    fit = rooms.fit(victims)
     assert fit is not None, "the victims were proved"
     seats = tuple(ClaimedSeat(rank=seat.rank, node=seat.node, gpus=seat.gpus) for seat in fit.seats)
-    turn.put(replace(cluster.newest_attempt(job.id), claim=Claim(made_at=turn.now, seats=seats)))
+    attempt = turn.cluster.newest_attempt(job.id)
+    turn.put(replace(attempt, claim=Claim(made_at=turn.now, seats=seats)))
     for victim in victims:
         preempt(turn, victim.attempt, job)
-    return True
 
 
-def _seeker(cluster: Cluster, job: Job, bar: Bar | None) -> RoomSeeker | None:
-    units, pool = cluster.unit_load.units, cluster.unit_load.pool_of(job)
+def _seeker(cluster: Cluster, job: Job, pool: str, bar: Bar | None) -> RoomSeeker | None:
+    """A job that looks for room; None: no victims can make any for it."""
+    units = cluster.unit_load.units
     path, counted, size = units.path(job.spec.project, pool), units.counted(pool), amounts_of_job(job.spec)
     lift: Lift | None = None
     if bar is not None:
-        unit = units.get(job.spec.project)
-        if barred(path, unit, size, counted, job.job_class, job.owner) is None:
+        if bar.kind is BarKind.TURN:
             return None  # it waits for another one, which has waited long
-        lift = lift_for(path, unit, size, counted, job.job_class, job.owner)
+        lift = lift_for(path, units.get(job.spec.project), size, counted, job.job_class, job.owner)
         if lift is None:
             return None
     return RoomSeeker(
@@ -125,73 +150,14 @@ def _seeker(cluster: Cluster, job: Job, bar: Bar | None) -> RoomSeeker | None:
     )
 
 
-def _gang(turn: Turn, attempt_id: AttemptId) -> RunningGang:
-    cluster = turn.cluster
-    job, attempt = cluster.jobs[attempt_id.job], cluster.attempts[attempt_id]
-    freed: dict[NodeId, Amounts] = {}
-    for member in cluster.gangs.members(attempt_id):
-        if member.node is not None and member.id in cluster.load.used(member.node).executions:
-            freed[member.node] = freed.get(member.node, NO_AMOUNTS).plus(amounts_of(job.spec, member.rank))
-    pool = cluster.unit_load.pool_of(job)
-    since = attempt.saved_at or attempt.started_at or attempt.placed_at or turn.now
-    return RunningGang(
-        attempt=attempt_id,
-        path=cluster.unit_load.units.path(job.spec.project, pool),
-        size=amounts_of_job(job.spec),
-        job_class=job.job_class,
-        priority=job.spec.priority,
-        level=_level(cluster, job),
-        lost_seconds=max(0, int((turn.now - since).total_seconds())),
-        order=int((attempt.placed_at or turn.now).timestamp()) * ORDERS_A_SECOND + job.sequence,
-        freed=freed,
-        is_safe=_safe_until(cluster, job, attempt, within=False) > turn.now,
-        is_safe_within=_safe_until(cluster, job, attempt, within=True) > turn.now,
+def _first_unsafe(
+    turn: Turn, seeker: RoomSeeker, running: RunningGangs, gangs: Iterable[RunningGang]
+) -> datetime | None:
+    """When the first of those that would be victims is not safe any more; None: that cannot be told yet."""
+    rules = tuple(rules_for(seeker))
+    times = (
+        running.safe_until(gang.attempt, within=gang.path[-1] is seeker.project)
+        for gang in gangs
+        if any(may_be_victim(seeker, gang, rule, whatever_age=True) for rule in rules)
     )
-
-
-def _level(cluster: Cluster, job: Job) -> int:
-    """How many lower priorities run preemptible in the project of a job."""
-    own = (cluster.jobs[each.job] for each in cluster.evictable.running)
-    return len(
-        {
-            each.spec.priority
-            for each in own
-            if each.spec.project == job.spec.project and each.spec.priority < job.spec.priority
-        }
-    )
-
-
-def _safe_until(cluster: Cluster, job: Job, attempt: Attempt, *, within: bool) -> datetime:
-    """Until when an attempt is safe; for ever while it has not started, as a deadline ends that."""
-    if attempt.started_at is None:
-        return datetime.max.replace(tzinfo=UTC)
-    pool, least = cluster.unit_load.pool_of(job), timedelta() if within else DEFAULT_MIN_RUNTIME
-    for unit in cluster.unit_load.units.get(job.spec.project).line():
-        terms = unit.terms.in_pool(pool)
-        said = terms.min_runtime_within if within else terms.min_runtime
-        if said is not None:
-            least = said
-            break
-    return attempt.started_at + least * (1 << min(job.evictions, MOST_DOUBLINGS))
-
-
-def _next_unsafe(turn: Turn) -> datetime | None:
-    """When the next attempt that is safe now is not any more; None: none is, or only those that have not started."""
-    cluster, times = turn.cluster, []
-    for attempt_id in cluster.evictable.running:
-        job, attempt = cluster.jobs[attempt_id.job], cluster.attempts[attempt_id]
-        if attempt.started_at is not None:
-            times += [_safe_until(cluster, job, attempt, within=within) for within in (False, True)]
-    return min((each for each in times if each > turn.now), default=None)
-
-
-def _is_lost(cluster: Cluster, job: JobId) -> bool:
-    """Whether seats that a job has claimed are not there any more; a node that is silent for a moment keeps them."""
-    for node in cluster.load.claims.nodes_of(job):
-        record = cluster.nodes.get(node)
-        if record is None or record.cordon is not None or cluster.presence[node].state is NodeState.LOST:
-            return True
-        named = {gpu.uuid for gpu in cluster.load.claims.of(job).nodes[node].gpus}
-        if not named <= {gpu.uuid for gpu in record.inventory.gpus if gpu.usable}:
-            return True
-    return False
+    return min((until for until in times if until is not None and until > turn.now), default=None)

@@ -1,9 +1,10 @@
 """The nodes on which a job may find seats once others have gone, and a search on these few alone."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
 from functools import cached_property
 
-from coordinator.core.cluster.claims import grown
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.placement import placement, search
 from coordinator.core.placement.bins import Capacities
@@ -11,26 +12,28 @@ from coordinator.core.placement.candidates import Available
 from coordinator.core.placement.capacity import Capacity
 from coordinator.core.placement.draft import Draft
 from coordinator.core.placement.node_capacity import free_capacity
-from coordinator.core.placement.parts import Part, part_of
-from coordinator.core.placement.placement import NoFit, Placement
+from coordinator.core.placement.parts import part_of
+from coordinator.core.placement.placement import Placement
 from coordinator.core.records import Execution, Job
 from coordinator.core.scheduling.eviction.gangs import RunningGang
-from muster.domain.fleet.node import NodeState
+from coordinator.core.scheduling.windows import closed_nodes
 from muster.domain.ids import AttemptId, NodeId
 
 
 class EvictionRooms:
-    """The rooms of one job, beside what others have claimed, and what is kept for the head where it is another one."""
+    """What one job may have in a pool beside what is claimed, and beside what is kept for the head if it is another."""
 
-    def __init__(self, cluster: Cluster, job: Job, *, is_head: bool) -> None:
+    def __init__(self, cluster: Cluster, job: Job, pool: str, now: datetime, *, is_head: bool) -> None:
         self._cluster = cluster
-        self._job = job
+        self._spec = job.spec
+        self._pool = pool
         self._is_head = is_head
-        self._leaving = _by_node(cluster, cluster.evictable.leaving)
-        self._part = max(
-            (part_of(job.spec, place) for place in range(len(job.spec.roles))),
-            key=lambda part: (part.role.resources.gpus, part.role.resources.cpu_millis),
-        )
+        self._closed = closed_nodes(cluster, job.spec, now)
+        self._avoid = cluster.newest_attempt(job.id).avoid
+        self._members: dict[AttemptId, Mapping[NodeId, list[Execution]]] = {}
+        """What each gang holds, by node, as far as somebody asked."""
+        parts = (part_of(job.spec, place) for place in range(len(job.spec.roles)))
+        self._part = max(parts, key=lambda part: (part.role.resources.gpus, part.role.resources.cpu_millis))
         self._slots: dict[tuple[NodeId, tuple[AttemptId, ...]], int] = {}
 
     @cached_property
@@ -52,27 +55,24 @@ class EvictionRooms:
     def fit(self, gangs: Sequence[RunningGang]) -> Placement | None:
         """The seats of the whole gang if these were gone; None: there is no room."""
         nodes = dict.fromkeys((*self._near, *(node for gang in gangs for node in gang.freed)))
-        capacities = Capacities(self._capacity(node, gangs) for node in nodes)
-        fit = placement.place(self._job.spec, Available(capacities=capacities))
-        return fit if isinstance(fit, Placement) else None
+        return self._place(self._capacity(node, gangs) for node in nodes)
 
     def may_come_back(self) -> bool:
         """Whether there would be room if nodes were there that are silent for the moment, and not lost."""
-        cluster, silent = self._cluster, []
-        for node in cluster.nodes:
-            presence = cluster.presence[node]
-            if presence.session is None and presence.state is not NodeState.LOST and not cluster.nodes[node].cordon:
-                silent.append(free_capacity(cluster.load.total.of(node), cluster.load.used(node), None))
+        load, nodes = self._cluster.load, self._cluster.nodes
+        silent = [node for node in self._cluster.presence.silent if node in nodes and not nodes[node].cordon]
         if not silent:
             return False
-        capacities = Capacities([*(self._capacity(node, ()) for node in self._near), *silent])
-        return not isinstance(placement.place(self._job.spec, Available(capacities=capacities)), NoFit)
+        there = [load.claims.beside(free_capacity(load.total.of(node), load.used(node), None)) for node in silent]
+        return self._place([*(self._capacity(node, ()) for node in self._near), *there]) is not None
 
     def slots(self, node: NodeId, gangs: Sequence[RunningGang]) -> int:
         """How many executions of that role fit on a node if these gangs were gone."""
         key = (node, tuple(gang.attempt for gang in gangs))
         if key not in self._slots:
-            self._slots[key] = Draft(self._capacity(node, gangs)).slots(self._job.spec, self._part)
+            capacity = self._capacity(node, gangs)
+            is_open = capacity.pool == self._pool and node not in self._closed
+            self._slots[key] = Draft(capacity).slots(self._spec, self._part) if is_open else 0
         return self._slots[key]
 
     @cached_property
@@ -80,29 +80,45 @@ class EvictionRooms:
         """Nodes where some executions fit now, or where something is leaving."""
         load = self._cluster.load
         rooms = load.free if self._is_head or load.reservation is None else load.unreserved
-        available = Available(capacities=rooms.fresh())
         found: dict[NodeId, None] = {}
-        for place in range(len(self._job.spec.roles)):
-            part: Part = part_of(self._job.spec, place)
-            found |= dict.fromkeys(search.counts(self._job.spec, part, available, {}))
+        for place in range(len(self._spec.roles)):
+            found |= dict.fromkeys(
+                search.counts(self._spec, part_of(self._spec, place), self._available(rooms.fresh()), {})
+            )
         return tuple(dict.fromkeys((*found, *self._leaving)))
 
+    @cached_property
+    def _leaving(self) -> Mapping[NodeId, list[Execution]]:
+        """What is leaving already, by node."""
+        return self._held_by(self._cluster.evictable.leaving)
+
+    def _place(self, capacities: Iterable[Capacity]) -> Placement | None:
+        """Seats on these nodes, if it can be without the one where the job failed last."""
+        available = self._available(Capacities(capacities))
+        for without in dict.fromkeys((self._avoid, None)):
+            fit = placement.place(self._spec, replace(available, without=without))
+            if isinstance(fit, Placement):
+                return fit
+        return None
+
+    def _available(self, capacities: Capacities) -> Available:
+        return Available(capacities=capacities, pools=(self._pool,), closed=self._closed)
+
     def _capacity(self, node: NodeId, gangs: Sequence[RunningGang]) -> Capacity:
-        cluster, load = self._cluster, self._cluster.load
-        going: list[Execution] = list(self._leaving.get(node, ()))
-        holding = load.used(node).executions
+        """What a node has once all that is leaving has gone, and these too."""
+        going = list(self._leaving.get(node, ()))
         for gang in gangs:
-            if node in gang.freed:
-                going += [each for each in cluster.gangs.members(gang.attempt) if each.id in holding]
-        capacity = load.claims.beside(grown(load.bare(node), going, load.total.of(node), cluster.jobs))
-        kept = load.reservation
+            if gang.attempt not in self._members:
+                self._members[gang.attempt] = self._held_by((gang.attempt,))
+            going += self._members[gang.attempt].get(node, ())
+        capacity, kept = self._cluster.load.once_gone(node, going), self._cluster.load.reservation
         return capacity if self._is_head or kept is None else kept.unreserved(capacity)
 
-
-def _by_node(cluster: Cluster, attempts: Iterable[AttemptId]) -> Mapping[NodeId, list[Execution]]:
-    found: dict[NodeId, list[Execution]] = {}
-    for attempt in attempts:
-        for member in cluster.gangs.members(attempt):
-            if member.node is not None and member.id in cluster.load.used(member.node).executions:
-                found.setdefault(member.node, []).append(member)
-    return found
+    def _held_by(self, attempts: Iterable[AttemptId]) -> Mapping[NodeId, list[Execution]]:
+        """Executions of these attempts that hold something, by node."""
+        found: dict[NodeId, list[Execution]] = {}
+        for attempt in attempts:
+            for member in self._cluster.gangs.members(attempt):
+                if member.node is not None and member.id in self._cluster.load.used(member.node).executions:
+                    found.setdefault(member.node, []).append(member)
+        return found

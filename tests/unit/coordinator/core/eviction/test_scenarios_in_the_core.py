@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from coordinator.core.answers import QuotasKept
+from coordinator.core.answers import QuotasSet
 from muster.domain.fleet.quota import UNLIMITED_AMOUNT, AmountBounds, QuotaTerms, QuotaUnit, UnitKind, UnitTerms
 from muster.domain.gangs.plan import Stage
 from muster.domain.ids import JobId
@@ -91,7 +91,7 @@ class WholeCore:
             units = sorted(self._scenario.units, key=lambda unit: unit.above)
             for unit in units:
                 answer = self.world.change_units(self._unit(unit))
-                assert isinstance(answer, QuotasKept), answer
+                assert isinstance(answer, QuotasSet), answer
 
     @property
     def _has_protections(self) -> bool:
