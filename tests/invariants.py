@@ -18,7 +18,7 @@ from coordinator.core.records import Attempt, Execution, Job, Node, Record
 from coordinator.core.scheduling.windows import closed
 from coordinator.core.sharing.standing import Tally
 from coordinator.core.turn import plans
-from muster.domain.fleet.quota import amounts_of, amounts_of_job
+from muster.domain.fleet.quota import amounts_of
 from muster.domain.gangs.plan import Goal
 from muster.domain.ids import AttemptId, ExecutionId, GpuUuid, JobId, NodeId, execution_id
 from muster.domain.jobs.failure import Exit
@@ -27,6 +27,13 @@ from muster.domain.jobs.job_class import JobClass
 from muster.domain.jobs.lifecycle import NOT_PLACED, TERMINAL, TRANSITIONS, JobPhase, State
 from muster.domain.jobs.placing.taint import ends_at
 from muster.domain.jobs.ports import node_ports
+from tests.eviction_invariants import (
+    EvictionWitness,
+    add_claims,
+    an_eviction_is_told_as_one,
+    claimed_gpus,
+    only_who_is_queued_claims_seats,
+)
 
 LEGAL = {(before, after) for (before, _), after in TRANSITIONS.items()}
 
@@ -66,6 +73,8 @@ def validate_job(cluster: Cluster, name: JobId) -> None:
         _ranks_are_a_permutation(job, attempt, members)
         _a_gang_is_placed_whole_or_not_at_all(attempt, members)
         _it_waits_while_there_is_a_reason(job, attempt, members)
+        only_who_is_queued_claims_seats(attempt, members)
+        an_eviction_is_told_as_one(job, attempt)
         _nothing_is_released_before_all_are_armed(attempt, members)
         _deadlines_do_not_slide(job, attempt)
         _the_tally_equals_the_real_states(cluster, key, members)
@@ -95,9 +104,11 @@ class Witness:
         self._seats: dict[ExecutionId, tuple[NodeId, tuple[GpuUuid, ...]]] = {}
         self._goals: dict[AttemptId, Goal] = {}
         self._deadlines: dict[AttemptId, datetime] = {}
+        self._evictions = EvictionWitness()
 
     def see(self, cluster: Cluster) -> None:
         """Compare with what was seen before."""
+        self._evictions.see(cluster)
         for execution in cluster.executions.values():
             self._recall(execution)
         for key, attempt in cluster.attempts.items():
@@ -229,7 +240,8 @@ def _the_queue_is_the_queued_jobs_in_order(cluster: Cluster) -> None:
 def _every_queued_job_is_in_its_line_unless_it_is_paused(cluster: Cluster) -> None:
     queue, lines = cluster.queue, cluster.queue.lines
     heads: dict[tuple[str, RequestClass], JobId] = {}
-    waiting = [job for job in queue if cluster.newest_attempt(job.id).not_before is None]
+    attempts = {job.id: cluster.newest_attempt(job.id) for job in queue}
+    waiting = [job for job in queue if attempts[job.id].not_before is None and attempts[job.id].claim is None]
     for job in waiting:
         heads.setdefault((job.spec.project, queue.request_class(job.id)), job.id)
     for (project, request_class), name in heads.items():
@@ -274,19 +286,6 @@ def _closed(cluster: Cluster, spec: JobSpec, now: datetime) -> frozenset[NodeId]
     return frozenset(found)
 
 
-def _add_claims(cluster: Cluster, sums: dict[tuple[str, str], Counter[Tally]]) -> None:
-    """Count what is claimed for jobs that wait."""
-    load = cluster.unit_load
-    for attempt in cluster.attempts.values():
-        if attempt.claim is not None:
-            job = cluster.jobs[attempt.job]
-            gpus = amounts_of_job(job.spec).gpus
-            for unit in load.units.get(job.spec.project).line():
-                counted = sums.setdefault((unit.name, load.pool_of(job)), Counter())
-                counted[Tally.CLAIMED] += gpus
-                counted[Tally.FIXED] += gpus * (job.job_class is JobClass.GUARANTEED)
-
-
 def _units_hold_and_want_what_their_jobs_do(cluster: Cluster) -> None:
     load = cluster.unit_load
     sums: dict[tuple[str, str], Counter[Tally]] = {}
@@ -303,7 +302,7 @@ def _units_hold_and_want_what_their_jobs_do(cluster: Cluster) -> None:
                 counted[Tally.LEAVING] += gpus * (execution.state is State.STOPPING)
                 counted[Tally.FIXED] += gpus * (job.job_class is JobClass.GUARANTEED)
                 running.setdefault(unit.name, set()).add(job.id)
-    _add_claims(cluster, sums)
+    add_claims(cluster, sums)
     for pool in load.units.pools:
         for unit in load.units:
             standing = load.units.in_pool(pool).get(unit.name)
@@ -369,27 +368,24 @@ def _a_plan_lists_exactly_what_it_should(cluster: Cluster, node: NodeId, seated:
 def _the_capacity_is_what_is_left(cluster: Cluster, node: NodeId) -> None:
     """Nobody has more than what is not used, and nobody has what somebody claims."""
     everything, used, free = total_capacity(cluster.nodes[node]), cluster.load.used(node), cluster.load.free.of(node)
-    seats = [
-        (attempt, seat)
-        for attempt in cluster.attempts.values()
-        if attempt.claim is not None
-        for seat in attempt.claim.seats
-        if seat.node == node
-    ]
-    claimed = [gpu for _, seat in seats for gpu in seat.gpus]
-    assert len(claimed) == len(set(claimed)), f"GPUs of {node} that are claimed"
-    left = [gpu.uuid for gpu in everything.gpus if gpu.usable and gpu.uuid not in {*used.gpus, *claimed}]
-    assert [gpu.uuid for gpu in free.gpus] == left, f"free GPUs of {node}"
+    claimed = claimed_gpus(cluster, node)
+    taken = used.gpus if claimed is None else {*used.gpus, *claimed}
+    assert [gpu.uuid for gpu in free.gpus] == [
+        gpu.uuid for gpu in everything.gpus if gpu.usable and gpu.uuid not in taken
+    ], f"free GPUs of {node}"
     cpu_millis, memory = everything.cpu_millis - used.cpu_millis, everything.memory - used.memory
-    if seats:
-        assert free.cpu_millis <= cpu_millis, f"free CPUs of {node}"
-        assert free.memory <= memory, f"free memory of {node}"
-    else:
+    problem = cluster.placeable(node)
+    if claimed is None:
         assert (free.cpu_millis, free.memory) == (cpu_millis, memory), f"free capacity of {node}"
         assert free.ports == set(used.ports), f"taken ports of {node}"
-    assert free.idle == (not used.executions), f"{node}: whether it is idle"
-    problem = cluster.placeable(node)
-    assert used.exclusive or free.problem == problem, f"{node}: why nothing can be placed on it"
+        assert free.idle == (not used.executions), f"{node}: whether it is idle"
+        assert used.exclusive or free.problem == problem, f"{node}: why nothing can be placed on it"
+    else:
+        assert free.cpu_millis <= cpu_millis, f"free CPUs of {node}"
+        assert free.memory <= memory, f"free memory of {node}"
+        assert free.ports >= set(used.ports), f"taken ports of {node}"
+        assert not free.idle, f"{node} is offered whole though somebody claims some of it"
+        assert problem is None or free.problem is not None, f"{node}: why nothing can be placed on it"
     assert not used.exclusive or free.problem is not None, f"{node} takes something beside a job that excludes others"
     usable = tuple(gpu for gpu in everything.gpus if gpu.usable)
     assert cluster.load.empty.of(node) == replace(everything, gpus=usable, problem=problem), f"{node} if it were empty"

@@ -1,0 +1,114 @@
+"""What must hold of claims and evictions after every step; each check is a sentence."""
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import timedelta
+
+from coordinator.core.cluster.cluster import Cluster
+from coordinator.core.records import Attempt, Execution, Job
+from coordinator.core.sharing.standing import PLACES, Tally
+from muster.domain.fleet.quota import Amounts, amounts_of_job
+from muster.domain.gangs.plan import Goal
+from muster.domain.ids import AttemptId, GpuUuid, JobId, NodeId
+from muster.domain.jobs.failure import FailureKind
+from muster.domain.jobs.job_class import JobClass
+from muster.domain.jobs.lifecycle import State
+
+USUAL_MIN_RUNTIME = timedelta(minutes=10)
+MOST_DOUBLINGS = 2
+
+
+def claimed_gpus(cluster: Cluster, node: NodeId) -> Sequence[GpuUuid] | None:
+    """The GPUs of a node that are claimed, each by one job alone; None: nobody claims anything there."""
+    claims = [attempt.claim for attempt in cluster.attempts.values() if attempt.claim is not None]
+    seats = [seat for claim in claims for seat in claim.seats if seat.node == node]
+    gpus = [gpu for seat in seats for gpu in seat.gpus]
+    assert len(gpus) == len(set(gpus)), f"a GPU of {node} is claimed twice"
+    return gpus if seats else None
+
+
+def add_claims(cluster: Cluster, sums: dict[tuple[str, str], Counter[Tally]]) -> None:
+    """Count what is claimed for jobs that are queued."""
+    load = cluster.unit_load
+    for attempt in cluster.attempts.values():
+        if attempt.claim is not None:
+            job = cluster.jobs[attempt.job]
+            gpus = amounts_of_job(job.spec).gpus
+            for unit in load.units.get(job.spec.project).line():
+                counted = sums.setdefault((unit.name, load.pool_of(job)), Counter())
+                counted[Tally.CLAIMED] += gpus
+                counted[Tally.FIXED] += gpus * (job.job_class is JobClass.GUARANTEED)
+
+
+def only_who_is_queued_claims_seats(attempt: Attempt, members: Sequence[Execution]) -> None:
+    """A claim is for executions that have no seats yet, one seat each."""
+    if attempt.claim is not None:
+        assert all(member.state is State.QUEUED for member in members), f"{attempt.attempt_id} claims what it has"
+        ranks = [seat.rank for seat in attempt.claim.seats]
+        assert ranks == [member.rank for member in members], f"{attempt.attempt_id} claims other seats than it needs"
+
+
+def an_eviction_is_told_as_one(job: Job, attempt: Attempt) -> None:
+    """Whoever was evicted was ordered to stop, ends with that reason, and was not guaranteed."""
+    if attempt.preempted_for is not None:
+        assert attempt.goal is Goal.STOP, f"{attempt.attempt_id} was evicted and goes on"
+        assert attempt.failure is not None, f"{attempt.attempt_id} was evicted without a reason"
+        assert attempt.failure.kind is FailureKind.PREEMPTED, f"{attempt.attempt_id} was evicted: {attempt.failure}"
+        assert job.job_class is not JobClass.GUARANTEED, f"{job.id} is guaranteed and was evicted"
+        assert job.evictions, f"{job.id} was evicted and does not count it"
+
+
+class EvictionWitness:
+    """Remembers evictions and what units held, and objects to what was not to be."""
+
+    def __init__(self) -> None:
+        self._evicted: set[AttemptId] = set()
+        self._held: dict[tuple[str, str], tuple[object, Amounts]] = {}
+
+    def see(self, cluster: Cluster) -> None:
+        """Compare with what was seen before."""
+        for key, attempt in cluster.attempts.items():
+            if attempt.preempted_for is not None and key not in self._evicted:
+                self._evicted.add(key)
+                self._hold_to_rules(cluster, attempt, attempt.preempted_for)
+        for pool in cluster.unit_load.units.pools:
+            for unit in cluster.unit_load.units:
+                if (standing := cluster.unit_load.units.in_pool(pool).get(unit.name)) is not None:
+                    state = (standing.entitlement.limit, tuple(standing.below), standing.above)
+                    self._hold_to_limit((unit.name, pool), state, Amounts(*standing.held), standing.entitlement.limit)
+
+    def _hold_to_rules(self, cluster: Cluster, attempt: Attempt, winner: JobId) -> None:
+        """Hold an eviction that has just been decided to who may evict whom, and when."""
+        job, other = cluster.jobs[attempt.job], cluster.jobs.get(winner)
+        if other is None or cluster.newest_attempt(winner).claim is None:
+            return  # it was decided before the coordinator started, or the winner is gone
+        assert other.job_class is not JobClass.SPARE, f"{winner} is spare and evicts {job.id}"
+        if job.job_class is JobClass.SPARE:
+            return
+        within = other.spec.project == job.spec.project
+        if within:
+            mine, theirs = ((each.job_class.order, -each.spec.priority) for each in (job, other))
+            assert mine > theirs, f"{winner} evicts {job.id}, which does not come after it in their project"
+        assert attempt.started_at is not None, f"{job.id} was evicted before it had started"
+        stopped = [at for each in cluster.gangs.members(attempt.attempt_id) if (at := each.times.get(State.STOPPING))]
+        safe = _min_runtime(cluster, job, within=within) * 2 ** min(job.evictions - 1, MOST_DOUBLINGS)
+        assert not stopped or min(stopped) >= attempt.started_at + safe, f"{job.id} was evicted while it was safe"
+
+    def _hold_to_limit(self, key: tuple[str, str], state: object, held: Amounts, limit: Amounts) -> None:
+        """Hold a unit to its limit: it may have more only if it had so when the limit was set."""
+        before_state, before = self._held.get(key, (None, held))
+        self._held[key] = (state, held)
+        if before_state == state:
+            for place in PLACES:
+                within = held[place] <= max(limit[place], before[place])
+                assert within, f"{key} holds {held[place]} of its limit of {limit[place]}"
+
+
+def _min_runtime(cluster: Cluster, job: Job, *, within: bool) -> timedelta:
+    pool = cluster.unit_load.pool_of(job)
+    for unit in cluster.unit_load.units.get(job.spec.project).line():
+        terms = unit.terms.in_pool(pool)
+        said = terms.min_runtime_within if within else terms.min_runtime
+        if said is not None:
+            return said
+    return timedelta() if within else USUAL_MIN_RUNTIME
