@@ -27,11 +27,11 @@ from muster.domain.jobs.job_class import JobClass
 from muster.domain.jobs.lifecycle import NOT_PLACED, TERMINAL, TRANSITIONS, JobPhase, State
 from muster.domain.jobs.placing.taint import ends_at
 from muster.domain.jobs.ports import node_ports
+from tests.capacity_invariants import every_node_is_in_the_bin_of_what_it_has, the_capacity_is_what_is_left
 from tests.eviction_invariants import (
     EvictionWitness,
     add_claims,
     an_eviction_is_told_as_one,
-    claimed_gpus,
     only_who_is_queued_claims_seats,
 )
 
@@ -46,7 +46,7 @@ def validate(cluster: Cluster, now: datetime) -> None:
     _the_queue_is_the_queued_jobs_in_order(cluster)
     _every_queued_job_is_in_its_line_unless_it_is_paused(cluster)
     for capacities in (cluster.load.free.fresh(), cluster.load.unreserved.fresh(), cluster.load.empty.fresh()):
-        _every_node_is_in_the_bin_of_what_it_has(capacities)
+        every_node_is_in_the_bin_of_what_it_has(capacities)
         _nothing_fits_that_is_said_not_to(cluster, capacities, now)
     _units_hold_and_want_what_their_jobs_do(cluster)
     seated = _seated(cluster)
@@ -57,7 +57,7 @@ def validate(cluster: Cluster, now: datetime) -> None:
         _a_job_that_has_its_nodes_for_itself_shares_none(cluster, node, members)
         _used_capacity_is_what_live_executions_hold(cluster, node, members)
         _a_plan_lists_exactly_what_it_should(cluster, node, members)
-        _the_capacity_is_what_is_left(cluster, node)
+        the_capacity_is_what_is_left(cluster, node)
         _what_taints_end_is_looked_at_in_time(cluster, node, members)
 
 
@@ -251,21 +251,6 @@ def _every_queued_job_is_in_its_line_unless_it_is_paused(cluster: Cluster) -> No
         assert first[1] == name or paused, f"{first[1]} is first in the line of {name}"
 
 
-def _every_node_is_in_the_bin_of_what_it_has(capacities: Capacities) -> None:
-    found: list[NodeId] = []
-    for node_class in capacities.classes():
-        for each in (each for bins in node_class.bins.values() for each in bins.values()):
-            assert each.keys == sorted(each.keys), "nodes of a bin are not in order"
-            for _, node in each.keys:
-                capacity = capacities.of(node)
-                assert len(capacity.gpus) == each.gpus, f"{node} is in the bin of another number of GPUs"
-                assert each.cpu_millis.least <= max(0, capacity.cpu_millis) <= each.cpu_millis.most, f"CPUs of {node}"
-                assert each.memory.least <= max(0, capacity.memory) <= each.memory.most, f"memory of {node}"
-                found.append(node)
-    placeable = sorted(capacity.node for capacity in capacities if capacity.problem is None)
-    assert sorted(found) == placeable, "the bins do not hold each node once that something can be placed on"
-
-
 def _nothing_fits_that_is_said_not_to(cluster: Cluster, capacities: Capacities, now: datetime) -> None:
     tried: set[RequestClass] = set()
     for job in cluster.queue:
@@ -363,32 +348,6 @@ def _a_plan_lists_exactly_what_it_should(cluster: Cluster, node: NodeId, seated:
     expected = {execution.id: plans.goal(cluster, execution) for execution in seated}
     assert {each.id: plans.goal(cluster, each) for each in cluster.load.planned(node)} == expected, f"plan of {node}"
     assert all(cluster.load.is_planned(node, execution) for execution in expected), f"plan of {node}"
-
-
-def _the_capacity_is_what_is_left(cluster: Cluster, node: NodeId) -> None:
-    """Nobody has more than what is not used, and nobody has what somebody claims."""
-    everything, used, free = total_capacity(cluster.nodes[node]), cluster.load.used(node), cluster.load.free.of(node)
-    claimed = claimed_gpus(cluster, node)
-    taken = used.gpus if claimed is None else {*used.gpus, *claimed}
-    assert [gpu.uuid for gpu in free.gpus] == [
-        gpu.uuid for gpu in everything.gpus if gpu.usable and gpu.uuid not in taken
-    ], f"free GPUs of {node}"
-    cpu_millis, memory = everything.cpu_millis - used.cpu_millis, everything.memory - used.memory
-    problem = cluster.placeable(node)
-    if claimed is None:
-        assert (free.cpu_millis, free.memory) == (cpu_millis, memory), f"free capacity of {node}"
-        assert free.ports == set(used.ports), f"taken ports of {node}"
-        assert free.idle == (not used.executions), f"{node}: whether it is idle"
-        assert used.exclusive or free.problem == problem, f"{node}: why nothing can be placed on it"
-    else:
-        assert free.cpu_millis <= cpu_millis, f"free CPUs of {node}"
-        assert free.memory <= memory, f"free memory of {node}"
-        assert free.ports >= set(used.ports), f"taken ports of {node}"
-        assert not free.idle, f"{node} is offered whole though somebody claims some of it"
-        assert problem is None or free.problem is not None, f"{node}: why nothing can be placed on it"
-    assert not used.exclusive or free.problem is not None, f"{node} takes something beside a job that excludes others"
-    usable = tuple(gpu for gpu in everything.gpus if gpu.usable)
-    assert cluster.load.empty.of(node) == replace(everything, gpus=usable, problem=problem), f"{node} if it were empty"
 
 
 def _what_taints_end_is_looked_at_in_time(cluster: Cluster, node: NodeId, seated: list[Execution]) -> None:

@@ -5,19 +5,15 @@ from dataclasses import replace
 from datetime import timedelta
 from random import Random
 
-from muster.domain.ids import NodeId
 from muster.domain.jobs.disconnect import SHORTEST_LOST_AFTER, OnDisconnect
 from muster.domain.jobs.job import JobSpec, Resources
-from muster.domain.jobs.job_class import JobClass
-from muster.domain.jobs.placing.pool_choice import PoolChoice
-from muster.domain.jobs.placing.toleration import TaintEffect, Toleration, TolerationOperator
 from muster.domain.jobs.restart import RestartPolicy
 from tests.simulation.agent_program import Frailty
 from tests.simulation.agent_runtime import Troubles
 from tests.simulation.network import Harshness
 from tests.simulation.scenario import GIB, PASSING_PROJECT, Scale, Scenario, anything
+from tests.simulation.scheduling_families import calendar, crowded, peaceful, pooled, tainted
 from tests.simulation.weakness import Weakness
-from tests.simulation.world import EPOCH
 
 
 def draw(chance: Random, scale: Scale, family: str | None = None) -> Scenario:
@@ -78,7 +74,7 @@ def _dockerless(scenario: Scenario) -> Scenario:
 def _outage(scenario: Scenario) -> Scenario:
     """Only the coordinator is away, again and again, for up to an hour; healthy gangs must not notice."""
     return replace(
-        _peaceful(scenario),
+        peaceful(scenario),
         specs=tuple((at, replace(spec, on_disconnect=OnDisconnect.KEEP)) for at, spec in scenario.specs),
         fault_every=200.0,
         faults=("kill the coordinator",),
@@ -93,7 +89,7 @@ def _outage(scenario: Scenario) -> Scenario:
 def _outage_and_partition(scenario: Scenario) -> Scenario:
     """The coordinator is away for long, and meanwhile nodes cannot reach each other either."""
     return replace(
-        _peaceful(scenario),
+        peaceful(scenario),
         fault_every=60.0,
         faults=(
             "kill the coordinator",
@@ -111,7 +107,7 @@ def _outage_and_partition(scenario: Scenario) -> Scenario:
 def _rack(scenario: Scenario) -> Scenario:
     """Several nodes are cut off together and still reach each other."""
     return replace(
-        _peaceful(scenario),
+        peaceful(scenario),
         fault_every=80.0,
         faults=("cut a rack off", "cut a rack off", "cut peers", "slow a link"),
         spells=(25.0, 80.0, 150.0, 400.0),
@@ -120,11 +116,11 @@ def _rack(scenario: Scenario) -> Scenario:
 
 def _deaf(scenario: Scenario) -> Scenario:
     """Nodes that hear nothing of the coordinator give each other permits, though it still hears some of them."""
-    peaceful = _peaceful(scenario)
+    calm = peaceful(scenario)
     return replace(
-        peaceful,
-        parts=(peaceful.parts * 3)[:5],
-        specs=tuple((at, _pair(spec) if number % 4 else spec) for number, (at, spec) in enumerate(peaceful.specs)),
+        calm,
+        parts=(calm.parts * 3)[:5],
+        specs=tuple((at, _pair(spec) if number % 4 else spec) for number, (at, spec) in enumerate(calm.specs)),
         fault_every=45.0,
         faults=("deafen one and cut another", "deafen one and cut another", "deafen a node", "kill an agent"),
         deaths=0.1,
@@ -153,7 +149,7 @@ def _pair(spec: JobSpec) -> JobSpec:
 def _headless(scenario: Scenario) -> Scenario:
     """Agents die and stay dead while user code runs on: the killers must see to it."""
     return replace(
-        _peaceful(scenario),
+        peaceful(scenario),
         fault_every=60.0,
         faults=(
             "kill an agent for long",
@@ -169,7 +165,7 @@ def _headless(scenario: Scenario) -> Scenario:
 def _maintenance(scenario: Scenario) -> Scenario:
     """Nodes are cordoned and drained, and take jobs again, while some are cut off or restarted."""
     return replace(
-        _peaceful(scenario),
+        peaceful(scenario),
         fault_every=40.0,
         faults=(
             "drain a node",
@@ -185,10 +181,10 @@ def _maintenance(scenario: Scenario) -> Scenario:
 
 def _late(scenario: Scenario) -> Scenario:
     """Acknowledgements come late, and then nodes fall silent: few seconds lie between dead and lost."""
-    peaceful = _peaceful(scenario)
+    calm = peaceful(scenario)
     return replace(
-        peaceful,
-        specs=tuple((at, _short_fenced(spec)) for at, spec in peaceful.specs),
+        calm,
+        specs=tuple((at, _short_fenced(spec)) for at, spec in calm.specs),
         fault_every=60.0 / len(scenario.parts),
         faults=("slow nodes and cut them off",),
         deaths=0.0,
@@ -221,10 +217,10 @@ def _stale(scenario: Scenario) -> Scenario:
 
 def _lonely(scenario: Scenario) -> Scenario:
     """Nodes are cut off from the coordinator and not from their peers, which hear it and say so."""
-    peaceful = _peaceful(scenario)
+    calm = peaceful(scenario)
     return replace(
-        peaceful,
-        specs=tuple((at, _pair(spec)) for at, spec in peaceful.specs),
+        calm,
+        specs=tuple((at, _pair(spec)) for at, spec in calm.specs),
         fault_every=60.0,
         faults=("cut a node from the coordinator", "cut a node from the coordinator", "kill an agent"),
         deaths=0.0,
@@ -249,11 +245,11 @@ def _fickle(scenario: Scenario) -> Scenario:
 
 def _ambushed(scenario: Scenario) -> Scenario:
     """Gangs are cut off as they start: one part fails to start, and its agent forgets it while the others run on."""
-    peaceful = _peaceful(scenario)
+    calm = peaceful(scenario)
     return replace(
-        peaceful,
-        parts=tuple(replace(parts, cpus=64, memory=64 * GIB) for parts in (peaceful.parts * 3)[:6]),
-        specs=tuple((at, _half_started(spec)) for at, spec in peaceful.specs),
+        calm,
+        parts=tuple(replace(parts, cpus=64, memory=64 * GIB) for parts in (calm.parts * 3)[:6]),
+        specs=tuple((at, _half_started(spec)) for at, spec in calm.specs),
         fault_every=1e9,
         frailty=Frailty(troubles=Troubles(start=0.25, late_start=0.5)),
         deaths=0.0,
@@ -279,121 +275,6 @@ def _passing_projects(scenario: Scenario) -> Scenario:
     return replace(_fickle(scenario), specs=tuple(specs), project_spell=20.0)
 
 
-def _calendar(scenario: Scenario) -> Scenario:
-    """Jobs are held, suspended, changed and come too early, while the coordinator dies and its clock is set."""
-    return replace(
-        scenario,
-        specs=tuple((at, _dated(spec, at, number)) for number, (at, spec) in enumerate(scenario.specs)),
-        fault_every=50.0,
-        faults=("kill the coordinator", "kill the coordinator", "cut a node off", "kill an agent", "reboot a node"),
-        client_nerves=min(scenario.client_nerves, 0.2),
-        holds=0.7,
-        spells=(0.3, 3.0, 20.0, 80.0),
-    )
-
-
-def _tainted(scenario: Scenario) -> Scenario:
-    """Nodes get taints and lose them again, while some are cut off, and agents and the coordinator die."""
-    return replace(
-        _peaceful(scenario),
-        specs=tuple((at, _tolerating(spec, number)) for number, (at, spec) in enumerate(scenario.specs)),
-        fault_every=50.0,
-        faults=("kill the coordinator", "cut a node off", "kill an agent", "reinstall a node"),
-        taints=True,
-        spells=(0.3, 3.0, 20.0, 80.0),
-    )
-
-
-def _tolerating(spec: JobSpec, number: int) -> JobSpec:
-    """Some tolerate a taint for ever, some for a while where they run already, some with one value alone."""
-    worn = Toleration(key="worn", operator=TolerationOperator.EXISTS, effect=TaintEffect.NO_EXECUTE, seconds=20)
-    lasting = Toleration(key="worn", operator=TolerationOperator.EXISTS)
-    tolerations = ((), (worn,), (lasting,), (Toleration(key="team", value="red"),), (worn, lasting))
-    return replace(spec, tolerations=tolerations[number % len(tolerations)])
-
-
-def _dated(spec: JobSpec, at: float, number: int) -> JobSpec:
-    """Some are held from the submit on, some come too early, some may be queued for a while only or are forgotten."""
-    begins = EPOCH + timedelta(seconds=at + 40.0)
-    timeouts = replace(spec.timeouts, queue=timedelta(seconds=90) if number % 3 == 1 else None)
-    return replace(
-        spec,
-        hold=number % 5 == 2,
-        not_before=begins if number % 4 == 1 else None,
-        delete_after=timedelta(seconds=200) if number % 6 == 3 else None,
-        timeouts=timeouts,
-    )
-
-
-def _pooled(scenario: Scenario) -> Scenario:
-    """Nodes are in two pools; jobs name them in an order, exclude nodes, or have their nodes for themselves."""
-    parts = tuple(
-        replace(parts, labels={**parts.labels, "pool": "even" if number % 2 else "odd"})
-        for number, parts in enumerate(scenario.parts, start=1)
-    )
-    return replace(
-        scenario,
-        parts=parts,
-        specs=tuple((at, _choosy(spec, number)) for number, (at, spec) in enumerate(scenario.specs)),
-    )
-
-
-def _choosy(spec: JobSpec, number: int) -> JobSpec:
-    odd, even = PoolChoice(pool="odd"), PoolChoice(pool="even")
-    later = replace(even, after=timedelta(seconds=20 + number % 3 * 40))
-    return replace(
-        spec,
-        pools=((), (odd,), (even, odd), (odd, later))[number % 4],
-        exclude_nodes=(NodeId(f"node-{number % 3 + 1}"),) if number % 5 == 0 else (),
-        exclusive=number % 3 == 0,
-    )
-
-
-def _crowded(scenario: Scenario) -> Scenario:
-    """Jobs of all classes and priorities make room for each other, while the coordinator dies around its commits."""
-    classes = (JobClass.PREEMPTIBLE, JobClass.SPARE, JobClass.PREEMPTIBLE, JobClass.GUARANTEED)
-    specs = (
-        (at, replace(spec, job_class=classes[number % len(classes)], priority=number * 7 % 5, node_labels={}))
-        for number, (at, spec) in enumerate(scenario.specs)
-    )
-    return replace(
-        scenario,
-        seconds=scenario.seconds * 2 + 100.0,
-        parts=scenario.parts[:2],
-        specs=tuple(specs),
-        fault_every=60.0,
-        faults=("kill the coordinator", "kill an agent", "cut a node off"),
-        weakness=Weakness(before_commit=0.005, after_commit=0.01, between_effects=0.01),
-        code_seconds=60.0,
-        deaths=0.1,
-    )
-
-
-def _peaceful(scenario: Scenario) -> Scenario:
-    """Gangs on several nodes whose code runs for long, some ranks shorter than others, and nothing else goes wrong."""
-    return replace(
-        scenario,
-        seconds=scenario.seconds * 2 + 300.0,
-        specs=tuple((at * 2, _spread(spec, number)) for number, (at, spec) in enumerate(scenario.specs)),
-        weakness=Weakness(),
-        frailty=Frailty(),
-        harshness_up=Harshness(),
-        harshness_down=Harshness(),
-        endless=0.2,
-        code_seconds=200.0,
-    )
-
-
-def _spread(spec: JobSpec, number: int) -> JobSpec:
-    """Two of three jobs lie on several nodes, for as long as they like."""
-    if number % 3 == 0:
-        return spec
-    roles = tuple(replace(role, count=1 + number % 3, resources=Resources(gpus=number % 2)) for role in spec.roles)
-    timeouts = replace(spec.timeouts, run=None)
-    restarts = RestartPolicy(limit=2, infrastructure=4, backoff=timedelta())
-    return replace(spec, roles=roles, max_per_node=1, node_labels={}, timeouts=timeouts, restarts=restarts)
-
-
 FAMILIES: Mapping[str, tuple[float, Callable[[Scenario], Scenario]]] = {
     "anything": (0.31, _as_it_is),
     "silent": (0.15, _silent),
@@ -411,9 +292,9 @@ FAMILIES: Mapping[str, tuple[float, Callable[[Scenario], Scenario]]] = {
     "fickle": (0.05, _fickle),
     "ambushed": (0.05, _ambushed),
     "projects": (0.05, _passing_projects),
-    "calendar": (0.08, _calendar),
-    "pools": (0.05, _pooled),
-    "tainted": (0.05, _tainted),
-    "crowded": (0.08, _crowded),
+    "calendar": (0.08, calendar),
+    "pools": (0.05, pooled),
+    "tainted": (0.05, tainted),
+    "crowded": (0.08, crowded),
 }
 """Families by name: how often, and what it makes of what was drawn."""
