@@ -1,10 +1,11 @@
 """What must hold of claims and evictions after every step; each check is a sentence."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import timedelta
 
 from coordinator.core.cluster.cluster import Cluster
+from coordinator.core.placement.node_capacity import total_capacity
 from coordinator.core.records import Attempt, Execution, Job
 from coordinator.core.sharing.standing import PLACES, Tally
 from muster.domain.fleet.quota import Amounts, amounts_of_job
@@ -25,6 +26,23 @@ def claimed_gpus(cluster: Cluster, node: NodeId) -> Sequence[GpuUuid] | None:
     gpus = [gpu for seat in seats for gpu in seat.gpus]
     assert len(gpus) == len(set(gpus)), f"a GPU of {node} is claimed twice"
     return gpus if seats else None
+
+
+def who_stays_leaves_room_for_claims(cluster: Cluster, node: NodeId) -> None:
+    """What is claimed of a node is free, or held by those alone that were ordered to stop."""
+    everything = total_capacity(cluster.nodes[node])
+    stays = [each for each in cluster.load.planned(node) if each.id in cluster.load.used(node).executions]
+    stays = [each for each in stays if each.state is not State.STOPPING]
+    needs = [cluster.jobs[each.job].spec.role_of(each.rank).resources for each in stays]
+    gpus = [gpu for each in stays for gpu in each.gpus]
+    for attempt in cluster.attempts.values():
+        for seat in () if attempt.claim is None else attempt.claim.seats:
+            if seat.node == node:
+                needs.append(cluster.jobs[attempt.job].spec.role_of(seat.rank).resources)
+                gpus += seat.gpus
+    assert len(gpus) == len(set(gpus)), f"somebody who stays on {node} has GPUs that are claimed"
+    assert sum(need.cpu_millis for need in needs) <= everything.cpu_millis, f"CPUs of {node} are claimed and taken"
+    assert sum(need.memory or 0 for need in needs) <= everything.memory, f"memory of {node} is claimed and taken"
 
 
 def add_claims(cluster: Cluster, sums: dict[tuple[str, str], Counter[Tally]]) -> None:
@@ -67,15 +85,27 @@ class EvictionWitness:
 
     def see(self, cluster: Cluster) -> None:
         """Compare with what was seen before."""
-        for key, attempt in cluster.attempts.items():
-            if attempt.preempted_for is not None and key not in self._evicted:
-                self._evicted.add(key)
-                self._hold_to_rules(cluster, attempt, attempt.preempted_for)
+        self.see_attempts(cluster, cluster.attempts.values())
+        self.see_limits(cluster)
+
+    def knows(self, attempt: AttemptId) -> bool:
+        """Whether an eviction was seen before."""
+        return attempt in self._evicted
+
+    def see_limits(self, cluster: Cluster) -> None:
+        """Hold units to their limits."""
         for pool in cluster.unit_load.units.pools:
             for unit in cluster.unit_load.units:
                 if (standing := cluster.unit_load.units.in_pool(pool).get(unit.name)) is not None:
                     state = (standing.entitlement.limit, tuple(standing.below), standing.above)
                     self._hold_to_limit((unit.name, pool), state, Amounts(*standing.held), standing.entitlement.limit)
+
+    def see_attempts(self, cluster: Cluster, attempts: Iterable[Attempt]) -> None:
+        """Hold evictions that were decided in this turn to the rules."""
+        for attempt in attempts:
+            if attempt.preempted_for is not None and attempt.attempt_id not in self._evicted:
+                self._evicted.add(attempt.attempt_id)
+                self._hold_to_rules(cluster, attempt, attempt.preempted_for)
 
     def _hold_to_rules(self, cluster: Cluster, attempt: Attempt, winner: JobId) -> None:
         """Hold an eviction that has just been decided to who may evict whom, and when."""

@@ -33,6 +33,7 @@ from tests.eviction_invariants import (
     add_claims,
     an_eviction_is_told_as_one,
     only_who_is_queued_claims_seats,
+    who_stays_leaves_room_for_claims,
 )
 
 LEGAL = {(before, after) for (before, _), after in TRANSITIONS.items()}
@@ -58,6 +59,7 @@ def validate(cluster: Cluster, now: datetime) -> None:
         _used_capacity_is_what_live_executions_hold(cluster, node, members)
         _a_plan_lists_exactly_what_it_should(cluster, node, members)
         the_capacity_is_what_is_left(cluster, node)
+        who_stays_leaves_room_for_claims(cluster, node)
         _what_taints_end_is_looked_at_in_time(cluster, node, members)
 
 

@@ -17,6 +17,8 @@ from tests.simulation.weakness import Weakness
 GIB = 1 << 30
 PASSING_PROJECT = "vision"
 """The second project, which comes and goes."""
+TEAMS = {"ada": "east", "bob": "east", "cyd": "east", "dan": "west", "eve": "west", "fay": ""}
+"""Projects of scenarios with quotas, each with its department."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +99,8 @@ class Scenario:
     """How often a client holds, suspends or changes a job, per job."""
     taints: bool = False
     """Whether an operator gives nodes taints."""
+    quotas: bool = False
+    """Whether there are departments, and an admin changes what they and their projects may have."""
     skew: float = 0.0
     """How much faster or slower than true time clocks run at most."""
 

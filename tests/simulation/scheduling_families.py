@@ -4,14 +4,15 @@ from dataclasses import replace
 from datetime import timedelta
 
 from muster.domain.ids import NodeId
-from muster.domain.jobs.job import JobSpec, Resources
+from muster.domain.jobs.job import DEFAULT_PROJECT, JobSpec, Resources
 from muster.domain.jobs.job_class import JobClass
 from muster.domain.jobs.placing.pool_choice import PoolChoice
 from muster.domain.jobs.placing.toleration import TaintEffect, Toleration, TolerationOperator
 from muster.domain.jobs.restart import RestartPolicy
+from muster.domain.jobs.stopping.preemption import OnPreempt
 from tests.simulation.agent_program import Frailty
 from tests.simulation.network import Harshness
-from tests.simulation.scenario import Scenario
+from tests.simulation.scenario import TEAMS, Scenario
 from tests.simulation.weakness import Weakness
 from tests.simulation.world import EPOCH
 
@@ -87,22 +88,49 @@ def _choosy(spec: JobSpec, number: int) -> JobSpec:
 
 
 def crowded(scenario: Scenario) -> Scenario:
-    """Jobs of all classes and priorities make room for each other, while the coordinator dies around its commits."""
-    classes = (JobClass.PREEMPTIBLE, JobClass.SPARE, JobClass.PREEMPTIBLE, JobClass.GUARANTEED)
+    """Jobs of all classes, projects and priorities make room for each other, while terms change and nodes are lost."""
+    classes = (JobClass.PREEMPTIBLE, JobClass.SPARE, JobClass.PREEMPTIBLE, None, JobClass.GUARANTEED)
+    teams = (*TEAMS, DEFAULT_PROJECT)
+    times = 3
     specs = (
-        (at, replace(spec, job_class=classes[number % len(classes)], priority=number * 7 % 5, node_labels={}))
-        for number, (at, spec) in enumerate(scenario.specs)
+        (at, _crowding(spec, classes[number % len(classes)], teams[number * 3 % len(teams)], number))
+        for number, (at, spec) in enumerate(scenario.specs * times)
     )
     return replace(
         scenario,
-        seconds=scenario.seconds * 2 + 100.0,
-        parts=scenario.parts[:2],
+        seconds=scenario.seconds + 200.0,
+        parts=tuple(replace(parts, gpus=max(2, parts.gpus)) for parts in scenario.parts[:3]),
         specs=tuple(specs),
-        fault_every=60.0,
-        faults=("kill the coordinator", "kill an agent", "cut a node off"),
+        fault_every=50.0,
+        faults=("kill the coordinator", "kill the coordinator", "kill an agent", "cut a node off", "drain a node"),
         weakness=Weakness(before_commit=0.005, after_commit=0.01, between_effects=0.01),
+        harshness_up=Harshness(),
+        harshness_down=Harshness(),
+        frailty=Frailty(),
+        client_nerves=min(scenario.client_nerves, 0.2),
         code_seconds=60.0,
         deaths=0.1,
+        spells=(3.0, 20.0, 80.0, 150.0),
+        quotas=True,
+    )
+
+
+def _crowding(spec: JobSpec, job_class: JobClass | None, project: str, number: int) -> JobSpec:
+    """A job that has room somewhere, if others make it."""
+    roles = tuple(
+        replace(role, count=1 + number % 3, resources=replace(role.resources, gpus=1 + number % 2, gpu_model=None))
+        for role in spec.roles[:1]
+    )
+    return replace(
+        spec,
+        roles=roles,
+        project=project,
+        job_class=job_class,
+        priority=number * 7 % 5,
+        node_labels={},
+        exclusive=number % 11 == 5,
+        on_preempt=OnPreempt(restart=number % 9 != 4),
+        restarts=RestartPolicy(limit=2, infrastructure=4, backoff=timedelta()),
     )
 
 

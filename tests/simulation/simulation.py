@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.records import Job
 from coordinator.core.scheduling.cycle import possible, refusal
-from muster.domain.ids import NodeId
+from muster.domain.ids import JobId, NodeId
 from muster.domain.jobs.lifecycle import JobPhase
 from tests.simulation.agent_program import AgentProgram
 from tests.simulation.clients import Clients
@@ -18,6 +18,7 @@ from tests.simulation.faults import Faults
 from tests.simulation.holders import Holders
 from tests.simulation.peers import Peers
 from tests.simulation.project_admin import ProjectAdmin
+from tests.simulation.quota_admin import QuotaAdmin
 from tests.simulation.scenario import SMALL, Scale
 from tests.simulation.taint_admin import TaintAdmin
 from tests.simulation.truth import SimulatedNode
@@ -70,6 +71,7 @@ class Simulation:
         self.holders = Holders(self.world, self.clients, self.watcher, self.scenario)
         self.window_admin = WindowAdmin(self.world, self.clients, self.coordinator, self.watcher, self.scenario)
         self.taint_admin = TaintAdmin(self.world, self.clients, self.watcher.taints, self.scenario)
+        self.quota_admin = QuotaAdmin(self.world, self.clients, self.coordinator, self.scenario)
         self.admin = ProjectAdmin(self.world, self.clients, self.watcher, self.scenario)
         self.faults = Faults(self.world, self.coordinator, self.agents, self.peers, self.clients, self.scenario)
 
@@ -110,6 +112,7 @@ class Simulation:
         calendar = self.watcher.calendar
         sights["job suspended"], sights["job forgotten"] = calendar.suspended, calendar.forgotten
         sights["moved by a taint"] = self.watcher.taints.moved
+        sights["made room"] = self.watcher.evictions.evicted
         sights["queue timeout"] = calendar.queue_timeouts
         sights["project removed"], sights["project kept"] = self.admin.removed, self.admin.refused
         return sights
@@ -120,6 +123,7 @@ class Simulation:
             self.world.after(agent.node.chance.random() * 3, agent.start)
         self.clients.begin()
         self.admin.begin()
+        self.quota_admin.begin()
         self.window_admin.begin()
         self.taint_admin.begin()
         self.faults.begin()
@@ -222,8 +226,13 @@ class Simulation:
                 raise Violation(f"{job} has not ended: {phase}", job)
             if phase is JobPhase.FAILED and attempt.failure is None:
                 raise Violation(f"{job} failed, and nobody says why", job)
-            if phase is JobPhase.STOPPED and cluster.jobs[job].stop_requested_at is None:
+            if phase is JobPhase.STOPPED and cluster.jobs[job].stop_requested_at is None and _wanted_back(cluster, job):
                 raise Violation(f"{job} was stopped though nobody asked for it", job)
+
+
+def _wanted_back(cluster: Cluster, job: JobId) -> bool:
+    """Whether a job would go on after it had to make room, or did not have to."""
+    return cluster.jobs[job].spec.on_preempt.restart or cluster.newest_attempt(job).preempted_for is None
 
 
 def _has_all_its_pools(cluster: Cluster, job: Job) -> bool:
@@ -232,6 +241,8 @@ def _has_all_its_pools(cluster: Cluster, job: Job) -> bool:
 
 
 def _check_used(cluster: Cluster) -> None:
+    if claims := list(cluster.load.claims):
+        raise Violation(f"nothing waits, but {claims[0]} claims seats", claims[0])
     for node in cluster.nodes:
         used = cluster.load.used(node)
         if used.gpus or used.cpu_millis or used.memory or used.executions or used.ports:

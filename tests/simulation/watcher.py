@@ -17,6 +17,7 @@ from muster.domain.jobs.lifecycle import NOT_PLACED, PROGRESS, TERMINAL, State
 from muster.domain.jobs.ports import ports_of
 from tests.invariants import lasting, validate, validate_job
 from tests.simulation.calendar_truth import CalendarTruth
+from tests.simulation.eviction_truth import EvictionTruth
 from tests.simulation.scenario import Scenario, behaviour
 from tests.simulation.taint_truth import TaintTruth
 from tests.simulation.truth import Behaviour, Sandbox, SimulatedNode
@@ -47,6 +48,7 @@ class Watcher:
         """Jobs that were stopped because nobody used them."""
         self.calendar = CalendarTruth(world)
         self.taints = TaintTruth()
+        self.evictions = EvictionTruth()
         self.on_accept: list[Callable[[Job], None]] = []
         """Told of each job that a client was told of, once for each."""
         self._unchecked = 0
@@ -160,6 +162,7 @@ class Watcher:
         """Look at the jobs that changed, and at the whole cluster after every few steps."""
         self._unchecked += 1
         try:
+            self.evictions.stepped(cluster, changes)
             if self._unchecked * SEVERAL**2 >= max(FEW * SEVERAL**2, len(cluster.executions) ** 2):
                 self._unchecked = 0
                 assert self.calendar.clock is not None
