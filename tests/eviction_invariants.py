@@ -67,12 +67,11 @@ def only_who_is_queued_claims_seats(attempt: Attempt, members: Sequence[Executio
 
 
 def an_eviction_is_told_as_one(job: Job, attempt: Attempt) -> None:
-    """Whoever was evicted was ordered to stop, ends with that reason, and was not guaranteed."""
+    """Whoever was evicted was ordered to stop, and ends with that reason."""
     if attempt.preempted_for is not None:
         assert attempt.goal is Goal.STOP, f"{attempt.attempt_id} was evicted and goes on"
         assert attempt.failure is not None, f"{attempt.attempt_id} was evicted without a reason"
         assert attempt.failure.kind is FailureKind.PREEMPTED, f"{attempt.attempt_id} was evicted: {attempt.failure}"
-        assert job.job_class is not JobClass.GUARANTEED, f"{job.id} is guaranteed and was evicted"
         assert job.evictions, f"{job.id} was evicted and does not count it"
 
 
@@ -110,6 +109,8 @@ class EvictionWitness:
     def _hold_to_rules(self, cluster: Cluster, attempt: Attempt, winner: JobId) -> None:
         """Hold an eviction that has just been decided to who may evict whom, and when."""
         job, other = cluster.jobs[attempt.job], cluster.jobs.get(winner)
+        live = cluster.newest_attempt(job.id).number == attempt.number
+        assert not live or job.job_class is not JobClass.GUARANTEED, f"{job.id} is guaranteed and was evicted"
         if other is None or cluster.newest_attempt(winner).claim is None:
             return  # it was decided before the coordinator started, or the winner is gone
         assert other.job_class is not JobClass.SPARE, f"{winner} is spare and evicts {job.id}"
