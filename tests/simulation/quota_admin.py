@@ -1,5 +1,6 @@
 """An admin who says what departments and projects may have, and changes that again and again."""
 
+from collections.abc import Callable
 from datetime import timedelta
 
 from coordinator.core.answers import Answer, Refused
@@ -47,21 +48,22 @@ class QuotaAdmin:
         self._left -= 1
         if not self._left:
             gpus = sum(parts.gpus for parts in self._scenario.parts)
-            self._set([self._unit(name, gpus) for name in ("east", "west", *TEAMS, DEFAULT_PROJECT)])
-            self._later()
+            self._set([self._unit(name, gpus) for name in ("east", "west", *TEAMS, DEFAULT_PROJECT)], self._later)
 
     def _change(self) -> None:
         if self._world.seconds > self._scenario.seconds:
-            self._set([self._unit(name, 0, nothing=True) for name in ("east", "west", *TEAMS, DEFAULT_PROJECT)])
+            everything = [self._unit(name, 0, nothing=True) for name in ("east", "west", *TEAMS, DEFAULT_PROJECT)]
+            self._set(everything, lambda: None)
             return
         gpus = sum(parts.gpus for parts in self._scenario.parts)
-        self._set([self._unit(self._chance.choice(("east", "west", *TEAMS)), gpus)])
-        self._later()
+        self._set([self._unit(self._chance.choice(("east", "west", *TEAMS)), gpus)], self._later)
 
     def _later(self) -> None:
         self._world.after(self._chance.expovariate(1 / BETWEEN), self._change)
 
-    def _set(self, units: list[QuotaUnit]) -> None:
+    def _set(self, units: list[QuotaUnit], then: Callable[[], None]) -> None:
+        """Say it, and do what comes then once it is answered, as what is said late must not undo it."""
+
         def request() -> Event:
             cluster = self._coordinator.cluster
             return QuotasChanged(
@@ -71,6 +73,7 @@ class QuotaAdmin:
         def answered(answer: Answer) -> None:
             if isinstance(answer, Refused):
                 self._world.tell(f"is refused: {answer.message}", "quota admin")
+            then()
 
         self._clients.insist(request, answered)
 
