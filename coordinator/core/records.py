@@ -74,7 +74,7 @@ class ClaimedSeat:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
+class SeatClaim:
     """Seats that nobody else gets until an attempt is placed there: what is on them was ordered to stop."""
 
     made_at: datetime
@@ -103,7 +103,7 @@ class Attempt:
     """How often it began to wait."""
     avoid: NodeId | None = None
     """Where the attempt before failed; other nodes are preferred."""
-    claim: Claim | None = None
+    claim: SeatClaim | None = None
     """While it is queued: the seats that it gets once they are free; None: it is placed wherever there is room."""
     preempted_for: JobId | None = None
     """The job that gets what it had; None: it was not evicted."""

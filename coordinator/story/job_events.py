@@ -8,7 +8,7 @@ from typing import TypeVar
 from coordinator.core.causes import EventCause
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.notes import Changed, Dropped, Noticed, Offered, WentUnused
-from coordinator.core.records import Attempt, Execution, Job
+from coordinator.core.records import Attempt, Execution, Job, SeatClaim
 from coordinator.story.moves import NODES_TOLD, CommonMove, Told, listed_nodes, nodes_of
 from muster.domain.event import END_OF, FleetEvent, JobEvent, JobEventKind, NodeEvent
 from muster.domain.gangs.plan import Goal
@@ -34,6 +34,8 @@ ATTEMPTS_KEPT = 100
 AnyEvent = TypeVar("AnyEvent", JobEvent, NodeEvent | FleetEvent)
 
 _BAD = (State.FAILED, State.LOST)
+_OF_ALL = (FailureKind.SUSPENDED, FailureKind.PREEMPTED)
+"""Failures that concern all executions of an attempt alike."""
 
 
 class JobEventWriter:
@@ -141,6 +143,8 @@ class JobEventWriter:
         attempt_id, size = after.attempt_id, self._cluster.jobs[after.job].spec.size
         since = f"{_since(after.placed_at, self._now)} after placement"
         yield from self._hold(before, after, cause)
+        if after.claim is not None and before.claim is None:
+            yield self._claim(after, after.claim, cause)
         if after.placed_at is not None and before.placed_at is None:
             nodes = nodes_of(self._cluster.gangs.members(attempt_id))
             text = f"{counted(size, 'execution')} on {_nodes(nodes)}"
@@ -164,14 +168,23 @@ class JobEventWriter:
             text = f"{after.failure}; another attempt follows"
             yield _placed(self._event(attempt_id, JobEventKind.ATTEMPT_FAILED, text, cause), after)
 
+    def _claim(self, attempt: Attempt, claim: SeatClaim, cause: EventCause) -> JobEvent:
+        """The event of an attempt that gets seats for sure, and how many are stopped for it."""
+        leaving = (self._cluster.attempts[each] for each in self._cluster.gangs.evictable.leaving)
+        victims = {each.job for each in leaving if each.preempted_for == attempt.job}
+        stopped = f"{counted(len(victims), 'job')} {'is' if len(victims) == 1 else 'are'} stopped for it"
+        nodes = tuple(dict.fromkeys(seat.node for seat in claim.seats))
+        text = f"{stopped if victims else 'others are leaving'}; once they have gone it is placed on {_nodes(nodes)}"
+        return replace(self._event(attempt.attempt_id, JobEventKind.CLAIMED, text, cause), nodes=nodes[:NODES_KEPT])
+
     def _stopping(self, attempt: Attempt, cause: EventCause) -> Iterator[JobEvent]:
         """Why what still runs of an attempt is stopped, unless somebody asked for that, which is told already."""
         attempt_id = attempt.attempt_id
         if self._cluster.attempts[attempt_id].ended_at is not None or self._cluster.jobs[attempt.job].stop_requested_at:
             return
         why = "rank 0 ended well" if attempt.failure is None else str(attempt.failure)
-        suspended = attempt.failure is not None and attempt.failure.kind is FailureKind.SUSPENDED
-        text = why if suspended else f"{why}; the others are stopped"
+        whole = attempt.failure is not None and attempt.failure.kind in _OF_ALL
+        text = why if whole else f"{why}; the others are stopped"
         yield _placed(self._event(attempt_id, JobEventKind.STOPPING, text, cause), attempt)
 
     def _slowest(self, attempt_id: AttemptId, state: State) -> str:

@@ -93,12 +93,12 @@ def _refusals(cluster: Cluster, job: JobId, now: datetime) -> tuple[NodeRefusal,
 def _evicting(cluster: Cluster, job: JobId, now: datetime) -> str | None:
     """How far others make room for a job; None: nobody does, or will."""
     if cluster.newest_attempt(job).claim is not None:
-        victims = {each.job for each in cluster.evictable.leaving if cluster.attempts[each].preempted_for == job}
+        victims = {each.job for each in cluster.gangs.evictable.leaving if cluster.attempts[each].preempted_for == job}
         if not victims:
             return "waits for the end of what is being stopped; its seats are kept for it"
         are = "is" if len(victims) == 1 else "are"
         return f"{counted(len(victims), 'job')} {are} stopped for it; their seats are kept for it"
-    safe_until = cluster.evictable.protected_for(job, now)
+    safe_until = cluster.gangs.evictable.protected_for(job, now)
     if safe_until is None:
         return None
     return f"others have what it has a right to, and are safe until {safe_until:%H:%M:%S} UTC at the earliest"

@@ -32,7 +32,13 @@ def summarise(cluster: Cluster, job: JobId) -> str:  # noqa: PLR0911 - one for e
         case JobPhase.SUCCEEDED:
             return "all succeeded" if tally[State.SUCCEEDED] == size else "rank 0 succeeded"
         case JobPhase.STOPPED:
-            return f"stopped: {record.stop_reason}" if record.stop_reason else "stopped on request"
+            return _why_stopped(record, attempt)
+
+
+def _why_stopped(job: Job, attempt: Attempt) -> str:
+    if job.stop_requested_at is None and attempt.failure is not None:
+        return f"stopped: {attempt.failure}, and does not start again (on_preempt.restart: false)"
+    return f"stopped: {job.stop_reason}" if job.stop_reason else "stopped on request"
 
 
 def held_back(reasons: Iterable[WaitReason]) -> str:
@@ -65,12 +71,14 @@ def _waits(cluster: Cluster, job: Job, attempt: Attempt) -> str:
 
 
 def _how_it_ended(attempt: Attempt) -> str:
-    suspended = attempt.failure is not None and attempt.failure.kind is FailureKind.SUSPENDED
-    return f"was {attempt.failure}" if suspended else f"failed: {attempt.failure}"
+    kind = None if attempt.failure is None else attempt.failure.kind
+    if kind is FailureKind.PREEMPTED:
+        return str(attempt.failure)
+    return f"was {attempt.failure}" if kind is FailureKind.SUSPENDED else f"failed: {attempt.failure}"
 
 
 def _cause_of_stop(job: Job, attempt: Attempt) -> str:
-    if attempt.failure is not None and attempt.failure.kind is FailureKind.SUSPENDED:
+    if attempt.failure is not None and attempt.failure.kind in {FailureKind.SUSPENDED, FailureKind.PREEMPTED}:
         return f": {attempt.failure}"
     if attempt.failure is not None:
         return f" because {attempt.failure}"

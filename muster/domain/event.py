@@ -21,6 +21,7 @@ class JobEventKind(StrEnum):
     QUEUED = "queued"  #: a later attempt is in the queue, or one that has waited
     CHANGED = "changed"  #: it is other than it was submitted
     NO_ROOM = "no_room"  #: the scheduler looked for seats in vain, for the first time in this attempt
+    CLAIMED = "claimed"  #: it gets seats that others are leaving, for the first time in this attempt
     PLACED = "placed"  #: the whole gang has its nodes
     PREPARING = "preparing"  #: the first agent has begun: image, directories, ports
     CHECKED_IN = "checked_in"  #: all executions are prepared

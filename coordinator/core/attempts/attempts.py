@@ -12,6 +12,7 @@ from muster.domain.fleet.node import NodeState
 from muster.domain.gangs.plan import Goal
 from muster.domain.ids import AttemptId, ExecutionId, NodeId
 from muster.domain.jobs.failure import Exit, Failure, FailureKind
+from muster.domain.jobs.job_class import JobClass
 from muster.domain.jobs.lifecycle import NOT_PLACED, PROGRESS, TERMINAL, State, Trigger
 from muster.domain.quantity import format_duration
 
@@ -40,6 +41,8 @@ def go_on(turn: Turn, attempt_id: AttemptId) -> None:
     attempt = turn.cluster.attempts[attempt_id]
     if attempt.goal is Goal.RUN and attempt.started_at is None and _all_ran(turn, attempt_id):
         turn.put(replace(attempt, started_at=turn.now))
+        if turn.cluster.jobs[attempt_id.job].job_class is not JobClass.GUARANTEED:
+            turn.reconsider_queue()  # from now on others may evict it
 
 
 def fail(turn: Turn, execution: Execution, failure: Failure) -> None:

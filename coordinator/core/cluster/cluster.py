@@ -9,7 +9,6 @@ from datetime import UTC, datetime, timedelta
 from coordinator.core.cluster.by_key import Records
 from coordinator.core.cluster.deadlines import CycleDue, Deadlines
 from coordinator.core.cluster.draining import Draining
-from coordinator.core.cluster.evictable import Evictable
 from coordinator.core.cluster.gangs import Gangs
 from coordinator.core.cluster.job_index import JobIndex
 from coordinator.core.cluster.load import Load
@@ -50,7 +49,6 @@ class Cluster:
         self.load = Load(self.records, self.placeable, self.queue.try_all_again)
         self.draining = Draining(lambda node: bool(self.load.used(node).executions))
         self.unit_load = UnitLoad(self.records, lambda node: not self.presence.believes_in(node), self.load.used)
-        self.evictable = Evictable(self.records)
         self.presence = Presences(self.load.touch, self.unit_load.touch)
 
     # reading
@@ -121,7 +119,8 @@ class Cluster:
                 self._execution_changed(before, record)
             case Attempt():
                 before = self.records.put(record)
-                self._attempt_changed(before, record)
+                for index in (self.gangs, self.queue, self.load, self.unit_load):
+                    index.attempt_changed(before, record)
             case Job():
                 before = self.records.put(record)
                 self._job_changed(before, record)
@@ -148,7 +147,8 @@ class Cluster:
             self.drop_members(AttemptId(job, number))
             attempt = self.records.attempts[AttemptId(job, number)]
             self.records.drop(attempt)
-            self._attempt_changed(attempt, None)
+            for index in (self.gangs, self.queue, self.load, self.unit_load):
+                index.attempt_changed(attempt, None)
         self.records.drop(dropped)
         self._job_changed(dropped, None)
 
@@ -190,6 +190,7 @@ class Cluster:
 
     def _job_changed(self, before: Job | None, after: Job | None) -> None:
         self.queue.job_changed(before, after)
+        self.gangs.evictable.job_changed(before, after)
         if after is not None:
             self.job_index.put(before, after)
         elif before is not None:
@@ -200,10 +201,3 @@ class Cluster:
         self.queue.changed(before, after)
         self.load.changed(before, after)
         self.unit_load.changed(before, after)
-
-    def _attempt_changed(self, before: Attempt | None, after: Attempt | None) -> None:
-        self.gangs.attempt_changed(before, after)
-        self.queue.attempt_changed(before, after)
-        self.load.attempt_changed(before, after)
-        self.unit_load.attempt_changed(before, after)
-        self.evictable.changed(before, after)

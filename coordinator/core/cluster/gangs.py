@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from datetime import datetime
 
+from coordinator.core.cluster.evictions.evictable import Evictable
 from coordinator.core.cluster.uses import Uses
 from coordinator.core.records import Attempt, Execution, Job, Node
 from muster.domain.gangs.roster import Member, Roster
@@ -23,6 +24,7 @@ class Gangs:
         self._rosters: dict[AttemptId, Roster] = {}
         """Rosters of attempts that have checked in and not ended; built on first use."""
         self.uses = Uses(started_at)
+        self.evictable = Evictable(jobs)
 
     def members(self, attempt: AttemptId) -> Collection[Execution]:
         """The executions of an attempt by rank; none of an old one that is not at hand any more."""
@@ -69,6 +71,7 @@ class Gangs:
     def attempt_changed(self, before: Attempt | None, after: Attempt | None) -> None:
         """Hear of an attempt that is new, other than before, or forgotten: one that has ended needs no roster."""
         self.uses.attempt_changed(before, after)
+        self.evictable.changed(before, after)
         if before is not None and (after is None or after.ended_at is not None):
             self._rosters.pop(before.attempt_id, None)
 

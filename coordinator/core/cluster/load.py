@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 
 from coordinator.core.cluster.by_key import Records
-from coordinator.core.cluster.claims import Claims, common
+from coordinator.core.cluster.evictions.claims import Claims, common
 from coordinator.core.cluster.windows import Windows
 from coordinator.core.placement.capacity import Capacity
 from coordinator.core.placement.live_capacities import LiveCapacities

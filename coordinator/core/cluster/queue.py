@@ -79,7 +79,7 @@ class Queue:
                 self._open_pools(self._jobs[job], now)
         while self._wakes and self._wakes[0][0] <= now:
             _, job = heappop(self._wakes)
-            if job not in self._paused or self._has_claim(self._jobs[job]):
+            if job not in self._paused or self._attempts[self._jobs[job].attempt_id].claim is not None:
                 continue
             not_before = self._not_before(self._jobs[job])
             if not_before is not None and not_before > now:
@@ -146,7 +146,7 @@ class Queue:
             heappush(self._openings, (opens_at, job.id))
             self._wake_at(opens_at)
         not_before = self._not_before(job)
-        if self._has_claim(job):
+        if self._attempts[job.attempt_id].claim is not None:
             self._paused[job.id] = None
         elif not_before is None:
             self._line_up(job)
@@ -176,9 +176,6 @@ class Queue:
         """Be in no line; a paused job is in none anyway."""
         if job.id not in self._paused:
             self.lines.remove(self._entry(job), job.spec.project, self._classes[job.id])
-
-    def _has_claim(self, job: Job) -> bool:
-        return self._attempts[job.attempt_id].claim is not None
 
     def _not_before(self, job: Job) -> datetime | None:
         """When the newest attempt may begin at the earliest."""

@@ -14,6 +14,7 @@ class Windows:
         """`grown` is told whenever a window takes less than before, so that there may be more room."""
         self._nodes = nodes
         self._grown = grown
+        self._version = 0
         self._windows: dict[str, Window] = {}
         self._members: dict[str, dict[NodeId, None]] = {}
 
@@ -24,6 +25,11 @@ class Windows:
         """All windows, in the order in which they were made."""
         return iter(self._windows.values())
 
+    @property
+    def version(self) -> int:
+        """A number that grows whenever a window takes less than before."""
+        return self._version
+
     def nodes_of(self, window: Window) -> Collection[NodeId]:
         """The nodes of a window that have joined."""
         return self._members[window.name].keys()
@@ -32,7 +38,7 @@ class Windows:
         """Hear of a window that is new, other than before, or gone."""
         if before is not None:
             del self._windows[before.name], self._members[before.name]
-            self._grown()
+            self._grow()
         if after is not None:
             self._windows[after.name] = after
             self._members[after.name] = {
@@ -47,4 +53,8 @@ class Windows:
                 members[after.name] = None
             elif before is not None and before.name in members:
                 del members[before.name]
-                self._grown()
+                self._grow()
+
+    def _grow(self) -> None:
+        self._version += 1
+        self._grown()

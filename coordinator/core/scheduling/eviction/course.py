@@ -12,7 +12,7 @@ from typing import NamedTuple
 from coordinator.core.attempts.attempts import preempt
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.cluster.deadlines import CycleDue, ProtectionDue
-from coordinator.core.records import Claim, ClaimedSeat, Job
+from coordinator.core.records import ClaimedSeat, Job, SeatClaim
 from coordinator.core.scheduling.bars import Bars
 from coordinator.core.scheduling.eviction.entitlement import may_be_victim, rules_for
 from coordinator.core.scheduling.eviction.eviction import NoVictims, evict
@@ -28,7 +28,7 @@ from muster.domain.gangs.fence import LEASE
 from muster.domain.jobs.job_class import JobClass
 
 EVICTION_LOOKS = 4
-"""For how many jobs one cycle looks for victims; when they are used up, the turn is followed by another one at once."""
+"""How many jobs one cycle looks for victims for; when they are used up, the turn is followed by another at once."""
 MOST_CLAIMS = 16
 """Claims that are open at a time."""
 
@@ -43,7 +43,7 @@ class Vain(NamedTuple):
 def evict_for_waiting(turn: Turn, bars: Bars) -> None:
     """Look for victims for the first jobs of all projects, which find no room, or which a term of theirs bars."""
     cluster = turn.cluster
-    if not cluster.evictable.running:
+    if not cluster.gangs.evictable.running:
         return
     if turn.now < cluster.started_at + LEASE:
         cluster.deadlines.add(cluster.started_at + LEASE, ProtectionDue())
@@ -57,7 +57,7 @@ def evict_for_waiting(turn: Turn, bars: Bars) -> None:
         state = _state(cluster, job)
         vain = _evict_for(turn, job, bars)
         if vain is not None:
-            cluster.evictable.note_vain(job.id, state, vain.until)
+            cluster.gangs.evictable.note_vain(job.id, state, vain.until)
             if vain.until is not None:
                 cluster.deadlines.add(vain.until, ProtectionDue())
         elif len(cluster.load.claims) >= MOST_CLAIMS:
@@ -70,7 +70,7 @@ def _untried(turn: Turn, bars: Bars) -> Iterable[Job]:
     for leaf in cluster.queue.lines.leaves:
         first, free = cluster.jobs[cluster.queue.lines.first_of(leaf)[1]], bars.first_of(leaf)
         for job in (first, free) if free is not None and free is not first else (first,):
-            in_vain = cluster.evictable.tried_in_vain(job.id, _state(cluster, job), turn.now)
+            in_vain = cluster.gangs.evictable.tried_in_vain(job.id, _state(cluster, job), turn.now)
             if job.job_class is not JobClass.SPARE and not in_vain:
                 yield job
 
@@ -82,8 +82,10 @@ def _in_order(cluster: Cluster, bars: Bars, jobs: Iterable[Job]) -> Sequence[Job
 
 def _state(cluster: Cluster, job: Job) -> object:
     """What decides whether victims are found, but for the time."""
-    capacities = cluster.load.free.fresh().version, cluster.load.empty.fresh().version
-    return (capacities, cluster.unit_load.units.eased, cluster.evictable.version, _is_head(cluster, job))
+    load, evictable = cluster.load, cluster.gangs.evictable
+    rooms = load.free.fresh().version, load.empty.fresh().version, load.windows.version
+    pools = cluster.queue.request_class(job.id).pools
+    return (rooms, cluster.unit_load.units.eased, evictable.version, _is_head(cluster, job), job.spec.priority, pools)
 
 
 def _is_head(cluster: Cluster, job: Job) -> bool:
@@ -93,7 +95,7 @@ def _is_head(cluster: Cluster, job: Job) -> bool:
 
 
 def _evict_for(turn: Turn, job: Job, bars: Bars) -> Vain | None:
-    """Claim seats for a job in one of its pools, and stop who is on them; None: that is done."""
+    """SeatClaim seats for a job in one of its pools, and stop who is on them; None: that is done."""
     times = []
     for pool, bar in bars.by_pool(job):
         vain = _evict_in(turn, job, pool, bar)
@@ -129,7 +131,7 @@ def _claim(turn: Turn, job: Job, rooms: EvictionRooms, victims: Sequence[Running
     assert fit is not None, "the victims were proved"
     seats = tuple(ClaimedSeat(rank=seat.rank, node=seat.node, gpus=seat.gpus) for seat in fit.seats)
     attempt = turn.cluster.newest_attempt(job.id)
-    turn.put(replace(attempt, claim=Claim(made_at=turn.now, seats=seats)))
+    turn.put(replace(attempt, claim=SeatClaim(made_at=turn.now, seats=seats)))
     for victim in victims:
         preempt(turn, victim.attempt, job)
 

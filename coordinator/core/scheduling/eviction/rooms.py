@@ -90,7 +90,7 @@ class EvictionRooms:
     @cached_property
     def _leaving(self) -> Mapping[NodeId, list[Execution]]:
         """What is leaving already, by node."""
-        return self._held_by(self._cluster.evictable.leaving)
+        return self._held_by(self._cluster.gangs.evictable.leaving)
 
     def _place(self, capacities: Iterable[Capacity]) -> Placement | None:
         """Seats on these nodes, if it can be without the one where the job failed last."""

@@ -33,7 +33,7 @@ class RunningGangs:
     def all(self) -> list[RunningGang]:
         """Every gang of the pool that is not guaranteed and was not ordered to stop."""
         load = self._cluster.unit_load
-        jobs = ((each, self._cluster.jobs[each.job]) for each in self._cluster.evictable.running)
+        jobs = ((each, self._cluster.jobs[each.job]) for each in self._cluster.gangs.evictable.running)
         there = [(each, job) for each, job in jobs if load.pool_of(job) == self._pool]
         self._priorities = _priorities(job for _, job in there)
         return [self._gang(each, job) for each, job in there]

@@ -1,10 +1,9 @@
 """Attempts that may have to make room for others, and those that are making room."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import datetime
 
-from coordinator.core.cluster.by_key import Records
-from coordinator.core.records import Attempt
+from coordinator.core.records import Attempt, Job
 from muster.domain.gangs.plan import Goal
 from muster.domain.ids import AttemptId, JobId
 from muster.domain.jobs.job_class import JobClass
@@ -13,8 +12,8 @@ from muster.domain.jobs.job_class import JobClass
 class Evictable:
     """An index over attempts."""
 
-    def __init__(self, records: Records) -> None:
-        self._records = records
+    def __init__(self, jobs: Mapping[JobId, Job]) -> None:
+        self._jobs = jobs
         self._running: dict[AttemptId, None] = {}
         self._leaving: dict[AttemptId, None] = {}
         self._version = 0
@@ -32,7 +31,7 @@ class Evictable:
 
     @property
     def version(self) -> int:
-        """A number that grows whenever one of them is another, or has saved or started something."""
+        """A number that grows whenever one more runs, has started or leaves."""
         return self._version
 
     def changed(self, before: Attempt | None, after: Attempt | None) -> None:
@@ -41,9 +40,19 @@ class Evictable:
         assert attempt is not None
         runs = after is not None and after.ended_at is None and after.goal is not None
         stops = runs and after is not None and after.goal is Goal.STOP
-        open_to_others = self._records.jobs[attempt.job].job_class is not JobClass.GUARANTEED
+        open_to_others = self._jobs[attempt.job].job_class is not JobClass.GUARANTEED
+        if before is not None and before.started_at != attempt.started_at:
+            self._version += 1
         self._note(self._leaving, attempt.attempt_id, is_in=stops)
         self._note(self._running, attempt.attempt_id, is_in=runs and not stops and open_to_others)
+
+    def job_changed(self, before: Job | None, after: Job | None) -> None:
+        """Hear of a job: with another priority it may give way to others than before."""
+        if after is None:
+            assert before is not None
+            self._vain.pop(before.id, None)
+        elif before is not None and before.spec.priority != after.spec.priority:
+            self._version += 1
 
     def tried_in_vain(self, job: JobId, state: object, now: datetime) -> bool:
         """Whether nothing has changed since nobody was found for a job."""
@@ -52,8 +61,6 @@ class Evictable:
 
     def note_vain(self, job: JobId, state: object, until: datetime | None) -> None:
         """Remember that nobody was found for a job; `until`: then some are not safe any more."""
-        if len(self._vain) > len(self._records.jobs):
-            self._vain.clear()
         self._vain[job] = (state, until)
 
     def protected_for(self, job: JobId, now: datetime) -> datetime | None:

@@ -7,7 +7,7 @@ from coordinator.core.cluster.by_key import Records
 from coordinator.core.placement.capacity import Capacity
 from coordinator.core.placement.placement import Placement, Seat
 from coordinator.core.placement.reservation import KEPT_WHOLE, Reservation, Reserved, reservation_of
-from coordinator.core.records import Attempt, Claim
+from coordinator.core.records import Attempt, SeatClaim
 from muster.domain.ids import JobId, NodeId
 
 
@@ -18,7 +18,7 @@ class Claims:
         """`total` tells what a node has in all."""
         self._records = records
         self._total = total
-        self._by_job: dict[JobId, Claim] = {}
+        self._by_job: dict[JobId, SeatClaim] = {}
         self._by_node: dict[NodeId, dict[JobId, None]] = {}
 
     def __len__(self) -> int:
