@@ -2,12 +2,12 @@
 
 from datetime import UTC, datetime, timedelta
 
-from coordinator.core.records import Attempt, Execution, Job, KeepEvent, KeepStoryEvent, Node, Put, Record
+from coordinator.core.records import Attempt, ClaimedSeat, Execution, Job, KeepEvent, KeepStoryEvent, Node, Put, Record, SeatClaim
 from muster.domain.event import FleetEvent, FleetEventKind, JobEvent, JobEventKind, NodeEvent, NodeEventKind
 from muster.domain.fleet.access import Permissions, Project
 from muster.domain.fleet.node import Inventory
 from muster.domain.fleet.window import Window
-from muster.domain.ids import ExecutionId, JobId, NodeId, execution_id
+from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId, execution_id
 from muster.domain.jobs.job import InlineFile, JobSpec, Role
 from muster.domain.jobs.lifecycle import PROGRESS, State
 from muster.domain.jobs.placing.taint import NodeTaint, Taint
@@ -27,7 +27,10 @@ def job(name: str = "a", *, sequence: int = 1, content: bytes = b"") -> Job:
 
 
 def attempt(of: str = "a", number: int = 1) -> Attempt:
-    return Attempt(job=JobId(of), number=number, placed_at=AT)
+    seat = ClaimedSeat(rank=0, node=NodeId("node-1"), gpus=(GpuUuid("GPU-ü"),))
+    return Attempt(
+        job=JobId(of), number=number, placed_at=AT, claim=SeatClaim(made_at=AT, seats=(seat,)), preempted_for=JobId("z")
+    )
 
 
 def execution(of: str = "a", number: int = 1, rank: int = 0, *, state: State = State.QUEUED) -> Execution:
