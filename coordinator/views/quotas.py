@@ -11,7 +11,7 @@ from coordinator.core.requests.quotas import unit_of
 from coordinator.core.scheduling.bars import Bars
 from coordinator.core.scheduling.order import across_leaves, worst_tier
 from coordinator.core.sharing.pool_standings import PoolStandings
-from coordinator.core.sharing.precedence import Precedence, Tier
+from coordinator.core.sharing.precedence import Bar, Precedence, Tier
 from coordinator.core.sharing.unit import Unit
 from muster.domain.fleet.quota import Amounts, amounts_of_job
 from muster.domain.fleet.standing_view import PoolStandingView, QueueLine, QueuePage, UnitStandingView
@@ -95,8 +95,6 @@ def _in_order(cluster: Cluster, bars: Bars) -> Iterator[Job]:
 
 def _line(cluster: Cluster, now: datetime, bars: Bars, position: int, job: Job, named: bool) -> QueueLine:
     spec, bar = job.spec, bars.of(job)
-    attempt = cluster.newest_attempt(job.id)
-    paused = attempt.not_before is not None and attempt.not_before > now
     since = cluster.gangs.rank(job.attempt_id, 0).times[State.QUEUED]
     return QueueLine(
         position=position,
@@ -110,8 +108,19 @@ def _line(cluster: Cluster, now: datetime, bars: Bars, position: int, job: Job, 
         tier=_tier(cluster, job, bars),
         size=amounts_of_job(spec),
         since=since,
-        reason="paused" if paused else "room" if bar is None else bar.kind.name.lower(),
+        reason=_reason(cluster, job, now, bar),
     )
+
+
+def _reason(cluster: Cluster, job: Job, now: datetime, bar: Bar | None) -> str:
+    attempt = cluster.newest_attempt(job.id)
+    if attempt.claim is not None:
+        return "evicting"
+    if attempt.not_before is not None and attempt.not_before > now:
+        return "paused"
+    if cluster.gangs.evictable.protected_for(job.id, now) is not None:
+        return "protected"
+    return "room" if bar is None else bar.kind.name.lower()
 
 
 def _tier(cluster: Cluster, job: Job, bars: Bars) -> str:

@@ -2,7 +2,18 @@
 
 from datetime import UTC, datetime, timedelta
 
-from coordinator.core.records import Attempt, ClaimedSeat, Execution, Job, KeepEvent, KeepStoryEvent, Node, Put, Record, SeatClaim
+from coordinator.core.records import (
+    Attempt,
+    ClaimedSeat,
+    Execution,
+    Job,
+    KeepEvent,
+    KeepStoryEvent,
+    Node,
+    Put,
+    Record,
+    SeatClaim,
+)
 from muster.domain.event import FleetEvent, FleetEventKind, JobEvent, JobEventKind, NodeEvent, NodeEventKind
 from muster.domain.fleet.access import Permissions, Project
 from muster.domain.fleet.node import Inventory

@@ -124,21 +124,25 @@ class UnitLoad:
             self._release(job, execution, amounts)
 
     def attempt_changed(self, before: Attempt | None, after: Attempt | None) -> None:
-        """Hear of an attempt that claims something, or no longer."""
+        """Hear of an attempt that claims something, or no longer; it waits in the pool of what it claims."""
         attempt = before if after is None else after
         assert attempt is not None
         claimed, claims = (each is not None and each.claim is not None for each in (before, after))
         if claimed == claims:
             return
-        job, sign, amounts = self._records.jobs[attempt.job], -1, amounts_of_job(self._records.jobs[attempt.job].spec)
+        job, sign = self._records.jobs[attempt.job], 1 if claims else -1
         if after is not None and after.claim is not None:
-            self._claims_in[attempt.attempt_id], sign = self._pool_of_node(after.claim.seats[0].node), 1
-            pool = self._claims_in[attempt.attempt_id]
+            pool = self._claims_in[attempt.attempt_id] = self._pool_of_node(after.claim.seats[0].node)
         else:
             pool = self._claims_in.pop(attempt.attempt_id)
+        amounts = amounts_of_job(job.spec)
         self.units.count(job.spec.project, pool, Tally.CLAIMED, amounts, sign)
         if job.job_class is JobClass.GUARANTEED:
             self.units.count(job.spec.project, pool, Tally.FIXED, amounts, sign)
+        if (waits_in := self._waits_in.get(job.id)) is not None:
+            self.units.count(job.spec.project, waits_in, Tally.WAITING, amounts, -1)
+            self._waits_in[job.id] = pool if claims else self.pools_of(job.spec)[0]
+            self.units.count(job.spec.project, self._waits_in[job.id], Tally.WAITING, amounts, 1)
 
     # inside
 
@@ -146,7 +150,10 @@ class UnitLoad:
         if waited == waits:
             return
         sign = 1 if waits else -1
-        pool = self._waits_in.setdefault(job.id, self.pools_of(job.spec)[0]) if waits else self._waits_in.pop(job.id)
+        if waits:
+            pool = self._waits_in[job.id] = self._claims_in.get(job.attempt_id) or self.pools_of(job.spec)[0]
+        else:
+            pool = self._waits_in.pop(job.id)
         self.units.count(job.spec.project, pool, Tally.WAITING, amounts_of_job(job.spec), sign)
         self.units.count_jobs(job.spec.project, job.owner, queued=sign)
 

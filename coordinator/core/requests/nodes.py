@@ -131,6 +131,7 @@ def judge(turn: Turn, node: NodeId) -> None:
     if presence.state is not NodeState.LOST and turn.now >= heard_at + DEFAULT_LOST_AFTER:
         notice_node(turn, node, NodeEventKind.LOST)
         presence.lost()
+        turn.reconsider_queue()  # what is claimed there is lost
     if presence.state is not NodeState.LOST:
         looks.append(heard_at + DEFAULT_LOST_AFTER)
     if looks:

@@ -5,17 +5,22 @@ from typing import Any
 
 import pytest
 
-from coordinator.core.events import CordonRequested
+from coordinator.core.events import ChangeRequested, CordonRequested, HoldRequested, WindowRemoved, WindowSet
 from coordinator.views.explain import explain
+from coordinator.views.quotas import queue_page
+from muster.domain.event import JobEventKind
+from muster.domain.fleet.window import Window
 from muster.domain.gangs.plan import Stage
 from muster.domain.ids import AttemptId, JobId, NodeId
 from muster.domain.jobs.failure import Exit, FailureKind
 from muster.domain.jobs.job import JobSpec
 from muster.domain.jobs.job_class import JobClass
 from muster.domain.jobs.lifecycle import JobPhase, State
+from muster.domain.jobs.placing.pool_choice import PoolChoice
+from muster.domain.jobs.queueing.change import JobChange
 from muster.domain.jobs.stopping.notice import StopReason
 from muster.domain.jobs.stopping.preemption import OnPreempt
-from tests.builders import World, pass_time, report, spec
+from tests.builders import World, inventory, pass_time, report, spec
 
 NOTHING = timedelta()
 LEASE_SECONDS = 31
@@ -152,6 +157,20 @@ def test_what_waits_is_told_that_others_are_stopped_for_it() -> None:
     running(w, *[of("a")] * 4)
     b = w.submit(of("b"))
     assert "1 job is stopped for it" in explain(w.cluster, b, w.now).summary
+    assert [line.reason for line in queue_page(w.cluster, w.now, everybody, everybody, 1, 10).lines] == ["evicting"]
+    [told] = [each for each in w.store.events(b, 0, 100) if each.kind is JobEventKind.CLAIMED]
+    assert told.text == "1 job is stopped for it; once they have gone it is placed on n1"
+
+
+def test_who_makes_room_is_told_so_in_its_events() -> None:
+    w = world(("n1", 8))
+    a = running(w, *[of("a")] * 4)
+    w.submit(of("b"))
+    assert "stopping: had to make room for a job of another project" in explain(w.cluster, a[3], w.now).summary
+    ended(w, a[3])
+    told = {each.kind: each.text for each in w.store.events(a[3], 0, 100)}
+    assert told[JobEventKind.STOPPING] == "had to make room for a job of another project"
+    assert told[JobEventKind.ATTEMPT_FAILED] == "had to make room for a job of another project; another attempt follows"
 
 
 @pytest.mark.parametrize("when", ["before the victim ends", "after it has ended"])
@@ -241,3 +260,137 @@ def test_a_project_says_how_long_its_jobs_may_take_to_make_room() -> None:
     [line] = [line for line in w.last_plan("n1").desired if line.execution == execution.id]
     assert line.stop is not None
     assert line.stop.grace == timedelta(seconds=12)
+
+
+def in_pools(**pools: int) -> World:
+    """Nodes with four GPUs, so many in each pool, of projects a and b with a promise of four GPUs in each."""
+    w = World(projects=("default", "a", "b"))
+    for pool, count in pools.items():
+        for number in range(count):
+            w.connect(f"{pool}-{number}", inventory(f"{pool}-{number}", 4, labels={"pool": pool}))
+    for project, quota in (("a", 4), ("b", 4), ("default", 0)):
+        w.promise(project, quota=quota, min_runtime=NOTHING)
+    pass_time(w, LEASE_SECONDS)
+    return w
+
+
+def test_whoever_makes_room_is_in_a_pool_that_the_job_wants() -> None:
+    w = in_pools(h100=2, a100=2)
+    h100, a100 = (PoolChoice(pool="h100"),), (PoolChoice(pool="a100"),)
+    old = running(w, *[of("a", 4, pools=h100)] * 2)
+    new = running(w, *[of("a", 4, pools=a100)] * 2)
+
+    b = w.submit(of("b", 4, pools=h100))
+
+    assert [w.phase(job) for job in (*old, *new)] == [JobPhase.RUNNING, JobPhase.STOPPING, *[JobPhase.RUNNING] * 2]
+    ended(w, old[1])
+    assert w.phase(b) is JobPhase.PREPARING
+
+
+def test_victims_are_looked_for_in_later_pools_too_and_a_gang_never_lies_in_two() -> None:
+    w = in_pools(h100=1, a100=2)
+    running(w, of("a", 4, pools=(PoolChoice(pool="h100"),), job_class=JobClass.GUARANTEED))
+    a100 = running(w, *[of("a", 4, pools=(PoolChoice(pool="a100"),))] * 2)
+    w.promise("b", quota=8, min_runtime=NOTHING)
+
+    b = w.submit(of("b", 4, 2, pools=(PoolChoice(pool="h100"), PoolChoice(pool="a100"))))
+    assert [w.phase(job) for job in a100] == [JobPhase.RUNNING] * 2, "a keeps the four that it is promised"
+
+    w.promise("a", quota=0, min_runtime=NOTHING)
+    assert [w.phase(job) for job in a100] == [JobPhase.STOPPING] * 2
+    claim = w.attempt(b).claim
+    assert claim is not None
+    assert [seat.node for seat in claim.seats] == ["a100-0", "a100-1"]
+
+
+def test_a_job_that_has_its_nodes_for_itself_waits_for_the_whole_node() -> None:
+    w = world(("n1", 8), a=0, b=8)
+    a = running(w, *[of("a")] * 2)
+    b = w.submit(of("b", 2, exclusive=True))
+    assert [w.phase(job) for job in a] == [JobPhase.STOPPING] * 2
+    ended(w, a[0])
+    assert w.phase(b) is JobPhase.QUEUED
+    assert w.phase(a[0]) is JobPhase.QUEUED, "nobody else is placed on what is kept whole"
+    ended(w, a[1])
+    assert w.phase(b) is JobPhase.PREPARING
+
+
+def test_nobody_makes_room_on_a_node_that_a_window_closes() -> None:
+    w = world(("n1", 4), a=0, b=4)
+    [a] = running(w, of("a", 4))
+    window = Window(name="w", begins=w.now + timedelta(hours=1), ends=w.now + timedelta(hours=2), nodes=(NodeId("n1"),))
+    w.turn(WindowSet(window=window))
+    b = w.submit(of("b", 4))
+    assert (w.phase(a), w.phase(b)) == (JobPhase.RUNNING, JobPhase.QUEUED)
+    w.turn(WindowRemoved(name="w"))
+    assert w.phase(a) is JobPhase.STOPPING
+
+
+def test_a_limit_is_kept_while_a_victim_elsewhere_still_holds_what_it_has() -> None:
+    w = world(("n1", 2), ("n2", 2), a=4)
+    w.promise("a", quota=4, limit=2, min_runtime=NOTHING)
+    [low] = running(w, of("a", 2))
+    high = w.submit(of("a", 2, priority=9))
+    assert w.phase(low) is JobPhase.STOPPING
+    assert w.phase(high) is JobPhase.QUEUED
+    ended(w, low)
+    assert w.phase(high) is JobPhase.PREPARING
+
+
+def test_a_claim_ends_where_its_unit_may_not_have_that_much_any_more() -> None:
+    w = world(("n1", 8))
+    a = running(w, *[of("a")] * 4)
+    b = w.submit(of("b"))
+    w.promise("b", quota=4, limit=1, min_runtime=NOTHING)
+    assert w.attempt(b).claim is None
+    ended(w, a[3])
+    assert w.phase(a[3]) is JobPhase.PREPARING
+
+
+def test_a_claim_ends_when_its_node_is_lost_in_the_grace() -> None:
+    w = world(("n1", 8))
+    running(w, *[of("a")] * 4)
+    b = w.submit(of("b"))
+    w.disconnect("n1")
+    assert w.attempt(b).claim is not None
+    pass_time(w, 3600)
+    assert w.attempt(b).claim is None
+
+
+def test_a_job_that_is_held_claims_nothing() -> None:
+    w = world(("n1", 8))
+    running(w, *[of("a")] * 4)
+    b = w.submit(of("b"))
+    w.turn(HoldRequested(job=b))
+    assert w.attempt(b).claim is None
+
+
+def test_a_priority_that_is_raised_while_a_job_waits_makes_others_give_way() -> None:
+    w = World(("n1", 4))
+    pass_time(w, LEASE_SECONDS)
+    running(w, *[of("default", 2)] * 2)
+    late = w.submit(of("default", 2))
+    assert w.attempt(late).claim is None
+    w.turn(ChangeRequested(job=late, change=JobChange(priority=5)))
+    assert w.attempt(late).claim is not None
+
+
+def test_a_job_that_has_not_started_is_safe_until_it_has() -> None:
+    w = world(("n1", 4), a=0, b=4)
+    a = w.submit(of("a", 4))
+    w.submit(of("b", 4))
+    assert w.phase(a) is JobPhase.PREPARING
+    w.tell_all(a, Stage.PREPARED, Stage.ARMED, Stage.RUNNING)
+    assert w.phase(a) is JobPhase.STOPPING
+
+
+def test_no_more_than_sixteen_jobs_wait_for_others_to_go() -> None:
+    w = World(("n1", 40))
+    pass_time(w, LEASE_SECONDS)
+    running(w, *[of("default", 1, job_class=JobClass.SPARE)] * 40)
+    wanted = [w.submit(of("default", 1)) for _ in range(20)]
+    assert sum(w.attempt(job).claim is not None for job in wanted) == 16
+
+
+def everybody(_: object) -> bool:
+    return True
