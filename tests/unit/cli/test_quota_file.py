@@ -1,5 +1,7 @@
 """What people write of quotas: pairs, and a file; and what a change is told as."""
 
+from datetime import timedelta
+
 import pytest
 
 from muster.cli.commands.sharing.quota_file import changed_terms, units_of
@@ -37,6 +39,11 @@ def test_none_takes_back_what_was_said() -> None:
     before = QuotaTerms(weight=3, quota=AmountBounds(gpus=1))
 
     assert changed_terms(before, ["weight=none", "gpus=none"]) == NO_QUOTA_TERMS
+
+
+@pytest.mark.parametrize("none", ["0", "0s"])
+def test_jobs_may_be_safe_for_no_time_at_all(none: str) -> None:
+    assert changed_terms(NO_QUOTA_TERMS, [f"min_runtime={none}"]) == QuotaTerms(min_runtime=timedelta())
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 from muster.domain.errors import InvalidJobError
@@ -133,6 +134,13 @@ def _mib(value: str) -> int:
     return size
 
 
+def _protection(value: str) -> timedelta:
+    """A duration, or none at all: not safe for any time."""
+    return timedelta() if value in NO_TIME else parse_duration(value)
+
+
+NO_TIME = ("0", "0s")
+"""Ways to say that jobs are never safe."""
 _BOUNDS = ("quota", "limit")
 _AMOUNTS: Mapping[str, Callable[[str], int]] = {
     "gpus": lambda value: _whole(value) * MILLIS_PER_GPU,
@@ -146,8 +154,8 @@ _VALUES: Mapping[str, Callable[[str], object]] = {
     "max_queued": _whole,
     "max_running_per_user": _whole,
     "class": _job_class,
-    "min_runtime": parse_duration,
-    "min_runtime_within": parse_duration,
+    "min_runtime": _protection,
+    "min_runtime_within": _protection,
     "grace_max": parse_duration,
 }
 
