@@ -6,6 +6,7 @@ from datetime import datetime
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.placement.capacity import key_of
 from coordinator.core.placement.placement import NoFit, refusals
+from coordinator.core.placement.unknown_labels import unknown_label
 from coordinator.core.records import Attempt, Job
 from coordinator.core.scheduling import cycle as scheduling
 from coordinator.core.scheduling.bars import Bars
@@ -71,10 +72,10 @@ def _explain_queued(cluster: Cluster, job: JobId, now: datetime, visible: Callab
         return Explanation(summary=text, phase=JobPhase.QUEUED, queue_position=position)
     no_fit, kept = scheduling.refusal(cluster, job, now), cluster.load.reservation
     is_next = position == 1 if kept is None else kept.job == job
+    text = _next_in_queue(cluster, no_fit) if is_next else _behind_others(cluster, no_fit, position - 1, visible)
+    unknown = no_fit and unknown_label(cluster.jobs[job].spec, cluster.load.total.fresh().labels.carried)
     return Explanation(
-        summary=(
-            _next_in_queue(cluster, no_fit) if is_next else _behind_others(cluster, no_fit, position - 1, visible)
-        ),
+        summary=f"{text}; {unknown}" if unknown else text,
         phase=JobPhase.QUEUED,
         queue_position=position,
         refusals=_refusals(cluster, job, now) if no_fit else (),

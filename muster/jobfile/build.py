@@ -1,13 +1,14 @@
 """From checked keys to a `JobSpec`: role defaults applied, files read, and the rules that take several keys."""
 
 import pathlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from muster.domain.fault import Fault, Path
 from muster.domain.ids import NodeId
 from muster.domain.jobs.frameworks.framework import Framework
 from muster.domain.jobs.interactive import Interactive
 from muster.domain.jobs.job import InlineFile, JobSpec, Mount, PortRequest, Resources, Role, Security, Timeouts, Ulimit
+from muster.domain.jobs.placing.affinity import Affinity, LabelExpression, PreferredTerm
 from muster.domain.jobs.placing.pool_choice import PoolChoice
 from muster.domain.jobs.placing.toleration import Toleration
 from muster.domain.jobs.restart import ExitCodes, ExitRules, RestartPolicy
@@ -19,7 +20,9 @@ from muster.jobfile.document import Loc
 from muster.jobfile.errors import FieldError
 from muster.jobfile.models import FileKeys, JobKeys, RoleDefaults, RoleKeys
 from muster.jobfile.section import (
+    AffinityKeys,
     ExitCodesKeys,
+    LabelExpressionKeys,
     OnPreemptKeys,
     ResourcesKeys,
     RestartsKeys,
@@ -74,6 +77,7 @@ class Builder:
             node_types=tuple(job.node_type),
             exclude_nodes=tuple(map(NodeId, job.exclude_nodes)),
             tolerations=tuple(map(_toleration, job.tolerations)),
+            affinity=_affinity(job.affinity),
             exclusive=job.exclusive,
             on_preempt=_on_preempt(job.on_preempt),
             hold=job.hold,
@@ -249,6 +253,17 @@ def _toleration(keys: TolerationKeys) -> Toleration:
         effect=keys.effect,
         seconds=keys.seconds,
     )
+
+
+def _affinity(keys: AffinityKeys) -> Affinity:
+    return Affinity(
+        required=tuple(map(_term, keys.required)),
+        preferred=tuple(PreferredTerm(weight=each.weight, all=_term(each.all)) for each in keys.preferred),
+    )
+
+
+def _term(keys: Sequence[LabelExpressionKeys]) -> tuple[LabelExpression, ...]:
+    return tuple(LabelExpression(key=each.label, operator=each.operator, values=tuple(each.values)) for each in keys)
 
 
 def _security(keys: SecurityKeys) -> Security:

@@ -1,6 +1,7 @@
 """A job as the plain values of a job file, with every setting spelled out."""
 
 import base64
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any
 
@@ -17,6 +18,7 @@ from muster.domain.jobs.job import (
     Timeouts,
     Ulimit,
 )
+from muster.domain.jobs.placing.affinity import Affinity, LabelExpression
 from muster.domain.jobs.placing.pool_choice import PoolChoice
 from muster.domain.jobs.placing.toleration import Toleration
 from muster.domain.jobs.restart import ExitRules, RestartPolicy
@@ -52,6 +54,7 @@ def dump(spec: JobSpec) -> dict[str, Any]:
         **_present(max_per_node=spec.max_per_node, node_labels=dict(spec.node_labels)),
         **_present(pools=list(map(_pool, spec.pools)), node_type=list(spec.node_types)),
         **_present(tolerations=list(map(_toleration, spec.tolerations))),
+        **_present(affinity=_affinity(spec.affinity)),
         **_present(exclude_nodes=list(spec.exclude_nodes), exclusive=spec.exclusive or None),
         "timeouts": _timeouts(spec.timeouts),
         **_present(restarts=_restarts(spec.restarts), on_preempt=_on_preempt(spec.on_preempt)),
@@ -177,6 +180,17 @@ def _toleration(toleration: Toleration) -> dict[str, Any]:
         effect=toleration.effect and str(toleration.effect),
         seconds=toleration.seconds,
     )
+
+
+def _affinity(affinity: Affinity) -> dict[str, Any]:
+    return _present(
+        required=[_term(term) for term in affinity.required],
+        preferred=[{"weight": term.weight, "all": _term(term.all)} for term in affinity.preferred],
+    )
+
+
+def _term(term: Iterable[LabelExpression]) -> list[dict[str, Any]]:
+    return [_present(key=each.key, operator=str(each.operator), values=list(each.values)) for each in term]
 
 
 def _on_preempt(on_preempt: OnPreempt) -> dict[str, Any] | None:

@@ -19,6 +19,7 @@ from muster.domain.jobs.interactive import NEVER_IDLE, SHORTEST_IDLE
 from muster.domain.jobs.job import CAPABILITIES, NODE_LABEL, Network, Packing, PullPolicy
 from muster.domain.jobs.job_class import JobClass
 from muster.domain.jobs.lifecycle import SuccessRule, success_named
+from muster.domain.jobs.placing.affinity import LabelOperator
 from muster.domain.jobs.placing.toleration import TaintEffect, TolerationOperator
 from muster.domain.jobs.restart import SHORTEST_BACKOFF, ExitCodes, parse_exit_codes
 from muster.domain.jobs.rules import job_values
@@ -184,6 +185,10 @@ def _by(rule: Callable[[str], Wrong | None]) -> BeforeValidator:
     return BeforeValidator(partial(text_by, rule))
 
 
+def _names(choices: type[_Choice]) -> tuple[BeforeValidator, WithJsonSchema]:
+    return BeforeValidator(partial(_one_of, choices)), _schema(enum=list(map(str, choices)))
+
+
 def within(least: int, most: int) -> tuple[BeforeValidator, WithJsonSchema]:
     """Check and JSON Schema of a whole number within its limits, both included."""
 
@@ -301,9 +306,7 @@ Preempt = Annotated[
     BeforeValidator(partial(_span_by, job_values.preempt)),
     _schema(anyOf=[_PREEMPT_SECONDS, _span_text(r"(?!.*d)(?!([2-9]|[1-9][0-9]+)(\.[0-9]*)?h)(?![0-9]{5,}(\.|s|$))")]),
 ]
-PreemptSignalName = Annotated[
-    PreemptSignal, BeforeValidator(partial(_one_of, PreemptSignal)), _schema(enum=list(map(str, PreemptSignal)))
-]
+PreemptSignalName = Annotated[PreemptSignal, *_names(PreemptSignal)]
 _BACKOFF_SECONDS = {
     "type": "number",
     "minimum": SHORTEST_BACKOFF.total_seconds(),
@@ -356,40 +359,25 @@ Limit = Annotated[
 ]
 UlimitName = Annotated[str, _by(job_values.ulimit_name), _schema(enum=list(job_values.ULIMITS))]
 Capability = Annotated[str, _by(job_values.capability), _schema(enum=sorted(CAPABILITIES))]
-NetworkName = Annotated[Network, BeforeValidator(partial(_one_of, Network)), _schema(enum=list(map(str, Network)))]
-PullName = Annotated[
-    PullPolicy, BeforeValidator(partial(_one_of, PullPolicy)), _schema(enum=list(map(str, PullPolicy)))
-]
+NetworkName = Annotated[Network, *_names(Network)]
+PullName = Annotated[PullPolicy, *_names(PullPolicy)]
 SuccessName = Annotated[
     SuccessRule | str,
     BeforeValidator(lambda value: success_named(text_by(job_values.label, value))),
     _pattern(job_values.LABEL),
 ]
-FrameworkWord = Annotated[
-    FrameworkName, BeforeValidator(partial(_one_of, FrameworkName)), _schema(enum=list(map(str, FrameworkName)))
-]
-DialectWord = Annotated[Dialect, BeforeValidator(partial(_one_of, Dialect)), _schema(enum=list(map(str, Dialect)))]
-RendezvousName = Annotated[
-    Rendezvous, BeforeValidator(partial(_one_of, Rendezvous)), _schema(enum=list(map(str, Rendezvous)))
-]
-LaunchName = Annotated[
-    LaunchPlace, BeforeValidator(partial(_one_of, LaunchPlace)), _schema(enum=list(map(str, LaunchPlace)))
-]
+FrameworkWord = Annotated[FrameworkName, *_names(FrameworkName)]
+DialectWord = Annotated[Dialect, *_names(Dialect)]
+RendezvousName = Annotated[Rendezvous, *_names(Rendezvous)]
+LaunchName = Annotated[LaunchPlace, *_names(LaunchPlace)]
 Processes = Annotated[
     int | None,
     PlainValidator(_processes),
     WithJsonSchema({"anyOf": [{"const": "gpu"}, {"type": "integer", "minimum": 1, "maximum": MOST_PROCESSES}]}),
 ]
-OnDisconnectName = Annotated[
-    OnDisconnect, BeforeValidator(partial(_one_of, OnDisconnect)), _schema(enum=list(map(str, OnDisconnect)))
-]
-JobClassName = Annotated[JobClass, BeforeValidator(partial(_one_of, JobClass)), _schema(enum=list(map(str, JobClass)))]
-TaintEffectName = Annotated[
-    TaintEffect, BeforeValidator(partial(_one_of, TaintEffect)), _schema(enum=list(map(str, TaintEffect)))
-]
-TolerationOperatorName = Annotated[
-    TolerationOperator,
-    BeforeValidator(partial(_one_of, TolerationOperator)),
-    _schema(enum=list(map(str, TolerationOperator))),
-]
-PackingName = Annotated[Packing, BeforeValidator(partial(_one_of, Packing)), _schema(enum=list(map(str, Packing)))]
+OnDisconnectName = Annotated[OnDisconnect, *_names(OnDisconnect)]
+JobClassName = Annotated[JobClass, *_names(JobClass)]
+TaintEffectName = Annotated[TaintEffect, *_names(TaintEffect)]
+TolerationOperatorName = Annotated[TolerationOperator, *_names(TolerationOperator)]
+PackingName = Annotated[Packing, *_names(Packing)]
+LabelOperatorName = Annotated[LabelOperator, *_names(LabelOperator)]

@@ -27,6 +27,7 @@ from muster.jobfile.secret_keys import SHORT_SECRET, SecretKeys, secret_form
 from muster.jobfile.section import (
     SHORT_FRAMEWORK,
     SHORT_INTERACTIVE,
+    AffinityKeys,
     Also,
     ExitCodesKeys,
     FrameworkKeys,
@@ -114,10 +115,7 @@ class FileKeys(Section):
         BeforeValidator(lambda value: None if value is None else _decoded(value)),
         JsonSchema({"type": "string", "contentEncoding": "base64", "pattern": r"^[A-Za-z0-9+/\s]*(=\s*){0,2}$"}),
     ] = key("base64", "What is in it, for files that are not text.")
-    source: fields.Filled | None = key(
-        "path",
-        "A file where the job is submitted from, relative to the job file.",
-    )
+    source: fields.Filled | None = key("path", "A file where the job is submitted from, relative to the job file.")
     executable: fields.Flag = key("`true`, `false`", "Whether it can be run.", default=False)
 
     @model_validator(mode="after")
@@ -354,14 +352,10 @@ class JobKeys(RoleDefaults):
         "time with its zone: `2026-12-01T18:00:00Z`", "The job waits until this time (default: it may begin at once)."
     )
     delete_after: fields.Span | None = key(
-        "duration",
-        "How long after its end the job is deleted with its logs (default: somebody deletes it).",
+        "duration", "How long after its end the job is deleted with its logs (default: somebody deletes it)."
     )
     placement: fields.PackingName = key("`pack`, `spread`", "On as few nodes as possible, or on as many.", "pack")
-    max_per_node: Count | None = key(
-        "whole number 1…10000",
-        "At most so many executions of this job on one node.",
-    )
+    max_per_node: Count | None = key("whole number 1…10000", "At most so many executions of this job on one node.")
     node_labels: dict[fields.NodeLabel, fields.NodeLabelValue] = key(
         "map of name: value",
         "Only nodes that carry all of these labels; what agents say themselves begins with `local/`.",
@@ -381,6 +375,9 @@ class JobKeys(RoleDefaults):
     )
     tolerations: Annotated[list[TolerationKeys], Also({"maxItems": placing_rules.MAX_TOLERATIONS})] = key(
         "list of maps", "Taints of nodes that it puts up with, see below and docs/taints.md.", []
+    )
+    affinity: AffinityKeys = key(
+        "map", "Nodes that it needs or would rather have, by operators on their labels, see below.", {}
     )
     exclusive: fields.Flag = key(
         "`true`, `false`",

@@ -22,11 +22,14 @@ from muster.jobfile.models import (
 )
 from muster.jobfile.secret_keys import SecretKeys
 from muster.jobfile.section import (
+    AffinityKeys,
     ExitCodesKeys,
     FrameworkKeys,
     InteractiveKeys,
+    LabelExpressionKeys,
     OnPreemptKeys,
     PoolKeys,
+    PreferredTermKeys,
     ResourcesKeys,
     RestartsKeys,
     SecurityKeys,
@@ -53,6 +56,9 @@ _SECTIONS: Sequence[tuple[str, type[BaseModel], type[BaseModel] | None]] = (
     ("`interactive`", InteractiveKeys, None),
     ("`pools[]`", PoolKeys, None),
     ("`tolerations[]`", TolerationKeys, None),
+    ("`affinity`", AffinityKeys, None),
+    ("`affinity.preferred[]`", PreferredTermKeys, None),
+    ("`affinity.required[][]`, `affinity.preferred[].all[]`", LabelExpressionKeys, None),
     ("`timeouts`", TimeoutsKeys, None),
     ("`restarts`", RestartsKeys, None),
     ("`on_preempt`", OnPreemptKeys, None),

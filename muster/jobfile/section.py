@@ -242,6 +242,46 @@ class TolerationKeys(Section):
     )
 
 
+class LabelExpressionKeys(Section):
+    """What one label of a node must be like."""
+
+    label: fields.NodeLabel = key("text", "Name of the label.", default=..., written="key")
+    operator: fields.LabelOperatorName = key(
+        "`In`, `NotIn`, `Exists`, `DoesNotExist`, `Gt`, `Lt`",
+        "`In`: it has one of the `values`. `NotIn`: it has none of them, or is not there. `Gt`, `Lt`: it is a whole "
+        "number above or below the value.",
+        "In",
+    )
+    values: Annotated[
+        list[fields.NodeLabelValue],
+        BeforeValidator(listed),
+        Also({"maxItems": placing_rules.MAX_EXPRESSION_VALUES}),
+        OrShort({"type": fields.SCALARS}),
+    ] = key("list of texts, or one", "With `In` and `NotIn`: the values. With `Gt` and `Lt`: one whole number.", [])
+
+
+AffinityTerm = Annotated[list[LabelExpressionKeys], Also({"minItems": 1, "maxItems": placing_rules.MAX_EXPRESSIONS})]
+Weight = Annotated[int, *fields.within(1, placing_rules.MAX_WEIGHT)]
+
+
+class PreferredTermKeys(Section):
+    """Nodes that the job would rather have."""
+
+    weight: Weight = key("whole number 1…100", "What a node costs more for which not all expressions hold.", 1)
+    all: AffinityTerm = key("list of maps", "Expressions, see below.", default=...)
+
+
+class AffinityKeys(Section):
+    """Nodes that the job needs, or would rather have, see docs/pools.md."""
+
+    required: Annotated[list[AffinityTerm], Also({"maxItems": placing_rules.MAX_TERMS})] = key(
+        "list of lists of maps", "Only nodes for which all expressions of one of these lists hold, see below.", []
+    )
+    preferred: Annotated[list[PreferredTermKeys], Also({"maxItems": placing_rules.MAX_TERMS})] = key(
+        "list of maps", "Nodes that are filled first, see below: those that cost least.", []
+    )
+
+
 class TimeoutsKeys(Section):
     """The limits in time of one attempt."""
 

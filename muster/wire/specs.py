@@ -26,6 +26,7 @@ from muster.domain.jobs.job import (
 )
 from muster.domain.jobs.job_class import JobClass
 from muster.domain.jobs.lifecycle import success_named
+from muster.domain.jobs.placing.affinity import Affinity, LabelExpression, LabelOperator, PreferredTerm
 from muster.domain.jobs.placing.pool_choice import PoolChoice
 from muster.domain.jobs.placing.toleration import TaintEffect, Toleration, TolerationOperator
 from muster.domain.jobs.restart import ExitCodes, ExitRules, RestartPolicy, parse_exit_codes
@@ -77,6 +78,7 @@ def job_spec_to_wire(spec: JobSpec) -> pb.JobSpec:
         node_types=spec.node_types,
         exclude_nodes=spec.exclude_nodes,
         tolerations=map(_toleration_to_wire, spec.tolerations),
+        affinity=_affinity_to_wire(spec.affinity),
         exclusive=spec.exclusive,
         on_preempt=_on_preempt_to_wire(spec.on_preempt),
         hold=spec.hold,
@@ -115,6 +117,7 @@ def job_spec_from_wire(message: pb.JobSpec) -> JobSpec:
         node_types=tuple(message.node_types),
         exclude_nodes=tuple(map(NodeId, message.exclude_nodes)),
         tolerations=tuple(map(_toleration, message.tolerations)),
+        affinity=_affinity(message.affinity),
         exclusive=message.exclusive,
         on_preempt=_on_preempt(message.on_preempt) if message.HasField("on_preempt") else DEFAULT_ON_PREEMPT,
         hold=message.hold,
@@ -146,6 +149,38 @@ def _toleration(message: pb.Toleration) -> Toleration:
         value=message.value,
         effect=checks.word(TaintEffect, message.effect, "Toleration.effect") if message.effect else None,
         seconds=message.seconds if message.HasField("seconds") else None,
+    )
+
+
+def _affinity_to_wire(affinity: Affinity) -> pb.Affinity | None:
+    if affinity == Affinity():
+        return None
+    return pb.Affinity(
+        required=[pb.AffinityTerm(expressions=map(_expression_to_wire, term)) for term in affinity.required],
+        preferred=[
+            pb.PreferredTerm(weight=term.weight, all=map(_expression_to_wire, term.all)) for term in affinity.preferred
+        ],
+    )
+
+
+def _affinity(message: pb.Affinity) -> Affinity:
+    return Affinity(
+        required=tuple(tuple(map(_expression, term.expressions)) for term in message.required),
+        preferred=tuple(
+            PreferredTerm(weight=term.weight, all=tuple(map(_expression, term.all))) for term in message.preferred
+        ),
+    )
+
+
+def _expression_to_wire(expression: LabelExpression) -> pb.LabelExpression:
+    return pb.LabelExpression(key=expression.key, operator=expression.operator, values=expression.values)
+
+
+def _expression(message: pb.LabelExpression) -> LabelExpression:
+    return LabelExpression(
+        key=message.key,
+        operator=checks.word(LabelOperator, message.operator, "LabelExpression.operator"),
+        values=tuple(message.values),
     )
 
 

@@ -18,6 +18,7 @@ from muster.domain.jobs.ports import ports_of
 from tests.invariants import lasting, validate, validate_job
 from tests.simulation.calendar_truth import CalendarTruth
 from tests.simulation.eviction_truth import EvictionTruth
+from tests.simulation.place_truth import check_places
 from tests.simulation.scenario import Scenario, behaviour
 from tests.simulation.taint_truth import TaintTruth
 from tests.simulation.truth import Behaviour, Sandbox, SimulatedNode
@@ -221,7 +222,9 @@ class Watcher:
                     self.calendar.see_attempt(self._jobs[attempt.job], attempt)
                     if attempt.goal is Goal.PREPARE and attempt.attempt_id not in self._placed:
                         self._placed.add(attempt.attempt_id)
-                        self.calendar.see_placement(self._jobs[attempt.job], attempt, self._nodes_of(attempt))
+                        nodes = self._nodes_of(attempt)
+                        self.calendar.see_placement(self._jobs[attempt.job], attempt, nodes)
+                        check_places(self._jobs[attempt.job], nodes)
 
     def _nodes_of(self, attempt: Attempt) -> list[Node]:
         """What is stored of the nodes of an attempt."""

@@ -39,7 +39,7 @@ from muster.domain.attachments.request import (
     ServedAttachment,
     TerminalSize,
 )
-from tests.unit.wire_values import execution_ids, job_ids, moments, node_ids
+from tests.unit.plain_values import execution_ids, job_ids, moments, node_ids
 
 texts = st.binary(max_size=40).map(lambda raw: raw.replace(b"\0", b"").decode(errors="surrogateescape"))
 _variables = st.lists(st.builds(lambda name, value: f"{name}={value}", st.text("AB_", min_size=1), texts), max_size=3)

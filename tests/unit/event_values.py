@@ -3,7 +3,7 @@
 from hypothesis import strategies as st
 
 from muster.domain import event
-from tests.unit.wire_values import job_ids, moments, node_ids, optional, ranks, texts, tuples_of
+from tests.unit.plain_values import job_ids, moments, node_ids, optional, ranks, texts, tuples_of
 
 job_events = st.builds(
     event.JobEvent,

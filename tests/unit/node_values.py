@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from muster.domain.fleet import node, window
 from muster.domain.jobs import job
-from tests.unit.wire_values import (
+from tests.unit.plain_values import (
     addresses,
     counts,
     execution_ids,

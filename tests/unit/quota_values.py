@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from muster.domain.fleet import quota, standing_view
 from muster.domain.jobs.job_class import JobClass
-from tests.unit.wire_values import labels, moments, optional, spans, texts
+from tests.unit.plain_values import labels, moments, optional, spans, texts
 
 some = st.integers(0, quota.UNLIMITED_AMOUNT)
 amounts = st.builds(quota.Amounts, some, some, some)

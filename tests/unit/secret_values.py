@@ -3,7 +3,8 @@
 from hypothesis import strategies as st
 
 from muster.domain.fleet import secret
-from tests.unit.wire_values import labels, moments, secret_keys, texts
+from tests.unit.plain_values import labels, moments, texts
+from tests.unit.wire_values import secret_keys
 
 kinds = st.sampled_from(secret.SecretKind)
 secrets = st.builds(

@@ -1,61 +1,45 @@
 """Hypothesis strategies for every value that travels: all that its type and the checks of muster.wire allow."""
 
-from datetime import UTC, datetime, timedelta
-from typing import TypeVar
-
 from hypothesis import strategies as st
 
 from muster.domain.gangs import fence, plan, roster
-from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId
+from muster.domain.ids import JobId
 from muster.domain.jobs import disconnect, explanation, failure, job, lifecycle, restart, view
 from muster.domain.jobs.frameworks.dialect import Dialect
 from muster.domain.jobs.frameworks.framework import Framework, FrameworkName, LaunchPlace, Rendezvous
 from muster.domain.jobs.interactive import Interactive, MainProgramStreams
 from muster.domain.jobs.job_class import JobClass
 from muster.domain.jobs.placing.pool_choice import PoolChoice
-from muster.domain.jobs.placing.toleration import TaintEffect, Toleration, TolerationOperator
 from muster.domain.jobs.queueing import change, waiting
 from muster.domain.jobs.restart import ExitCodes, ExitRules, RestartPolicy, parse_exit_codes
 from muster.domain.jobs.secret_use import KEY_FORM, SecretUse
 from muster.domain.jobs.stopping.notice import StopOrder, StopReason
 from muster.domain.jobs.stopping.preemption import OnPreempt, PreemptSignal
-from muster.wire.checks import LATEST_MOMENT, LONGEST_SPAN
+from muster.wire.checks import LONGEST_SPAN
+from tests.unit.placing_values import affinities, tolerations
+from tests.unit.plain_values import (
+    absolute_paths,
+    addresses,
+    counts,
+    env_names,
+    execution_ids,
+    filled,
+    gpu_uuids,
+    job_ids,
+    labels,
+    labels_map,
+    moments,
+    node_ids,
+    optional,
+    port_names,
+    ports,
+    ranks,
+    sizes,
+    spans,
+    texts,
+    tuples_of,
+)
 
-Value = TypeVar("Value")
-
-texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=12)
-filled = texts.filter(bool)
-labels = st.from_regex(r"[a-z0-9]([a-z0-9-]{0,8}[a-z0-9])?", fullmatch=True)
-port_names = st.from_regex(r"[a-z]([a-z0-9_-]{0,8}[a-z0-9])?", fullmatch=True)
-identifiers = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,12}", fullmatch=True)
-addresses = st.ip_addresses().map(str)
-moments = st.datetimes(datetime(1970, 1, 1), LATEST_MOMENT.replace(tzinfo=None), timezones=st.just(UTC))  # noqa: DTZ001 - hypothesis adds the zone
-spans = st.timedeltas(min_value=timedelta(0), max_value=LONGEST_SPAN)
-sizes = st.integers(0, 2**63 - 1)
-counts = st.integers(0, 2**31 - 1)
-ports = st.integers(1, 65535)
-ranks = st.integers(0, 9_999)
-env_names = filled.filter(lambda name: "=" not in name)
-absolute_paths = texts.map(lambda tail: f"/{tail}")
-job_ids = identifiers.map(JobId)
-node_ids = identifiers.map(NodeId)
-execution_ids = identifiers.map(ExecutionId)
-gpu_uuids = identifiers.map(GpuUuid)
-
-
-def optional(values: st.SearchStrategy[Value]) -> st.SearchStrategy[Value | None]:
-    return st.none() | values
-
-
-def tuples_of(
-    values: st.SearchStrategy[Value], *, least: int = 0, by: str = ""
-) -> st.SearchStrategy[tuple[Value, ...]]:
-    """Short tuples; with `by`, that attribute differs in all of them."""
-    unique_by = (lambda value: getattr(value, by)) if by else None
-    return st.lists(values, min_size=least, max_size=3, unique_by=unique_by).map(tuple)
-
-
-labels_map = st.dictionaries(texts, texts, max_size=3)
 exits = st.builds(failure.Exit, code=st.integers(0, 255), out_of_memory=st.booleans())
 failures = st.builds(
     failure.Failure,
@@ -149,16 +133,8 @@ job_specs = st.builds(
     pools=tuples_of(st.builds(PoolChoice, pool=labels, after=st.none() | spans)),
     node_types=tuples_of(texts),
     exclude_nodes=tuples_of(node_ids),
-    tolerations=tuples_of(
-        st.builds(
-            Toleration,
-            key=texts,
-            operator=st.sampled_from(TolerationOperator),
-            value=texts,
-            effect=optional(st.sampled_from(TaintEffect)),
-            seconds=optional(counts),
-        )
-    ),
+    tolerations=tuples_of(tolerations),
+    affinity=affinities,
     exclusive=st.booleans(),
     timeouts=st.builds(
         job.Timeouts,

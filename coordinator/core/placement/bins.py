@@ -10,6 +10,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from coordinator.core.placement.capacity import Capacity, Key, key_of
+from coordinator.core.placement.label_index import LabelIndex
 from muster.domain.ids import NodeId
 from muster.domain.jobs.placing.toleration import TaintEffect
 
@@ -121,8 +122,8 @@ class Capacities:
         self._class_of: dict[NodeId, NodeClass] = {}
         self._loose: set[str] = set()
         """Labels that have too many values to be part of classes; they are looked at node by node."""
-        self._labelled: dict[tuple[str, str], dict[NodeId, None]] = {}
-        """The nodes that carry a label with a value."""
+        self.labels = LabelIndex()
+        """The nodes by the labels that they carry."""
         self._holders: dict[int, set[NodeId]] = {}
         self._pools: Counter[str] = Counter()
         """How many nodes each pool has."""
@@ -178,11 +179,6 @@ class Capacities:
         """The nodes that have given one of these fixed ports away."""
         return (node for port in ports for node in self._holders.get(port, ()))
 
-    def labelled(self, labels: Mapping[str, str]) -> list[NodeId]:
-        """The nodes that carry all of these labels, at least one, whatever else they have; in natural order."""
-        fewest, *others = sorted((self._labelled.get(label, {}) for label in labels.items()), key=len)
-        return sorted((node for node in fewest if all(node in other for other in others)), key=key_of)
-
     def put(self, capacity: Capacity) -> None:
         """Add a node, or replace the capacity of one that is there."""
         before = self._by_node.get(capacity.node)
@@ -192,7 +188,7 @@ class Capacities:
         if before is None or before.ports != capacity.ports:
             self._hold_ports(capacity.node, () if before is None else before.ports, capacity.ports)
         if before is None or before.labels != capacity.labels:
-            self._carry(capacity.node, {} if before is None else before.labels, capacity.labels)
+            self.labels.change(capacity.node, {} if before is None else before.labels, capacity.labels)
         if before is None or before.pool != capacity.pool:
             _count_pools(self._pools, None if before is None else before.pool, capacity.pool)
         if before is None or before.taints != capacity.taints:
@@ -215,7 +211,7 @@ class Capacities:
         if capacity is None:
             return
         self._hold_ports(node, capacity.ports, ())
-        self._carry(node, capacity.labels, {})
+        self.labels.change(node, capacity.labels, {})
         _count_pools(self._pools, capacity.pool, None)
         self._avoided.discard(node)
         if node in self._class_of:
@@ -239,7 +235,7 @@ class Capacities:
     def _bound_classes(self) -> None:
         """Take the label with the most values out of the classes while there are too many of them."""
         while len(self._classes) > self._most_classes:
-            values = Counter(label for label, _ in self._labelled if label not in self._loose)
+            values = Counter(label for label, _ in self.labels.carried if label not in self._loose)
             most = max(values.values(), default=0)
             if most <= 1:
                 return  # nodes differ in something else
@@ -257,14 +253,6 @@ class Capacities:
                 del self._holders[port]
         for port in after:
             self._holders.setdefault(port, set()).add(node)
-
-    def _carry(self, node: NodeId, before: Mapping[str, str], after: Mapping[str, str]) -> None:
-        for label in before.items():
-            del self._labelled[label][node]
-            if not self._labelled[label]:
-                del self._labelled[label]
-        for label in after.items():
-            self._labelled.setdefault(label, {})[node] = None
 
 
 def _count_pools(pools: Counter[str], before: str | None, after: str | None) -> None:

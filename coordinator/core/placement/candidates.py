@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
-from coordinator.core.placement.bins import Bin, BinLevels, Capacities, FreeGpus
+from coordinator.core.placement.bins import Bin, BinLevels, Capacities, FreeGpus, NodeClass
 from coordinator.core.placement.capacity import Capacity, Key, key_of
 from coordinator.core.placement.draft import Draft
 from coordinator.core.placement.parts import Part
@@ -17,6 +17,7 @@ from coordinator.core.placement.suitable import asked_labels, cost, unfit
 from muster.domain.fleet.pool import NODE_TYPE_LABEL
 from muster.domain.ids import NodeId
 from muster.domain.jobs.job import JobSpec
+from muster.domain.jobs.placing.affinity import LabelOperator
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,53 +105,70 @@ class Candidates:
     _bounds: dict[BinLevels, tuple[int, int]] = field(init=False, default_factory=dict)
     """Executions for which there are CPUs and memory on every node of a bin, and on none more."""
 
+    _named: Sequence[NodeId] = field(init=False)
+    """Nodes that are looked at by themselves, as labels that are part of no class decide about them."""
+    _suitable: Sequence[tuple[NodeClass, int]] | None = field(init=False, default=None)
+    """The classes on which the part may be placed, and what their nodes cost; made when it is first asked for."""
+
     def __post_init__(self) -> None:
         capacities = self.available.capacities
         self._out = {*self.drafts, *capacities.holders(self.part.ports), *self.available.closed}
         self._out.update(self.spec.exclude_nodes)
         if self.available.without is not None:
             self._out.add(self.available.without)
+        found = dict.fromkeys(self._nodes_with_labels() if self._is_by_node else self._nodes_in_question())
+        pools = (node for node in found if self.available.has(capacities.of(node).pool))
+        self._named = [node for node in pools if node not in self._out]
+        self._out.update(found)
         self._missing = Counter(id(capacities.bin_of(node)) for node in self._out if node in capacities)
 
     def costs(self) -> Sequence[int | None]:
         """The costs of the nodes, the least first; `None` alone where all nodes cost the same."""
-        if not self.available.capacities.has_avoided:
+        if not self.available.capacities.has_avoided and not self.spec.affinity.preferred:
             return (None,)
-        drafted = {cost(self.spec, draft.capacity) for draft in self.drafts.values()}
-        classes = (each.sample for each in self.available.capacities.classes() if self.available.has(each.sample.pool))
-        return sorted(drafted.union(cost(self.spec, sample) for sample in classes))
+        capacities = (self.available.capacities.of(node) for node in self._named)
+        drafted = (draft.capacity for draft in self.drafts.values())
+        costs = {cost(self.spec, capacity) for capacity in (*capacities, *drafted)}
+        return sorted(costs.union(price for _, price in self._classes()))
 
     def singles(self, at: int | None = None) -> Iterator[SingleNode]:
         """The nodes that are looked at by themselves from the start; `at`: those alone that cost so much."""
         for node, draft in self.drafts.items():
             if self._costs(draft.capacity, at) and (slots := draft.slots(self.spec, self.part)):
                 yield SingleNode(key_of(node), slots, len(draft.gpus), draft.cpu_millis, draft.taken)
-        if self._is_by_node:
-            for node in self._nodes_with_labels():
-                capacity = self.available.capacities.of(node)
-                if node not in self._out and self.available.has(capacity.pool) and self._costs(capacity, at):
-                    draft = Draft(capacity)
-                    if slots := draft.slots(self.spec, self.part):
-                        yield SingleNode(key_of(node), slots, len(draft.gpus), draft.cpu_millis)
+        for node in self._named:
+            capacity = self.available.capacities.of(node)
+            if self._costs(capacity, at):
+                draft = Draft(capacity)
+                if slots := draft.slots(self.spec, self.part):
+                    yield SingleNode(key_of(node), slots, len(draft.gpus), draft.cpu_millis)
 
     def levels(self, at: int | None = None) -> Iterator[LevelOfBins]:
         """All other nodes; `at`: those alone that cost so much."""
-        if self._is_by_node:
-            return
-        spec, role = self.spec, self.part.role
-        need = role.resources
+        spec, need = self.spec, self.part.role.resources
         most = self.part.count if spec.max_per_node is None else min(self.part.count, spec.max_per_node)
         if self.part.ports:
             most = min(most, 1)
-        for node_class in self.available.capacities.classes():
-            sample = node_class.sample
-            if self.available.has(sample.pool) and self._costs(sample, at) and unfit(spec, role, sample) is None:
+        for node_class, price in self._classes():
+            if at is None or price == at:
                 for (free, idle), bins in node_class.bins.items():
                     if spec.exclusive and not idle:
                         continue
                     limit = min(most, _matching(free, need.gpu_model) // need.gpus) if need.gpus else most
                     if limit:
                         yield LevelOfBins(bins, sum(count for _, count in free), limit)
+
+    def _classes(self) -> Sequence[tuple[NodeClass, int]]:
+        """The classes on which the part may be placed, and what their nodes cost."""
+        if self._suitable is None:
+            spec, role = self.spec, self.part.role
+            found = [] if self._is_by_node else self.available.capacities.classes()
+            self._suitable = [
+                (each, cost(spec, each.sample))
+                for each in found
+                if self.available.has(each.sample.pool) and unfit(spec, role, each.sample) is None
+            ]
+        return self._suitable
 
     def bins(self, level: LevelOfBins) -> Iterator[BinOfNodes]:
         """The bins of a level."""
@@ -192,8 +210,18 @@ class Candidates:
         capacities = self.available.capacities
         labels = {label: value for label, value in self.spec.node_labels.items() if label in capacities.loose}
         if labels:
-            return capacities.labelled(labels)
-        return chain.from_iterable(capacities.labelled({NODE_TYPE_LABEL: each}) for each in self.spec.node_types)
+            return capacities.labels.with_all(labels)
+        return chain.from_iterable(capacities.labels.with_all({NODE_TYPE_LABEL: each}) for each in self.spec.node_types)
+
+    def _nodes_in_question(self) -> Iterator[NodeId]:
+        """Nodes of which an affinity may hold, or not hold, other than of their class: because of such labels."""
+        capacities = self.available.capacities
+        if not capacities.loose:
+            return
+        for expression in self.spec.affinity.expressions:
+            if expression.key in capacities.loose:
+                by_value = expression.operator in {LabelOperator.IN, LabelOperator.NOT_IN}
+                yield from capacities.labels.with_any(expression.key, expression.values if by_value else None)
 
     def _bound(self, levels: BinLevels, nodes: Bin) -> tuple[int, int]:
         least, most = nodes.cpu_millis.least, nodes.cpu_millis.most

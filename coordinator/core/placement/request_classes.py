@@ -95,5 +95,6 @@ def _request_of(spec: JobSpec) -> Hashable:
         spec.node_types,
         spec.exclude_nodes,
         spec.tolerations,
+        spec.affinity,
         spec.exclusive,
     )

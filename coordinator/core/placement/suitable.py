@@ -1,6 +1,6 @@
 """Whether a node is suitable for a role at all, however free it is."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from coordinator.core.placement.capacity import Capacity
 from muster.domain.fleet.features import MEANINGS, needed
@@ -14,11 +14,8 @@ def unfit(spec: JobSpec, role: Role, capacity: Capacity) -> str | None:
     """Why a node is not suitable at all for a role, however free it is; None: it is."""
     if capacity.problem is not None:
         return capacity.problem
-    lacking = [f"{key}={value}" for key, value in spec.node_labels.items() if capacity.labels.get(key) != value]
-    if lacking:
-        return f"does not carry the label {', '.join(lacking)}"
-    if spec.node_types and capacity.labels.get(NODE_TYPE_LABEL) not in spec.node_types:
-        return f"is not of the type {' or '.join(spec.node_types)}"
+    if (labels := _label_problem(spec, capacity.labels)) is not None:
+        return labels
     if capacity.taints and (refusal := _taint_problem(spec, capacity)) is not None:
         return refusal
     missing = needed(spec, role) - capacity.features
@@ -39,12 +36,22 @@ def excluded(spec: JobSpec, capacity: Capacity) -> str | None:
 
 def cost(spec: JobSpec, capacity: Capacity) -> int:
     """How little a job likes a node on which it may be placed: nodes that cost less are filled first."""
-    return cost_of_taints(capacity.taints, spec.tolerations) if capacity.taints else 0
+    taints = cost_of_taints(capacity.taints, spec.tolerations) if capacity.taints else 0
+    return taints + (spec.affinity.cost(capacity.labels) if spec.affinity.preferred else 0)
 
 
 def asked_labels(spec: JobSpec) -> frozenset[str]:
-    """The labels that decide whether a node is suitable for a job."""
+    """The labels of which a node must carry a certain value to be suitable for a job."""
     return frozenset(spec.node_labels) | ({NODE_TYPE_LABEL} if spec.node_types else frozenset())
+
+
+def _label_problem(spec: JobSpec, labels: Mapping[str, str]) -> str | None:
+    lacking = [f"{key}={value}" for key, value in spec.node_labels.items() if labels.get(key) != value]
+    if lacking:
+        return f"does not carry the label {', '.join(lacking)}"
+    if spec.node_types and labels.get(NODE_TYPE_LABEL) not in spec.node_types:
+        return f"is not of the type {' or '.join(spec.node_types)}"
+    return spec.affinity.broken_by(labels) if spec.affinity.required else None
 
 
 def _taint_problem(spec: JobSpec, capacity: Capacity) -> str | None:

@@ -14,6 +14,7 @@ from coordinator.core.events import DeleteRequested, JobsSubmitted, JobSubmitted
 from coordinator.core.placement import placement
 from coordinator.core.placement.candidates import Available
 from coordinator.core.placement.placement import NoFit
+from coordinator.core.placement.unknown_labels import unknown_label
 from coordinator.core.records import Job
 from coordinator.core.requests.projects import unknown_project
 from coordinator.core.scheduling.cycle import possible
@@ -134,9 +135,10 @@ def _never(cluster: Cluster, spec: JobSpec, *, by_node: bool) -> Refused | None:
     if over is not None or no_fit is None:
         return over
     nodes = Available(capacities=cluster.load.total.fresh())
+    unknown = unknown_label(spec, nodes.capacities.labels.carried)
     return Refused(
         cause=RefusalCause.IMPOSSIBLE,
-        message=f"{_too_large(no_fit)}: {no_fit}",
+        message="; ".join(filter(None, (f"{_too_large(no_fit)}: {no_fit}", unknown))),
         refusals=placement.refusals(spec, nodes) if by_node else (),
     )
 

@@ -12,6 +12,7 @@ from muster.domain.jobs.frameworks.framework import Framework
 from muster.domain.jobs.interactive import NEVER_IDLE, Interactive, MainProgramStreams
 from muster.domain.jobs.job_class import JobClass
 from muster.domain.jobs.lifecycle import SuccessRule
+from muster.domain.jobs.placing.affinity import NO_AFFINITY, Affinity
 from muster.domain.jobs.placing.pool_choice import PoolChoice
 from muster.domain.jobs.placing.toleration import Toleration
 from muster.domain.jobs.restart import NO_EXIT_RULES, ExitRules, RestartPolicy
@@ -248,6 +249,8 @@ class JobSpec:
     """Nodes on which it is not placed."""
     tolerations: tuple[Toleration, ...] = ()
     """Taints of nodes that it puts up with."""
+    affinity: Affinity = NO_AFFINITY
+    """Nodes that it needs or would rather have, by what their labels say."""
     exclusive: bool = False
     """Whether it has its nodes for itself."""
     timeouts: Timeouts = Timeouts()

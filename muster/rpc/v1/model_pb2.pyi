@@ -646,6 +646,7 @@ class JobSpec(_message.Message):
     NODE_TYPES_FIELD_NUMBER: _builtins.int
     EXCLUDE_NODES_FIELD_NUMBER: _builtins.int
     TOLERATIONS_FIELD_NUMBER: _builtins.int
+    AFFINITY_FIELD_NUMBER: _builtins.int
     EXCLUSIVE_FIELD_NUMBER: _builtins.int
     JOB_CLASS_FIELD_NUMBER: _builtins.int
     ON_PREEMPT_FIELD_NUMBER: _builtins.int
@@ -729,6 +730,10 @@ class JobSpec(_message.Message):
         """Taints of nodes that it puts up with."""
 
     @_builtins.property
+    def affinity(self) -> Global___Affinity:
+        """Nodes that it needs or would rather have, by their labels; absent: any."""
+
+    @_builtins.property
     def on_preempt(self) -> Global___OnPreempt:
         """What happens when it is preempted; absent: it gets SIGTERM, and waits for its next start."""
 
@@ -766,6 +771,7 @@ class JobSpec(_message.Message):
         node_types: _abc.Iterable[_builtins.str] | None = ...,
         exclude_nodes: _abc.Iterable[_builtins.str] | None = ...,
         tolerations: _abc.Iterable[Global___Toleration] | None = ...,
+        affinity: Global___Affinity | None = ...,
         exclusive: _builtins.bool = ...,
         job_class: _builtins.str = ...,
         on_preempt: Global___OnPreempt | None = ...,
@@ -773,9 +779,9 @@ class JobSpec(_message.Message):
         not_before: _timestamp_pb2.Timestamp | None = ...,
         delete_after: _duration_pb2.Duration | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_gang_commands", b"_gang_commands", "_max_per_node", b"_max_per_node", "delete_after", b"delete_after", "framework", b"framework", "gang_commands", b"gang_commands", "interactive", b"interactive", "max_per_node", b"max_per_node", "not_before", b"not_before", "on_preempt", b"on_preempt", "restarts", b"restarts", "timeouts", b"timeouts"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_gang_commands", b"_gang_commands", "_max_per_node", b"_max_per_node", "affinity", b"affinity", "delete_after", b"delete_after", "framework", b"framework", "gang_commands", b"gang_commands", "interactive", b"interactive", "max_per_node", b"max_per_node", "not_before", b"not_before", "on_preempt", b"on_preempt", "restarts", b"restarts", "timeouts", b"timeouts"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_gang_commands", b"_gang_commands", "_max_per_node", b"_max_per_node", "delete_after", b"delete_after", "dialects", b"dialects", "exclude_nodes", b"exclude_nodes", "exclusive", b"exclusive", "framework", b"framework", "gang_commands", b"gang_commands", "hold", b"hold", "interactive", b"interactive", "job_class", b"job_class", "labels", b"labels", "max_per_node", b"max_per_node", "name", b"name", "network", b"network", "node_labels", b"node_labels", "node_types", b"node_types", "not_before", b"not_before", "on_disconnect", b"on_disconnect", "on_preempt", b"on_preempt", "packing", b"packing", "pools", b"pools", "priority", b"priority", "project", b"project", "restarts", b"restarts", "roles", b"roles", "stdin", b"stdin", "success", b"success", "timeouts", b"timeouts", "tolerations", b"tolerations", "tty", b"tty"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_gang_commands", b"_gang_commands", "_max_per_node", b"_max_per_node", "affinity", b"affinity", "delete_after", b"delete_after", "dialects", b"dialects", "exclude_nodes", b"exclude_nodes", "exclusive", b"exclusive", "framework", b"framework", "gang_commands", b"gang_commands", "hold", b"hold", "interactive", b"interactive", "job_class", b"job_class", "labels", b"labels", "max_per_node", b"max_per_node", "name", b"name", "network", b"network", "node_labels", b"node_labels", "node_types", b"node_types", "not_before", b"not_before", "on_disconnect", b"on_disconnect", "on_preempt", b"on_preempt", "packing", b"packing", "pools", b"pools", "priority", b"priority", "project", b"project", "restarts", b"restarts", "roles", b"roles", "stdin", b"stdin", "success", b"success", "timeouts", b"timeouts", "tolerations", b"tolerations", "tty", b"tty"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__gang_commands: _TypeAlias = _typing.Literal["gang_commands"]  # noqa: Y015
     _WhichOneofArgType__gang_commands: _TypeAlias = _typing.Literal["_gang_commands", b"_gang_commands"]  # noqa: Y015
@@ -827,6 +833,120 @@ class Toleration(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__seconds) -> _WhichOneofReturnType__seconds | None: ...
 
 Global___Toleration: _TypeAlias = Toleration  # noqa: Y015
+
+@_typing.final
+class Affinity(_message.Message):
+    """Nodes that a job needs, and nodes that it would rather have."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REQUIRED_FIELD_NUMBER: _builtins.int
+    PREFERRED_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def required(self) -> _containers.RepeatedCompositeFieldContainer[Global___AffinityTerm]:
+        """Terms, of one of which all expressions must hold; empty: any node will do."""
+
+    @_builtins.property
+    def preferred(self) -> _containers.RepeatedCompositeFieldContainer[Global___PreferredTerm]:
+        """Nodes that are filled first."""
+
+    def __init__(
+        self,
+        *,
+        required: _abc.Iterable[Global___AffinityTerm] | None = ...,
+        preferred: _abc.Iterable[Global___PreferredTerm] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["preferred", b"preferred", "required", b"required"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Affinity: _TypeAlias = Affinity  # noqa: Y015
+
+@_typing.final
+class AffinityTerm(_message.Message):
+    """Expressions, all of which must hold."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    EXPRESSIONS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def expressions(self) -> _containers.RepeatedCompositeFieldContainer[Global___LabelExpression]:
+        """At least one."""
+
+    def __init__(
+        self,
+        *,
+        expressions: _abc.Iterable[Global___LabelExpression] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["expressions", b"expressions"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___AffinityTerm: _TypeAlias = AffinityTerm  # noqa: Y015
+
+@_typing.final
+class PreferredTerm(_message.Message):
+    """Nodes that a job would rather have."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    WEIGHT_FIELD_NUMBER: _builtins.int
+    ALL_FIELD_NUMBER: _builtins.int
+    weight: _builtins.int
+    """What a node costs more for which not all expressions hold."""
+    @_builtins.property
+    def all(self) -> _containers.RepeatedCompositeFieldContainer[Global___LabelExpression]:
+        """At least one."""
+
+    def __init__(
+        self,
+        *,
+        weight: _builtins.int = ...,
+        all: _abc.Iterable[Global___LabelExpression] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["all", b"all", "weight", b"weight"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PreferredTerm: _TypeAlias = PreferredTerm  # noqa: Y015
+
+@_typing.final
+class LabelExpression(_message.Message):
+    """What one label of a node must be like."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KEY_FIELD_NUMBER: _builtins.int
+    OPERATOR_FIELD_NUMBER: _builtins.int
+    VALUES_FIELD_NUMBER: _builtins.int
+    key: _builtins.str
+    """Its name."""
+    operator: _builtins.str
+    """`In`, `NotIn`, `Exists`, `DoesNotExist`, `Gt` or `Lt`."""
+    @_builtins.property
+    def values(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """With `In` and `NotIn` texts, with `Gt` and `Lt` one whole number."""
+
+    def __init__(
+        self,
+        *,
+        key: _builtins.str = ...,
+        operator: _builtins.str = ...,
+        values: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "operator", b"operator", "values", b"values"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___LabelExpression: _TypeAlias = LabelExpression  # noqa: Y015
 
 @_typing.final
 class PoolChoice(_message.Message):

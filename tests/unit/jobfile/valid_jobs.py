@@ -34,6 +34,14 @@ from muster.domain.jobs.job import (
 )
 from muster.domain.jobs.job_class import JobClass
 from muster.domain.jobs.lifecycle import SuccessRule
+from muster.domain.jobs.placing.affinity import (
+    NUMERIC,
+    WITHOUT_VALUES,
+    Affinity,
+    LabelExpression,
+    LabelOperator,
+    PreferredTerm,
+)
 from muster.domain.jobs.placing.pool_choice import PoolChoice
 from muster.domain.jobs.placing.toleration import TaintEffect, Toleration, TolerationOperator
 from muster.domain.jobs.restart import (
@@ -54,7 +62,7 @@ from muster.domain.jobs.rules.job_values import (
     RESERVED_PREFIX,
     ULIMITS,
 )
-from muster.domain.jobs.rules.placing_rules import MAX_TOLERATED
+from muster.domain.jobs.rules.placing_rules import MAX_TOLERATED, MAX_WEIGHT
 from muster.domain.jobs.secret_use import KEY_FORM, ONLY_KEY, SECRETS_DIRECTORY, SecretUse
 from muster.domain.jobs.stopping.preemption import LONGEST_PREEMPT_GRACE, OnPreempt, PreemptSignal
 from muster.domain.visible_text import hidden_in
@@ -113,6 +121,24 @@ def tolerated(draw: st.DrawFn) -> Toleration:
     )
 
 
+@st.composite
+def expressions(draw: st.DrawFn) -> LabelExpression:
+    operator = draw(st.sampled_from(LabelOperator))
+    values = st.integers(-(10**9), 10**9).map(str) if operator in NUMERIC else names
+    most = 0 if operator in WITHOUT_VALUES else 1 if operator in NUMERIC else 3
+    return LabelExpression(
+        key=draw(st.from_regex(NODE_LABEL, fullmatch=True)),
+        operator=operator,
+        values=tuple(draw(st.lists(values, min_size=min(most, 1), max_size=most))),
+    )
+
+
+terms = st.lists(expressions(), min_size=1, max_size=2).map(tuple)
+affinities = st.builds(
+    Affinity,
+    required=st.lists(terms, max_size=2).map(tuple),
+    preferred=st.lists(st.builds(PreferredTerm, weight=st.integers(1, MAX_WEIGHT), all=terms), max_size=2).map(tuple),
+)
 on_preempts = st.builds(OnPreempt, signal=st.sampled_from(PreemptSignal), restart=st.booleans())
 ports = st.lists(
     st.builds(PortRequest, name=st.from_regex(PORT_NAME, fullmatch=True)),
@@ -243,6 +269,7 @@ def jobs(roles: st.SearchStrategy[Role], networks: list[Network]) -> st.SearchSt
         node_types=st.lists(names.filter(str.strip), max_size=2).map(tuple),
         exclude_nodes=st.lists(names.filter(str.strip), max_size=2).map(tuple),
         tolerations=st.lists(tolerated(), max_size=3).map(tuple),
+        affinity=affinities,
         exclusive=st.booleans(),
         timeouts=st.builds(
             Timeouts,

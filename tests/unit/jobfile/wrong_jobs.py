@@ -21,6 +21,7 @@ from muster.domain.jobs.job import (
     Ulimit,
 )
 from muster.domain.jobs.lifecycle import SuccessRule
+from muster.domain.jobs.placing.affinity import Affinity, LabelExpression, LabelOperator, PreferredTerm
 from muster.domain.jobs.placing.pool_choice import PoolChoice
 from muster.domain.jobs.placing.toleration import TaintEffect, Toleration, TolerationOperator
 from muster.domain.jobs.restart import RestartPolicy
@@ -51,6 +52,21 @@ def spoken(name: str, spec: JobSpec = PROCESS) -> JobSpec:
 
 def tolerating(**changes: Any) -> JobSpec:
     return job(tolerations=(Toleration(**changes),))
+
+
+def required(*terms: tuple[LabelExpression, ...]) -> JobSpec:
+    return job(affinity=Affinity(required=terms))
+
+
+def preferred(*terms: PreferredTerm) -> JobSpec:
+    return job(affinity=Affinity(preferred=terms))
+
+
+def compared(key: str, operator: str, *values: str) -> LabelExpression:
+    return LabelExpression(key=key, operator=LabelOperator(operator), values=values)
+
+
+ANYTHING = (compared("a", "Exists"),)
 
 
 def needs(**resources: Any) -> JobSpec:
@@ -92,6 +108,34 @@ REFUSED: Sequence[tuple[JobSpec, str]] = (
         "tolerations[0].seconds: must be at least 1, not 0",
     ),
     (job(tolerations=(Toleration(key="a"),) * 17), "tolerations: names 17 taints; 16 are the most"),
+    (required((compared("a b", "Exists"),)), 'affinity.required[0][0].key: "a b" is no name of a label'),
+    (
+        required(ANYTHING, (compared("a", "In"),)),
+        "affinity.required[1][0].values: is missing; operator: In needs at least one",
+    ),
+    (
+        required((compared("a", "DoesNotExist", "x"),)),
+        "affinity.required[0][0].values: stands beside operator: DoesNotExist, which takes none; leave it out",
+    ),
+    (required((compared("a", "Gt", "1", "2"),)), "affinity.required[0][0].values: must be one number for operator: Gt"),
+    (
+        required((compared("a", "Lt", "1.5"),)),
+        'affinity.required[0][0].values[0]: must be a whole number for operator: Lt, not "1.5"',
+    ),
+    (required((compared("a", "In", "x\x1b"),)), "affinity.required[0][0].values[0]: has the character"),
+    (
+        required((compared("a", "In", *map(str, range(65))),)),
+        "affinity.required[0][0].values: names 65 values; 64 are the most",
+    ),
+    (required(()), "affinity.required[0]: has no expressions; give it at least one, or remove it"),
+    (required(ANYTHING * 17), "affinity.required[0]: names 17 expressions; 16 are the most"),
+    (required(*[ANYTHING] * 17), "affinity.required: names 17 terms; 16 are the most"),
+    (preferred(*[PreferredTerm(all=ANYTHING)] * 17), "affinity.preferred: names 17 terms; 16 are the most"),
+    (
+        preferred(PreferredTerm(weight=101, all=ANYTHING)),
+        "affinity.preferred[0].weight: must be at most 100, not 101",
+    ),
+    (preferred(PreferredTerm(all=())), "affinity.preferred[0].all: has no expressions"),
     (job(node_labels={"a b": "x"}), 'node_labels["a b"]: "a b" is no name of a label'),
     (job(node_labels={"a": "x\x1b[2J"}), "node_labels.a: has the character \\x1b, which cannot be seen"),
     (role(workdir="/a\u202eb"), "roles[0].workdir: has the character \\u202e, which cannot be seen"),

@@ -1,12 +1,15 @@
 """What a job may say about where it goes."""
 
+import re
 from collections.abc import Iterator
 
-from muster.domain.fault import Fault
+from muster.domain.fault import Fault, Path
 from muster.domain.jobs.job import JobSpec
+from muster.domain.jobs.placing.affinity import NUMERIC, WHOLE_NUMBER, WITHOUT_VALUES, Affinity, LabelExpression
 from muster.domain.jobs.placing.toleration import TaintEffect, Toleration, TolerationOperator
 from muster.domain.jobs.rules import job_values as values
 from muster.domain.quantity import MAX_DURATION
+from muster.domain.quoting import quote
 
 MAX_POOLS = 16
 """Pools that one job names."""
@@ -18,6 +21,14 @@ MAX_TOLERATIONS = 16
 """Tolerations of one job."""
 MAX_TOLERATED = int(MAX_DURATION.total_seconds())
 """Seconds of a toleration."""
+MAX_TERMS = 16
+"""Terms of `affinity.required`, and of `affinity.preferred`."""
+MAX_EXPRESSIONS = 16
+"""Expressions of one term of an affinity."""
+MAX_EXPRESSION_VALUES = 64
+"""Values of one expression of an affinity."""
+MAX_WEIGHT = 100
+"""The weight of a preferred term of an affinity."""
 
 
 def placing_faults(spec: JobSpec) -> Iterator[Fault]:
@@ -38,6 +49,50 @@ def placing_faults(spec: JobSpec) -> Iterator[Fault]:
     for place, toleration in enumerate(spec.tolerations):
         for key, message in _toleration(toleration):
             yield Fault(path=("tolerations", place, key), message=message)
+    yield from _affinity(spec.affinity)
+
+
+def _affinity(affinity: Affinity) -> Iterator[Fault]:
+    for key, terms in (("required", affinity.required), ("preferred", affinity.preferred)):
+        if len(terms) > MAX_TERMS:
+            message = f"names {len(terms)} terms; {MAX_TERMS} are the most"
+            yield Fault(path=("affinity", key), message=message)
+    for place, term in enumerate(affinity.required):
+        yield from _term(("affinity", "required", place), term)
+    for place, preferred in enumerate(affinity.preferred):
+        if wrong := values.number(preferred.weight, 1, MAX_WEIGHT):
+            yield Fault(path=("affinity", "preferred", place, "weight"), message=wrong.message)
+        yield from _term(("affinity", "preferred", place, "all"), preferred.all)
+
+
+def _term(path: Path, term: tuple[LabelExpression, ...]) -> Iterator[Fault]:
+    if not term:
+        yield Fault(path=path, message="has no expressions; give it at least one, or remove it")
+    if len(term) > MAX_EXPRESSIONS:
+        yield Fault(path=path, message=f"names {len(term)} expressions; {MAX_EXPRESSIONS} are the most")
+    for place, expression in enumerate(term):
+        for key, message in _expression(expression):
+            yield Fault(path=(*path, place, *key), message=message)
+
+
+def _expression(expression: LabelExpression) -> Iterator[tuple[Path, str]]:
+    """What is wrong with an expression, each with its key."""
+    operator, given = expression.operator, expression.values
+    if wrong := values.node_label(expression.key):
+        yield ("key",), wrong.message
+    for place, value in enumerate(given):
+        if wrong := values.name_like(value):
+            yield ("values", place), wrong.message
+        elif operator in NUMERIC and re.fullmatch(WHOLE_NUMBER, value, re.ASCII) is None:
+            yield ("values", place), f"must be a whole number for operator: {operator}, not {quote(value)}"
+    if len(given) > MAX_EXPRESSION_VALUES:
+        yield ("values",), f"names {len(given)} values; {MAX_EXPRESSION_VALUES} are the most"
+    elif operator in WITHOUT_VALUES and given:
+        yield ("values",), f"stands beside operator: {operator}, which takes none; leave it out"
+    elif operator in NUMERIC and len(given) != 1:
+        yield ("values",), f"must be one number for operator: {operator}"
+    elif operator not in WITHOUT_VALUES and not given:
+        yield ("values",), f"is missing; operator: {operator} needs at least one"
 
 
 def _toleration(toleration: Toleration) -> Iterator[tuple[str, str]]:

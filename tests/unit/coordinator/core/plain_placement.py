@@ -9,6 +9,7 @@ from coordinator.core.placement.devices import matching, pick
 from coordinator.core.placement.suitable import unfit
 from muster.domain.ids import GpuUuid, NodeId
 from muster.domain.jobs.job import JobSpec, Packing, Role
+from muster.domain.jobs.placing.affinity import LabelExpression
 from muster.domain.jobs.placing.taint import Taint
 from muster.domain.jobs.placing.toleration import TaintEffect, Toleration, TolerationOperator
 from muster.domain.jobs.ports import node_ports
@@ -34,6 +35,8 @@ class Draft:
         if unfit(spec, role, self.capacity) is not None or self.capacity.node in spec.exclude_nodes:
             return 0
         if (spec.exclusive and not self.capacity.idle) or _tainted(spec, self.capacity):
+            return 0
+        if not _wanted(spec, self.capacity):
             return 0
         if need.gpus:
             most = min(most, len(matching(self.gpus, need)) // need.gpus)
@@ -120,9 +123,31 @@ def _counts(spec: JobSpec, role: Role, drafts: Sequence[Draft], ports: Ports, co
 
 
 def _cost(spec: JobSpec, capacity: Capacity) -> int:
-    """How many of its taints a job would rather not have."""
+    """What a job would rather not have of a node: taints count a hundred, what it lacks its weight."""
     soft = (taint for taint in capacity.taints if taint.effect is TaintEffect.PREFER_NO_SCHEDULE)
-    return sum(not any(_tolerates(each, taint) for each in spec.tolerations) for taint in soft)
+    tainted = sum(not any(_tolerates(each, taint) for each in spec.tolerations) for taint in soft)
+    terms = ((term.weight, [_says(each, capacity) for each in term.all]) for term in spec.affinity.preferred)
+    return 100 * tainted + sum(weight for weight, said in terms if not all(said))
+
+
+def _wanted(spec: JobSpec, capacity: Capacity) -> bool:
+    terms = [[_says(each, capacity) for each in term] for term in spec.affinity.required]
+    return not terms or any(all(term) for term in terms)
+
+
+def _says(expression: LabelExpression, capacity: Capacity) -> bool:
+    value, operator = capacity.labels.get(expression.key), str(expression.operator)
+    number = int(value) if value is not None and value.isascii() and value.removeprefix("-").isdigit() else None
+    match operator:
+        case "In":
+            return value is not None and any(value == each for each in expression.values)
+        case "NotIn":
+            return all(value != each for each in expression.values)
+        case "Exists" | "DoesNotExist":
+            return (value is not None) == (operator == "Exists")
+    if number is None:
+        return False
+    return number > int(expression.values[0]) if operator == "Gt" else number < int(expression.values[0])
 
 
 def _tolerates(toleration: Toleration, taint: Taint) -> bool:

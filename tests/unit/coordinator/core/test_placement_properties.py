@@ -16,6 +16,15 @@ from coordinator.core.placement.placement import NoFit, Placement, fits, place, 
 from muster.domain.fleet.node import RuntimeOffer
 from muster.domain.ids import GpuUuid, NodeId
 from muster.domain.jobs.job import JobSpec, Packing, RuntimeKind
+from muster.domain.jobs.placing.affinity import (
+    NO_AFFINITY,
+    NUMERIC,
+    WITHOUT_VALUES,
+    Affinity,
+    LabelExpression,
+    LabelOperator,
+    PreferredTerm,
+)
 from muster.domain.jobs.placing.taint import Taint
 from muster.domain.jobs.placing.toleration import TaintEffect, Toleration, TolerationOperator
 from muster.domain.jobs.ports import node_ports
@@ -35,6 +44,24 @@ TOLERATIONS = st.builds(
     value=st.sampled_from(["", "1"]),
     effect=st.none() | st.sampled_from(TaintEffect),
     seconds=st.none() | st.just(60),
+)
+
+
+@st.composite
+def expressions(draw: st.DrawFn) -> LabelExpression:
+    operator = draw(st.sampled_from(LabelOperator))
+    if operator in NUMERIC:
+        return LabelExpression(key="type", operator=operator, values=(draw(st.sampled_from(["2", "5", "-1"])),))
+    key, values = draw(st.sampled_from([("rack", "r0 r1 r2"), ("zone", "a b"), ("type", "0 3 4"), ("none", "x")]))
+    few = st.lists(st.sampled_from(values.split()), min_size=1, max_size=2)
+    return LabelExpression(key=key, operator=operator, values=() if operator in WITHOUT_VALUES else tuple(draw(few)))
+
+
+TERMS = st.lists(expressions(), min_size=1, max_size=2).map(tuple)
+AFFINITIES = st.builds(
+    Affinity,
+    required=st.lists(TERMS, max_size=2).map(tuple),
+    preferred=st.lists(st.builds(PreferredTerm, weight=st.sampled_from([1, 3, 100]), all=TERMS), max_size=2).map(tuple),
 )
 every_case = settings(max_examples=100)
 
@@ -196,6 +223,7 @@ def asking(draw: st.DrawFn) -> JobSpec:
         node_types=draw(st.sampled_from([(), (), (), ("1", "2", "4")])),
         exclude_nodes=draw(st.sampled_from([(), (), ("n0", "n3")])),
         tolerations=draw(st.lists(TOLERATIONS, max_size=2).map(tuple)),
+        affinity=draw(st.just(NO_AFFINITY) | AFFINITIES),
         exclusive=draw(st.sampled_from([False, False, True])),
     )
 

@@ -1,0 +1,51 @@
+"""What a job asks of labels that no node has, most probably by mistake."""
+
+from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Set as AbstractSet
+
+from muster.domain.fleet.pool import NODE_TYPE_LABEL
+from muster.domain.jobs.job import JobSpec
+from muster.domain.jobs.placing.affinity import NUMERIC, LabelExpression, LabelOperator
+from muster.domain.quoting import nearest
+
+_THERE = NUMERIC | {LabelOperator.IN, LabelOperator.EXISTS}
+"""Operators that need a label."""
+
+
+def unknown_label(spec: JobSpec, labels: Collection[tuple[str, str]]) -> str | None:
+    """The first label that a job needs and no node carries, with what was probably meant; None: there is none.
+
+    `labels` are those that nodes carry, with their values. An affinity needs a label only if all of its terms do.
+    """
+    values: dict[str, set[str]] = {}
+    for name, value in labels:
+        values.setdefault(name, set()).add(value)
+    for name, value in spec.node_labels.items():
+        if (unknown := _unknown(name, (value,), values)) is not None:
+            return unknown
+    if spec.node_types and (unknown := _unknown(NODE_TYPE_LABEL, spec.node_types, values)) is not None:
+        return unknown
+    terms = [_unknown_in_term(term, values) for term in spec.affinity.required]
+    return terms[0] if terms and None not in terms else None
+
+
+def _unknown_in_term(term: Iterable[LabelExpression], values: Mapping[str, AbstractSet[str]]) -> str | None:
+    asked = (each for each in term if each.operator in _THERE)
+    found = (_unknown(each.key, each.values if each.operator is LabelOperator.IN else (), values) for each in asked)
+    return next(filter(None, found), None)
+
+
+def _unknown(name: str, wanted: Collection[str], values: Mapping[str, AbstractSet[str]]) -> str | None:
+    """What is said where no node carries a label with one of these values, or with any if there are none."""
+    if name not in values:
+        return f"no node has the label {name}{_meant(name, values)}"
+    if not wanted or not values[name].isdisjoint(wanted):
+        return None
+    first = next(iter(wanted))
+    others = "" if len(wanted) == 1 else f" or another of these {len(wanted)} values"
+    return f"no node has the label {name}={first}{others}{_meant(first, values[name])}"
+
+
+def _meant(word: str, known: Iterable[str]) -> str:
+    meant = nearest(word, known)
+    return "" if meant is None else f"; did you mean {meant}?"

@@ -1,0 +1,33 @@
+"""What must be true of where a gang is placed, by what the labels of its nodes say."""
+
+from collections.abc import Mapping, Sequence
+
+from coordinator.core.records import Job, Node
+from muster.domain.jobs.placing.affinity import LabelExpression
+from tests.simulation.world import Violation
+
+
+def check_places(job: Job, nodes: Sequence[Node]) -> None:
+    """A gang was placed on these nodes, in the order of ranks."""
+    terms = job.spec.affinity.required
+    for node in nodes:
+        labels = node.inventory.labels
+        if terms and not any(all(_says(each, labels) for each in term) for term in terms):
+            raise Violation(f"{job.id} is placed on {node.name}, which it does not want", job.id, node.name)
+
+
+def _says(expression: LabelExpression, labels: Mapping[str, str]) -> bool:
+    """Whether an expression holds; written once more, and more plainly."""
+    there, value = expression.key in labels, labels.get(expression.key, "")
+    match str(expression.operator):
+        case "In":
+            return there and value in expression.values
+        case "NotIn":
+            return not there or value not in expression.values
+        case "Exists":
+            return there
+        case "DoesNotExist":
+            return not there
+        case "Gt":
+            return value.isdigit() and int(value) > int(expression.values[0])
+    return value.isdigit() and int(value) < int(expression.values[0])

@@ -1,0 +1,22 @@
+"""Hypothesis strategies for what a job says of the nodes that it wants."""
+
+from hypothesis import strategies as st
+
+from muster.domain.jobs.placing.affinity import Affinity, LabelExpression, LabelOperator, PreferredTerm
+from muster.domain.jobs.placing.toleration import TaintEffect, Toleration, TolerationOperator
+from tests.unit.plain_values import counts, optional, texts, tuples_of
+
+tolerations = st.builds(
+    Toleration,
+    key=texts,
+    operator=st.sampled_from(TolerationOperator),
+    value=texts,
+    effect=optional(st.sampled_from(TaintEffect)),
+    seconds=optional(counts),
+)
+expressions = st.builds(LabelExpression, key=texts, operator=st.sampled_from(LabelOperator), values=tuples_of(texts))
+affinities = st.builds(
+    Affinity,
+    required=tuples_of(tuples_of(expressions)),
+    preferred=tuples_of(st.builds(PreferredTerm, weight=counts, all=tuples_of(expressions))),
+)
