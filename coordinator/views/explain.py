@@ -1,9 +1,12 @@
 """Why a job is where it is."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 
 from coordinator.core.cluster.cluster import Cluster
+from coordinator.core.outlook.changes import helpful_changes, pool_refusals
+from coordinator.core.outlook.forecast import estimate_start
 from coordinator.core.placement.capacity import key_of
 from coordinator.core.placement.placement import NoFit, refusals
 from coordinator.core.placement.unknown_labels import unknown_label
@@ -66,18 +69,23 @@ def _explain_queued(cluster: Cluster, job: JobId, now: datetime, visible: Callab
     if (evicting := _evicting(cluster, job, now)) is not None:
         return Explanation(summary=evicting, phase=JobPhase.QUEUED, queue_position=position)
     bar = Bars(cluster, now).of(cluster.jobs[job])
+    found = Explanation(
+        summary="",
+        phase=JobPhase.QUEUED,
+        queue_position=position,
+        pools=pool_refusals(cluster, job, now),
+        changes=helpful_changes(cluster, job, now),
+        estimate=estimate_start(cluster, job, now),
+    )
     if bar is not None:
-        record = cluster.jobs[job]
-        text = bar_text(bar, amounts_of_job(record.spec))
-        return Explanation(summary=text, phase=JobPhase.QUEUED, queue_position=position)
+        return replace(found, summary=bar_text(bar, amounts_of_job(cluster.jobs[job].spec)))
     no_fit, kept = scheduling.refusal(cluster, job, now), cluster.load.reservation
     is_next = position == 1 if kept is None else kept.job == job
     text = _next_in_queue(cluster, no_fit) if is_next else _behind_others(cluster, no_fit, position - 1, visible)
     unknown = no_fit and unknown_label(cluster.jobs[job].spec, cluster.load.total.fresh().labels.carried)
-    return Explanation(
+    return replace(
+        found,
         summary=f"{text}; {unknown}" if unknown else text,
-        phase=JobPhase.QUEUED,
-        queue_position=position,
         refusals=_refusals(cluster, job, now) if no_fit else (),
     )
 

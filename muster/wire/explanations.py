@@ -1,7 +1,7 @@
 """Values of jobs.proto: why a job is where it is."""
 
 from muster.domain.ids import NodeId
-from muster.domain.jobs.explanation import Awaited, Explanation, NodeRefusal
+from muster.domain.jobs.explanation import Awaited, Explanation, HelpfulChange, NodeRefusal, PoolRefusal, StartEstimate
 from muster.domain.jobs.lifecycle import JobPhase, State
 from muster.domain.jobs.queueing.waiting import WaitKind, WaitReason
 from muster.rpc.v1 import jobs_pb2 as pb
@@ -22,6 +22,10 @@ def explanation_to_wire(explanation: Explanation) -> pb.WhyResponse:
         ],
         failure=None if explanation.failure is None else failure_to_wire(explanation.failure),
         reasons=map(wait_reason_to_wire, explanation.reasons),
+        pools=[pb.PoolRefusal(pool=refusal.pool, reason=refusal.reason) for refusal in explanation.pools],
+        changes=[pb.HelpfulChange(change=each.change, why=each.why) for each in explanation.changes],
+        about=checks.timestamp(explanation.estimate.about),
+        latest=checks.timestamp(explanation.estimate.latest),
     )
 
 
@@ -35,6 +39,11 @@ def explanation_from_wire(message: pb.WhyResponse) -> Explanation:
         awaited=tuple(_awaited(awaited) for awaited in message.awaited),
         failure=failure_from_wire(message.failure) if message.HasField("failure") else None,
         reasons=tuple(map(wait_reason_from_wire, message.reasons)),
+        pools=tuple(PoolRefusal(pool=each.pool, reason=each.reason) for each in message.pools),
+        changes=tuple(HelpfulChange(change=each.change, why=each.why) for each in message.changes),
+        estimate=StartEstimate(
+            about=checks.optional_moment(message, "about"), latest=checks.optional_moment(message, "latest")
+        ),
     )
 
 

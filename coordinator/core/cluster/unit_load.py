@@ -1,6 +1,6 @@
 """What departments and projects hold and want, and what their pools have."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from coordinator.core.cluster.by_key import Records
@@ -68,6 +68,11 @@ class UnitLoad:
     def pools(self) -> tuple[str, ...]:
         """The pools that have nodes, by name; the default one where there are none."""
         return self._capacities.pools or (DEFAULT_POOL,)
+
+    @property
+    def holders(self) -> Collection[AttemptId]:
+        """The attempts that hold something on a node."""
+        return self._held.keys()
 
     def pools_of(self, spec: JobSpec) -> tuple[str, ...]:
         """The pools that a job wants, the first one first."""

@@ -46,9 +46,16 @@ class Bars:
         pools = self._cluster.queue.request_class(job.id).pools
         if not self._units.has_terms:
             return pools
-        wanted, size = self._pools_of(job), amounts_of_job(job.spec)
-        allowed = tuple(pool for pool in wanted if self._in_pool(job, size, pool) is None)
+        wanted = self._pools_of(job)
+        allowed = self.allowed(job, wanted)
         return pools if allowed == wanted else allowed
+
+    def allowed(self, job: Job, pools: tuple[str, ...]) -> tuple[str, ...]:
+        """Pools of these in which nothing of its own keeps a job waiting, as it is or as it might be."""
+        if not self._units.has_terms:
+            return pools
+        size = amounts_of_job(job.spec)
+        return tuple(pool for pool in pools if self._in_pool(job, size, pool) is None)
 
     def pool(self, job: Job) -> str:
         """The pool in which a queued job is compared with others: the first in which it is not barred."""

@@ -15,7 +15,7 @@ from muster.cli.output.job_sentences import verdict_words
 from muster.cli.output.plain.columns import Column
 from muster.cli.output.tables import TextTable, facts, joined, listing, sentences, shown, word
 from muster.cli.output.units import cpus_text, in_local_time, ranks_text, size_text, span_text, time_text
-from muster.domain.jobs.explanation import Explanation
+from muster.domain.jobs.explanation import Explanation, StartEstimate
 from muster.domain.jobs.failure import Failure
 from muster.domain.jobs.job import JobSpec, Role
 from muster.domain.jobs.lifecycle import State
@@ -129,6 +129,13 @@ def explanation(why: Explanation, now: datetime) -> Group:
     parts: list[RenderableType] = [shown(in_local_time(why.summary, now))]
     if why.queue_position:
         parts.append(shown(f"place in the queue: {why.queue_position}"))
+    parts += map(shown, _estimate_texts(why.estimate))
+    if why.pools:
+        rows = ((refusal.pool, refusal.reason) for refusal in why.pools)
+        parts += [shown(""), sentences(("POOL", "WHY NOT THERE"), rows)]
+    if why.changes:
+        rows = ((change.change, change.why) for change in why.changes)
+        parts += [shown(""), sentences(("WOULD HELP NOW", "AS"), rows)]
     if why.refusals:
         rows = ((refusal.node, refusal.reason) for refusal in why.refusals)
         parts += [shown(""), sentences(("NODE", "LACKS"), rows)]
@@ -140,6 +147,13 @@ def explanation(why: Explanation, now: datetime) -> Group:
     elif why.failure is not None:
         parts += _last_lines(why.failure)
     return Group(*parts)
+
+
+def _estimate_texts(estimate: StartEstimate) -> Iterator[str]:
+    if estimate.about is not None:
+        yield f"starts about {time_text(estimate.about)}, if all takes as long as expected"
+    if estimate.latest is not None:
+        yield f"starts at the latest {time_text(estimate.latest)}, by the run limits of what has its seats"
 
 
 def verdict(job: JobView) -> Text:

@@ -1,6 +1,7 @@
 """Why a job is where it is, as a client is told."""
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from muster.domain.ids import NodeId
 from muster.domain.jobs.failure import Failure
@@ -27,6 +28,33 @@ class Awaited:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PoolRefusal:
+    """Why a job has no place in one pool."""
+
+    pool: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HelpfulChange:
+    """What would have a queued job placed now, if it had been submitted like that."""
+
+    change: str
+    """Key and value, as in a job file: `workers: 3`."""
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartEstimate:
+    """When a queued job may start."""
+
+    about: datetime | None = None
+    """If what runs takes as long as is expected of it, and no job comes that goes first; None: nobody knows."""
+    latest: datetime | None = None
+    """When the seats that are kept for it are free by run limits alone; None: something there has none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
     """Why a job is where it is."""
 
@@ -40,3 +68,8 @@ class Explanation:
     failure: Failure | None = None
     reasons: tuple[WaitReason, ...] = ()
     """What keeps a waiting job out of the queue."""
+    pools: tuple[PoolRefusal, ...] = ()
+    """What each pool lacks for a queued job that may lie in several."""
+    changes: tuple[HelpfulChange, ...] = ()
+    """What would help a queued job now."""
+    estimate: StartEstimate = StartEstimate()

@@ -836,6 +836,10 @@ class WhyResponse(_message.Message):
     AWAITED_FIELD_NUMBER: _builtins.int
     FAILURE_FIELD_NUMBER: _builtins.int
     REASONS_FIELD_NUMBER: _builtins.int
+    POOLS_FIELD_NUMBER: _builtins.int
+    CHANGES_FIELD_NUMBER: _builtins.int
+    ABOUT_FIELD_NUMBER: _builtins.int
+    LATEST_FIELD_NUMBER: _builtins.int
     summary: _builtins.str
     """A sentence or two."""
     phase: _builtins.str
@@ -858,6 +862,22 @@ class WhyResponse(_message.Message):
     def reasons(self) -> _containers.RepeatedCompositeFieldContainer[Global___WaitReason]:
         """For a waiting job: what keeps it out of the queue."""
 
+    @_builtins.property
+    def pools(self) -> _containers.RepeatedCompositeFieldContainer[Global___PoolRefusal]:
+        """For a queued job that may lie in one of several pools: what each lacks."""
+
+    @_builtins.property
+    def changes(self) -> _containers.RepeatedCompositeFieldContainer[Global___HelpfulChange]:
+        """For a queued job: what would have it placed now."""
+
+    @_builtins.property
+    def about(self) -> _timestamp_pb2.Timestamp:
+        """For a queued job: when it starts if all goes as expected; absent: nobody knows."""
+
+    @_builtins.property
+    def latest(self) -> _timestamp_pb2.Timestamp:
+        """For a queued job: when it starts at the latest; absent: nobody can promise it."""
+
     def __init__(
         self,
         *,
@@ -868,14 +888,70 @@ class WhyResponse(_message.Message):
         awaited: _abc.Iterable[Global___Awaited] | None = ...,
         failure: _model_pb2.Failure | None = ...,
         reasons: _abc.Iterable[Global___WaitReason] | None = ...,
+        pools: _abc.Iterable[Global___PoolRefusal] | None = ...,
+        changes: _abc.Iterable[Global___HelpfulChange] | None = ...,
+        about: _timestamp_pb2.Timestamp | None = ...,
+        latest: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["failure", b"failure"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["about", b"about", "failure", b"failure", "latest", b"latest"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["awaited", b"awaited", "failure", b"failure", "phase", b"phase", "queue_position", b"queue_position", "reasons", b"reasons", "refusals", b"refusals", "summary", b"summary"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["about", b"about", "awaited", b"awaited", "changes", b"changes", "failure", b"failure", "latest", b"latest", "phase", b"phase", "pools", b"pools", "queue_position", b"queue_position", "reasons", b"reasons", "refusals", b"refusals", "summary", b"summary"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___WhyResponse: _TypeAlias = WhyResponse  # noqa: Y015
+
+@_typing.final
+class PoolRefusal(_message.Message):
+    """Why a job has no place in one pool."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    POOL_FIELD_NUMBER: _builtins.int
+    REASON_FIELD_NUMBER: _builtins.int
+    pool: _builtins.str
+    """The pool."""
+    reason: _builtins.str
+    """A sentence without its subject."""
+    def __init__(
+        self,
+        *,
+        pool: _builtins.str = ...,
+        reason: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["pool", b"pool", "reason", b"reason"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PoolRefusal: _TypeAlias = PoolRefusal  # noqa: Y015
+
+@_typing.final
+class HelpfulChange(_message.Message):
+    """What would have a queued job placed now, if it had been submitted like that."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CHANGE_FIELD_NUMBER: _builtins.int
+    WHY_FIELD_NUMBER: _builtins.int
+    change: _builtins.str
+    """Key and value, as in a job file."""
+    why: _builtins.str
+    """A sentence."""
+    def __init__(
+        self,
+        *,
+        change: _builtins.str = ...,
+        why: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["change", b"change", "why", b"why"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___HelpfulChange: _TypeAlias = HelpfulChange  # noqa: Y015
 
 @_typing.final
 class WaitReason(_message.Message):

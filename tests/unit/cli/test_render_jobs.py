@@ -7,8 +7,9 @@ import pytest
 
 from muster.cli.output.job_rows import job_row
 from muster.cli.output.jobs import PhaseTime, attempt_times, explanation, job_details, jobs_table, roster_table, verdict
+from muster.cli.output.units import time_text
 from muster.domain.ids import GpuUuid, NodeId
-from muster.domain.jobs.explanation import Awaited, Explanation, NodeRefusal
+from muster.domain.jobs.explanation import Awaited, Explanation, HelpfulChange, NodeRefusal, PoolRefusal, StartEstimate
 from muster.domain.jobs.failure import Exit
 from muster.domain.jobs.lifecycle import JobPhase, State
 from tests.unit.cli import values
@@ -170,6 +171,31 @@ def test_a_queued_job_is_explained_node_by_node() -> None:
         "",
         "NODE  LACKS",
         "a     needs 8 GPUs, 6 are free",
+    ]
+
+
+def test_a_queued_job_is_told_when_it_starts_why_it_is_in_no_pool_and_what_would_help_now() -> None:
+    why = Explanation(
+        summary="waits for GPUs",
+        phase=JobPhase.QUEUED,
+        queue_position=1,
+        pools=(PoolRefusal(pool="h100", reason="needs room"), PoolRefusal(pool="a100", reason="has a limit")),
+        changes=(HelpfulChange(change="workers: 3", why="3 of 4 fit now"),),
+        estimate=StartEstimate(about=at(20), latest=at(40)),
+    )
+
+    assert shown(explanation(why, at(9))).splitlines() == [
+        "waits for GPUs",
+        "place in the queue: 1",
+        f"starts about {time_text(at(20))}, if all takes as long as expected",
+        f"starts at the latest {time_text(at(40))}, by the run limits of what has its seats",
+        "",
+        "POOL  WHY NOT THERE",
+        "h100  needs room",
+        "a100  has a limit",
+        "",
+        "WOULD HELP NOW  AS",
+        "workers: 3      3 of 4 fit now",
     ]
 
 

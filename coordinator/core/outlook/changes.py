@@ -1,0 +1,114 @@
+"""Changes to a queued job, each of which would have it placed now: fewer workers, another pool, another class.
+
+A change is tried by the rules of the cycle: the job keeps its place in the queue, the terms of its units hold, and what
+is kept for the head is not touched by others.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime
+from itertools import islice
+
+from coordinator.core.cluster.cluster import Cluster
+from coordinator.core.placement import placement
+from coordinator.core.placement.candidates import Available
+from coordinator.core.placement.placement import NoFit
+from coordinator.core.records import Job
+from coordinator.core.scheduling.bars import Bars
+from coordinator.core.scheduling.windows import closed_nodes
+from coordinator.core.sharing.precedence import BarKind
+from coordinator.core.sharing.sentences import bar_text
+from muster.domain.fleet.quota import amounts_of_job
+from muster.domain.ids import JobId
+from muster.domain.jobs.explanation import HelpfulChange, PoolRefusal
+from muster.domain.jobs.job_class import JobClass
+from muster.domain.jobs.placing.pool_choice import PoolChoice
+
+MOST_POOLS_TRIED = 8
+"""Pools that are told of, or tried, for one job."""
+
+
+def helpful_changes(cluster: Cluster, job: JobId, now: datetime) -> tuple[HelpfulChange, ...]:
+    """What would have a queued job placed now that has no room, or that a term keeps waiting."""
+    trial = _Trial(cluster, cluster.jobs[job], now)
+    return (*trial.fewer_workers(), *trial.other_pools(), *trial.other_class())
+
+
+def pool_refusals(cluster: Cluster, job: JobId, now: datetime) -> tuple[PoolRefusal, ...]:
+    """Why a queued job has no place in each of the pools where it may lie now; none where there is one pool alone."""
+    trial = _Trial(cluster, cluster.jobs[job], now)
+    return tuple(trial.refusals()) if len(trial.pools) > 1 else ()
+
+
+class _Trial:
+    """One job as it might have been submitted."""
+
+    def __init__(self, cluster: Cluster, job: Job, now: datetime) -> None:
+        self._cluster = cluster
+        self._job = job
+        self._now = now
+        self._bars = Bars(cluster, now)
+        wanted = cluster.queue.request_class(job.id).pools
+        self.pools = wanted or cluster.unit_load.pools_of(job.spec)
+        """The pools in which it is looked for room now, in order."""
+        kept = cluster.load.reservation
+        rooms = cluster.load.free if kept is None or kept.job == job.id else cluster.load.unreserved
+        self._rooms = rooms.fresh()
+
+    def refusals(self) -> Iterator[PoolRefusal]:
+        """Why it is not in each of its pools."""
+        for pool, bar in islice(self._bars.by_pool(self._job), MOST_POOLS_TRIED):
+            if bar is not None:
+                yield PoolRefusal(pool=pool, reason=bar_text(bar, amounts_of_job(self._job.spec)))
+                continue
+            free = replace(self._available(self._job, (pool,)), capacities=self._cluster.load.free.fresh())
+            fit = placement.place(self._job.spec, free)
+            kept = "has room, but what is free is kept for others"
+            yield PoolRefusal(pool=pool, reason=str(fit) if isinstance(fit, NoFit) else kept)
+
+    def fewer_workers(self) -> Iterator[HelpfulChange]:
+        """The most workers that would be placed, where there is one kind of them."""
+        spec = self._job.spec
+        if len(spec.roles) != 1:
+            return
+        [role] = spec.roles
+
+        def is_too_many(count: int) -> bool:
+            fewer = replace(spec, roles=(replace(role, count=count),))
+            return not self._starts(replace(self._job, spec=fewer), self.pools)
+
+        most = bisect_left(range(1, role.count), True, key=is_too_many)
+        if most:
+            why = "fits now" if most == 1 else "fit now"
+            yield HelpfulChange(change=f"workers: {most}", why=f"{most} of {role.count} {why}")
+
+    def other_pools(self) -> Iterator[HelpfulChange]:
+        """Pools that it does not name, or for which it still waits, and that have room."""
+        if not self._job.spec.pools:
+            return
+        others = [pool for pool in self._cluster.unit_load.pools if pool not in self.pools]
+        for pool in others[:MOST_POOLS_TRIED]:
+            changed = replace(self._job.spec, pools=(PoolChoice(pool=pool),))
+            if self._starts(replace(self._job, spec=changed), (pool,)):
+                yield HelpfulChange(change=f"pools: [{pool}]", why=f"pool {pool} has room")
+
+    def other_class(self) -> Iterator[HelpfulChange]:
+        """Preemptible, where guaranteed jobs of a unit hold what they may."""
+        bar = self._bars.of(self._job)
+        if self._job.job_class is not JobClass.GUARANTEED or bar is None or bar.kind is BarKind.LIMIT:
+            return
+        changed = replace(self._job, job_class=JobClass.PREEMPTIBLE)
+        if self._starts(changed, self.pools):
+            yield HelpfulChange(
+                change=f"class: {JobClass.PREEMPTIBLE}", why=f"it may have more than the quota of {bar.unit}"
+            )
+
+    def _starts(self, changed: Job, pools: tuple[str, ...]) -> bool:
+        """Whether a job would be placed now in one of these pools."""
+        allowed = self._bars.allowed(changed, pools)
+        return bool(allowed) and placement.fits(changed.spec, self._available(changed, allowed))
+
+    def _available(self, job: Job, pools: tuple[str, ...]) -> Available:
+        closed = closed_nodes(self._cluster, job.spec, self._now)
+        return Available(capacities=self._rooms, pools=pools, closed=closed)
