@@ -6,11 +6,13 @@
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import reduce
-from itertools import islice
+from itertools import accumulate, islice
+from operator import le
+from typing import TypeAlias
 
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.placement import placement, search
@@ -24,7 +26,7 @@ from coordinator.core.scheduling.bars import Bars
 from coordinator.core.scheduling.windows import closed_nodes
 from muster.domain.fleet.quota import MILLIS_PER_GPU, NO_AMOUNTS, Amounts, amounts_of_job
 from muster.domain.gangs.plan import Goal
-from muster.domain.ids import AttemptId, JobId, NodeId
+from muster.domain.ids import AttemptId, ExecutionId, JobId, NodeId
 from muster.domain.jobs.explanation import StartEstimate
 
 MOST_NODES = 400
@@ -34,13 +36,16 @@ MOST_AHEAD = 200
 """Jobs before it that take something of what comes free; behind more of them nothing is said."""
 
 
+_KnownEnd: TypeAlias = tuple[datetime, ExecutionId, Execution]
+
+
 @dataclass(frozen=True, slots=True)
 class End:
     """When a running attempt ends, and what it frees."""
 
     at: datetime
-    attempt: AttemptId
     freed: Sequence[Execution]
+    amounts: Amounts
 
 
 def estimate_start(cluster: Cluster, job: JobId, now: datetime) -> StartEstimate:
@@ -56,18 +61,23 @@ def _latest(cluster: Cluster, job: Job, now: datetime) -> datetime | None:
     kept = cluster.load.reservation
     if kept is None or kept.job != job.id:
         return None
-    members: defaultdict[AttemptId, list[Execution]] = defaultdict(list)
+    exactly = len(kept.nodes) <= MOST_NODES
+    latest = now
     for node in kept.nodes:
-        for execution in cluster.load.used(node).executions:
-            found = cluster.executions[execution]
-            members[found.attempt_id].append(found)
-    ends = (End(at, attempt, freed) for attempt, freed in members.items() if (at := _by_limit(cluster, attempt, now)))
-    gone: defaultdict[NodeId, list[Execution]] = defaultdict(list)
-    for end in sorted(ends, key=lambda each: (each.at, each.attempt)):
-        _add(gone, end.freed)
-        if holds(kept, job.spec, [cluster.load.once_gone(node, gone[node]) for node in kept.nodes]):
-            return end.at
-    return None
+        there = [cluster.executions[each] for each in cluster.load.used(node).executions]
+        ends = [(_by_limit(cluster, each.attempt_id, now), each) for each in there]
+        known = sorted(((at, each.id, each) for at, each in ends if at is not None), key=lambda end: end[:2])
+
+        def has_seats(gone: int, node: NodeId = node, known: Sequence[_KnownEnd] = known) -> bool:
+            capacity = cluster.load.once_gone(node, [each for _, _, each in known[:gone]])
+            return holds(kept, job.spec, [capacity])
+
+        # Where it has very many nodes, each counts as taken until all on it has ended: later than it may be, and sure.
+        first = bisect_left(range(len(known) + 1), True, key=has_seats) if exactly else len(ends)
+        if first > len(known):
+            return None
+        latest = max(latest, known[first - 1][0]) if first else latest
+    return latest
 
 
 def _about(cluster: Cluster, job: Job, now: datetime) -> datetime | None:
@@ -89,14 +99,29 @@ def _about(cluster: Cluster, job: Job, now: datetime) -> datetime | None:
     def has_room(count: int) -> bool:
         gone: defaultdict[NodeId, list[Execution]] = defaultdict(list)
         for end in ends[:count]:
-            _add(gone, end.freed)
+            for execution in end.freed:
+                assert execution.node is not None
+                gone[execution.node].append(execution)
         nodes = dict.fromkeys((*near, *gone))
         capacities = [cluster.load.once_gone(node, gone.get(node, ())) for node in nodes if node not in closed]
-        there = Available(capacities=Capacities(capacities), pools=pools)
-        return _hold(capacities, needed) and placement.fits(job.spec, there)
+        return placement.fits(job.spec, Available(capacities=Capacities(capacities), pools=pools))
 
-    first = bisect_left(range(len(ends) + 1), True, key=has_room)
-    return ends[first - 1].at if 0 < first <= len(ends) else None
+    there = accumulate((end.amounts for end in ends), Amounts.plus, initial=_amounts(map(cluster.load.free.of, near)))
+    enough = next((count for count, amounts in enumerate(there) if all(map(le, needed, amounts))), None)
+    if enough is None:
+        return None
+    first = _first(has_room, enough, len(ends))
+    return ends[first - 1].at if first else None
+
+
+def _first(has_room: Callable[[int], bool], least: int, most: int) -> int | None:
+    """The least count with room; looks near the least one first, as few ends are tried sooner. None: there is none."""
+    step, without = 1, least - 1
+    while not has_room(count := min(most, without + step)):
+        if count == most:
+            return None
+        without, step = count, 2 * step
+    return bisect_left(range(count), True, lo=without + 1, key=has_room)
 
 
 def _ahead(cluster: Cluster, job: Job) -> Amounts | None:
@@ -121,7 +146,7 @@ def _expected_ends(cluster: Cluster, pools: tuple[str, ...] | None, now: datetim
         if len(nodes) > MOST_NODES:
             break
         if freed:
-            ends.append(End(at, attempt, freed))
+            ends.append(End(at, freed, amounts_of_job(cluster.jobs[attempt.job].spec)))
     return ends
 
 
@@ -159,16 +184,9 @@ def _starts_by(attempt: Attempt, now: datetime) -> datetime:
     return attempt.started_at or attempt.deadline or now
 
 
-def _add(gone: "defaultdict[NodeId, list[Execution]]", freed: Iterable[Execution]) -> None:
-    for execution in freed:
-        assert execution.node is not None
-        gone[execution.node].append(execution)
-
-
-def _hold(capacities: Sequence[Capacity], needed: Amounts) -> bool:
-    """Whether these nodes have so much in all, in what a job of several and those before it want."""
-    return (
-        sum(MILLIS_PER_GPU * len(each.gpus) for each in capacities) >= needed.gpus
-        and sum(each.cpu_millis for each in capacities) >= needed.cpus
-        and sum(each.memory >> 20 for each in capacities) >= needed.memory
-    )
+def _amounts(capacities: Iterable[Capacity]) -> Amounts:
+    """What nodes have in all."""
+    total = NO_AMOUNTS
+    for each in capacities:
+        total = total.plus(Amounts(MILLIS_PER_GPU * len(each.gpus), each.cpu_millis, each.memory >> 20))
+    return total
