@@ -23,7 +23,7 @@ from muster.domain.gangs.plan import Report, Stage
 from muster.domain.gangs.roster import MASTER_PORT_NAME, PortLease
 from muster.domain.ids import AttemptId, ExecutionId, GpuUuid, JobId, NodeId
 from muster.domain.jobs.failure import Exit
-from muster.domain.jobs.job import DEFAULT_PROJECT, JobSpec, Resources, Role, RuntimeKind
+from muster.domain.jobs.job import DEFAULT_PROJECT, JobSpec, Resources, Role, RuntimeKind, Timeouts
 
 BEGAN = datetime(2026, 11, 21, 9, 0, tzinfo=UTC)
 GPUS = 8
@@ -36,8 +36,17 @@ COUNTS = 5
 class Fleet:
     """A cluster with all its nodes busy."""
 
-    def __init__(self, nodes: int, inventory_of: Callable[[str, int], Inventory] | None = None) -> None:
-        """`inventory_of` gives a node what it has, by name and number; by default all have the same."""
+    def __init__(
+        self,
+        nodes: int,
+        inventory_of: Callable[[str, int], Inventory] | None = None,
+        run_of: Callable[[int], timedelta | None] = lambda _: None,
+    ) -> None:
+        """`inventory_of` gives a node what it has, by name and number; by default all have the same.
+
+        `run_of` gives a job its limit in time, by number; by default none has one.
+        """
+        self._run_of = run_of
         having = inventory_of or (lambda node, _: inventory(node))
         self.cluster: Cluster = load((Project(name=DEFAULT_PROJECT, created_at=BEGAN),), BEGAN)
         self.now = BEGAN
@@ -67,7 +76,8 @@ class Fleet:
         """What a client asks for."""
         self.jobs += 1
         role = Role(count=count, command=("train",), resources=Resources(gpus=gpus, cpu_millis=1000 * gpus))
-        spec = JobSpec(name=f"train-{self.jobs}", project=DEFAULT_PROJECT, roles=(role,))
+        timeouts = Timeouts(run=self._run_of(self.jobs))
+        spec = JobSpec(name=f"train-{self.jobs}", project=DEFAULT_PROJECT, roles=(role,), timeouts=timeouts)
         return JobSubmitted(job=JobId(f"j{self.jobs}"), spec=spec)
 
     def queue(self, jobs: int) -> None:

@@ -5,6 +5,7 @@ A fleet whose nodes are all alike hides what a search costs that looks at nodes 
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from datetime import timedelta
 from itertools import cycle, islice
 from random import Random
 
@@ -12,6 +13,8 @@ from bench.core_fleet import GPUS, NODES, QUEUED, Fleet, ends_and_next, inventor
 from bench.figures import Bar
 from bench.programs import ProgramError
 from bench.setting import Setting
+from coordinator.core.outlook.changes import helpful_changes
+from coordinator.core.outlook.forecast import estimate_start
 from coordinator.core.placement.bins import Capacities
 from coordinator.core.placement.candidates import Available
 from coordinator.core.placement.capacity import Capacity
@@ -32,6 +35,7 @@ FIT_BAR = Bar(figure=f"one fit on {_OF}, against even ones", limit=10, unit="x")
 NOTHING_BAR = Bar(figure=f"cycle, {_OF}, {QUEUED:,} queued jobs: nothing changed", limit=0.5, unit="ms")
 SUBMIT_BAR = Bar(figure=f"cycle, {_OF}, {QUEUED:,} queued jobs: one job submitted, must wait", limit=1, unit="ms")
 END_BAR = Bar(figure=f"cycle, {_OF}, {QUEUED:,} queued jobs: a gang ends, next one placed", limit=5, unit="ms")
+WHY_BAR = Bar(figure=f"why 64 executions wait on {_OF}: what helps, and when they start", limit=10, unit="ms")
 PLACED_BAR = Bar(figure=f"{LOOKS} placements on {_OF}, records apart", limit=10, unit="ms")
 
 
@@ -48,6 +52,7 @@ def measure(setting: Setting) -> None:
     for bar, values in found.items():
         setting.findings.take(f"uneven: {bar.figure}", values, "ms")
         setting.findings.absolute(bar, f"uneven: {bar.figure}")
+    _why(setting)
 
 
 def uneven_inventory(node: str, number: int) -> Inventory:
@@ -70,6 +75,20 @@ def _fits(setting: Setting) -> None:
         values = timed(repeats, lambda available=available: [fits(job, available) for job in jobs])  # type: ignore[misc]  # mypy infers no types of defaults in lambdas
         setting.findings.take(f"one fit, {NODES} {name} nodes", [value / len(jobs) for value in values], "ms")
     setting.findings.ratio(FIT_BAR, f"one fit, {NODES} uneven nodes", f"one fit, {NODES} even nodes")
+
+
+def _why(setting: Setting) -> None:
+    """Whoever waits asks, where every job that runs has a limit in time."""
+    fleet = Fleet(NODES, uneven_inventory, lambda number: timedelta(minutes=5 + 37 * number % 5000))
+    job, cluster = fleet.submit(64, GPUS), fleet.cluster
+
+    def ask() -> None:
+        helpful_changes(cluster, job, fleet.now)
+        if estimate_start(cluster, job, fleet.now).latest is None:
+            raise ProgramError("every job has a limit, and yet nobody knows when the next one starts")
+
+    setting.findings.take(WHY_BAR.figure, timed(setting.repeats(30, 10), ask), "ms")
+    setting.findings.absolute(WHY_BAR, WHY_BAR.figure)
 
 
 def _placements(setting: Setting) -> None:
