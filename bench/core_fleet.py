@@ -41,10 +41,12 @@ class Fleet:
         nodes: int,
         inventory_of: Callable[[str, int], Inventory] | None = None,
         run_of: Callable[[int], timedelta | None] = lambda _: None,
+        *,
+        full: bool = True,
     ) -> None:
         """`inventory_of` gives a node what it has, by name and number; by default all have the same.
 
-        `run_of` gives a job its limit in time, by number; by default none has one.
+        `run_of` gives a job its limit in time, by number; by default none has one. `full`: whether gangs hold all nodes.
         """
         self._run_of = run_of
         having = inventory_of or (lambda node, _: inventory(node))
@@ -53,7 +55,7 @@ class Fleet:
         self.jobs = 0
         self.nodes = [NodeId(f"node{number}") for number in range(nodes)]
         self.take(*(_connected(name, number, having(name, number)) for number, name in enumerate(self.nodes)))
-        for first in range(0, nodes, GANG):
+        for first in range(0, nodes if full else 0, GANG):
             self.submit(min(GANG, nodes - first), GPUS)
 
     def take(self, *events: Event) -> None:

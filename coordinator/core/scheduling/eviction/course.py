@@ -12,6 +12,7 @@ from typing import NamedTuple
 from coordinator.core.attempts.attempts import preempt
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.cluster.deadlines import CycleDue, ProtectionDue
+from coordinator.core.placement.placement import Placement
 from coordinator.core.records import ClaimedSeat, Job, SeatClaim
 from coordinator.core.scheduling.bars import Bars
 from coordinator.core.scheduling.eviction.entitlement import may_be_victim, rules_for
@@ -31,6 +32,15 @@ EVICTION_LOOKS = 4
 """How many jobs one cycle looks for victims for; when they are used up, the turn is followed by another at once."""
 MOST_CLAIMS = 16
 """Claims that are open at a time."""
+
+
+class Decision(NamedTuple):
+    """Gangs are stopped for a job."""
+
+    victims: tuple[RunningGang, ...]
+    """None at all where what is leaving already makes the room."""
+    fit: Placement
+    """The seats of the job once they have gone."""
 
 
 class Vain(NamedTuple):
@@ -98,41 +108,38 @@ def _evict_for(turn: Turn, job: Job, bars: Bars) -> Vain | None:
     """SeatClaim seats for a job in one of its pools, and stop who is on them; None: that is done."""
     times = []
     for pool, bar in bars.by_pool(job):
-        vain = _evict_in(turn, job, pool, bar)
-        if vain is None:
+        decided = decide(turn.cluster, job, pool, bar, turn.now)
+        if isinstance(decided, Decision):
+            _carry_out(turn, job, decided)
             return None
-        times.append(vain.until)
+        times.append(decided.until)
     return Vain(min(filter(None, times), default=None))
 
 
-def _evict_in(turn: Turn, job: Job, pool: str, bar: Bar | None) -> Vain | None:
-    cluster = turn.cluster
+def decide(cluster: Cluster, job: Job, pool: str, bar: Bar | None, now: datetime) -> Decision | Vain:
+    """Whom to stop in a pool for a queued job that finds no room there, or that a term bars."""
     seeker = _seeker(cluster, job, pool, bar)
     if seeker is None:
         return Vain()
-    rooms = EvictionRooms(cluster, job, pool, turn.now, is_head=_is_head(cluster, job))
-    victims: Sequence[RunningGang] = ()
-    if seeker.lift is not None or not rooms.hold(()):
-        running = RunningGangs(cluster, pool, turn.now)
-        gangs = running.all()
-        decided = evict(seeker, rooms, gangs)
-        if isinstance(decided, NoVictims):
-            return Vain(_first_unsafe(turn, seeker, running, gangs) if decided.safe else None)
-        if rooms.may_come_back():
-            return Vain()
-        victims = decided.victims
-    _claim(turn, job, rooms, victims)
-    return None
-
-
-def _claim(turn: Turn, job: Job, rooms: EvictionRooms, victims: Sequence[RunningGang]) -> None:
-    """Keep the seats for a job that it gets once these have gone, and have them go."""
-    fit = rooms.fit(victims)
+    rooms = EvictionRooms(cluster, job, pool, now, is_head=_is_head(cluster, job))
+    if seeker.lift is None and (fit := rooms.fit(())) is not None:
+        return Decision((), fit)
+    running = RunningGangs(cluster, pool, now)
+    gangs = running.all()
+    decided = evict(seeker, rooms, gangs)
+    if isinstance(decided, NoVictims):
+        return Vain(_first_unsafe(now, seeker, running, gangs) if decided.safe else None)
+    fit = rooms.fit(decided.victims)
     assert fit is not None, "the victims were proved"
-    seats = tuple(ClaimedSeat(rank=seat.rank, node=seat.node, gpus=seat.gpus) for seat in fit.seats)
+    return Vain() if rooms.may_come_back() else Decision(decided.victims, fit)
+
+
+def _carry_out(turn: Turn, job: Job, decision: Decision) -> None:
+    """Keep the seats for a job that it gets once the victims have gone, and have them go."""
+    seats = tuple(ClaimedSeat(rank=seat.rank, node=seat.node, gpus=seat.gpus) for seat in decision.fit.seats)
     attempt = turn.cluster.newest_attempt(job.id)
     turn.put(replace(attempt, claim=SeatClaim(made_at=turn.now, seats=seats)))
-    for victim in victims:
+    for victim in decision.victims:
         preempt(turn, victim.attempt, job)
 
 
@@ -153,7 +160,7 @@ def _seeker(cluster: Cluster, job: Job, pool: str, bar: Bar | None) -> RoomSeeke
 
 
 def _first_unsafe(
-    turn: Turn, seeker: RoomSeeker, running: RunningGangs, gangs: Iterable[RunningGang]
+    now: datetime, seeker: RoomSeeker, running: RunningGangs, gangs: Iterable[RunningGang]
 ) -> datetime | None:
     """When the first of those that would be victims is not safe any more; None: that cannot be told yet."""
     rules = tuple(rules_for(seeker))
@@ -162,4 +169,4 @@ def _first_unsafe(
         for gang in gangs
         if any(may_be_victim(seeker, gang, rule, whatever_age=True) for rule in rules)
     )
-    return min((until for until in times if until is not None and until > turn.now), default=None)
+    return min((until for until in times if until is not None and until > now), default=None)
