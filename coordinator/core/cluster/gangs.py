@@ -24,7 +24,7 @@ class Gangs:
         self._rosters: dict[AttemptId, Roster] = {}
         """Rosters of attempts that have checked in and not ended; built on first use."""
         self.uses = Uses(started_at)
-        self.evictable = Evictable(jobs)
+        self.evictable = Evictable(jobs, self.members)
 
     def members(self, attempt: AttemptId) -> Collection[Execution]:
         """The executions of an attempt by rank; none of an old one that is not at hand any more."""
@@ -67,6 +67,7 @@ class Gangs:
             tally[before.state] -= 1
             tally[after.state] += 1
         self._members[attempt_id][after.rank] = after
+        self.evictable.member_changed(after)
 
     def attempt_changed(self, before: Attempt | None, after: Attempt | None) -> None:
         """Hear of an attempt that is new, other than before, or forgotten: one that has ended needs no roster."""

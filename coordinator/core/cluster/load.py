@@ -96,8 +96,11 @@ class Load:
 
     def once_gone(self, node: NodeId, executions: Iterable[Execution]) -> Capacity:
         """Capacity that nobody runs on or has claimed once these executions have ended; each holds something there."""
+        going = tuple(executions)
+        if len(going) == len(self._used[node].executions):
+            return self.claims.beside(self.empty.of(node))
         left = self._used[node].copy()
-        for execution in executions:
+        for execution in going:
             spec = self._records.jobs[execution.job].spec
             role = spec.role_of(execution.rank)
             left.give_back(execution.id, role.resources, execution.gpus, node_ports(spec, role, execution.rank))

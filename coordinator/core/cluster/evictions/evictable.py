@@ -1,9 +1,10 @@
 """Attempts that may have to make room for others, and those that are making room."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime
 
-from coordinator.core.records import Attempt, Job
+from coordinator.core.cluster.evictions.held import HeldGang
+from coordinator.core.records import Attempt, Execution, Job
 from muster.domain.gangs.plan import Goal
 from muster.domain.ids import AttemptId, JobId
 from muster.domain.jobs.job_class import JobClass
@@ -12,17 +13,30 @@ from muster.domain.jobs.job_class import JobClass
 class Evictable:
     """An index over attempts."""
 
-    def __init__(self, jobs: Mapping[JobId, Job]) -> None:
+    def __init__(self, jobs: Mapping[JobId, Job], members: Callable[[AttemptId], Collection[Execution]]) -> None:
         self._jobs = jobs
-        self._running: dict[AttemptId, None] = {}
+        self._members = members
+        self._running: dict[str, dict[AttemptId, Attempt]] = {}
+        """By project."""
+        self._held: dict[AttemptId, HeldGang] = {}
+        """What was looked at, until anything about it changes."""
         self._leaving: dict[AttemptId, None] = {}
         self._version = 0
         self._vain: dict[JobId, tuple[object, datetime | None]] = {}
 
     @property
-    def running(self) -> Collection[AttemptId]:
-        """Attempts that hold something, may be evicted at some time, and were not ordered to stop."""
+    def projects(self) -> Collection[str]:
+        """The projects of which something runs that may be evicted at some time."""
         return self._running.keys()
+
+    def running(self, project: str) -> Iterable[HeldGang]:
+        """Attempts that hold something, may be evicted at some time, and were not ordered to stop."""
+        for attempt_id, attempt in self._running.get(project, {}).items():
+            held = self._held.get(attempt_id)
+            if held is None:
+                job = self._jobs[attempt.job]
+                held = self._held[attempt_id] = HeldGang(job, attempt, self._members(attempt_id))
+            yield held
 
     @property
     def leaving(self) -> Collection[AttemptId]:
@@ -38,21 +52,39 @@ class Evictable:
         """Hear of an attempt that is new, other than before, or forgotten."""
         attempt = before if after is None else after
         assert attempt is not None
-        runs = after is not None and after.ended_at is None and after.goal is not None
-        stops = runs and after is not None and after.goal is Goal.STOP
-        open_to_others = self._jobs[attempt.job].job_class is not JobClass.GUARANTEED
-        if before is not None and before.started_at != attempt.started_at:
+        job, attempt_id = self._jobs[attempt.job], attempt.attempt_id
+        holds = after is not None and after.ended_at is None and after.goal is not None
+        stops = holds and attempt.goal is Goal.STOP
+        runs = holds and not stops and job.job_class is not JobClass.GUARANTEED
+        there = self._running.get(job.spec.project, {})
+        known, left = there.get(attempt_id), attempt_id in self._leaving
+        self._held.pop(attempt_id, None)
+        if runs != (known is not None) or stops != left or (known is not None and _started(known, attempt)):
             self._version += 1
-        self._note(self._leaving, attempt.attempt_id, is_in=stops)
-        self._note(self._running, attempt.attempt_id, is_in=runs and not stops and open_to_others)
+        if runs:
+            self._running.setdefault(job.spec.project, {})[attempt_id] = attempt
+        elif known is not None:
+            del there[attempt_id]
+            if not there:
+                del self._running[job.spec.project]
+        if stops:
+            self._leaving[attempt_id] = None
+        else:
+            self._leaving.pop(attempt_id, None)
 
     def job_changed(self, before: Job | None, after: Job | None) -> None:
         """Hear of a job: with another priority it may give way to others than before."""
         if after is None:
             assert before is not None
             self._vain.pop(before.id, None)
-        elif before is not None and before.spec.priority != after.spec.priority:
-            self._version += 1
+        elif before is not None:
+            self._held.pop(after.attempt_id, None)
+            if before.spec.priority != after.spec.priority:
+                self._version += 1
+
+    def member_changed(self, execution: Execution) -> None:
+        """Hear of an execution that may hold something else than before."""
+        self._held.pop(execution.attempt_id, None)
 
     def tried_in_vain(self, job: JobId, state: object, now: datetime) -> bool:
         """Whether nothing has changed since nobody was found for a job."""
@@ -68,10 +100,6 @@ class Evictable:
         until = self._vain.get(job, (None, None))[1]
         return until if until is not None and until > now else None
 
-    def _note(self, attempts: dict[AttemptId, None], attempt: AttemptId, *, is_in: bool) -> None:
-        if is_in != (attempt in attempts):
-            self._version += 1
-        if is_in:
-            attempts[attempt] = None
-        else:
-            attempts.pop(attempt, None)
+
+def _started(before: Attempt, after: Attempt) -> bool:
+    return before.started_at != after.started_at

@@ -53,7 +53,7 @@ class Vain(NamedTuple):
 def evict_for_waiting(turn: Turn, bars: Bars) -> None:
     """Look for victims for the first jobs of all projects, which find no room, or which a term of theirs bars."""
     cluster = turn.cluster
-    if not cluster.gangs.evictable.running:
+    if not cluster.gangs.evictable.projects:
         return
     if turn.now < cluster.started_at + LEASE:
         cluster.deadlines.add(cluster.started_at + LEASE, ProtectionDue())
@@ -122,13 +122,12 @@ def decide(cluster: Cluster, job: Job, pool: str, bar: Bar | None, now: datetime
     if seeker is None:
         return Vain()
     rooms = EvictionRooms(cluster, job, pool, now, is_head=_is_head(cluster, job))
-    if seeker.lift is None and (fit := rooms.fit(())) is not None:
+    if seeker.lift is None and not rooms.missing and (fit := rooms.fit(())) is not None:
         return Decision((), fit)
-    running = RunningGangs(cluster, pool, now)
-    gangs = running.all()
-    decided = evict(seeker, rooms, gangs)
+    running = RunningGangs(cluster, seeker, pool, now)
+    decided = evict(seeker, rooms, running.gangs)
     if isinstance(decided, NoVictims):
-        return Vain(_first_unsafe(now, seeker, running, gangs) if decided.safe else None)
+        return Vain(_first_unsafe(now, seeker, running) if decided.safe else None)
     fit = rooms.fit(decided.victims)
     assert fit is not None, "the victims were proved"
     return Vain() if rooms.may_come_back() else Decision(decided.victims, fit)
@@ -159,14 +158,12 @@ def _seeker(cluster: Cluster, job: Job, pool: str, bar: Bar | None) -> RoomSeeke
     )
 
 
-def _first_unsafe(
-    now: datetime, seeker: RoomSeeker, running: RunningGangs, gangs: Iterable[RunningGang]
-) -> datetime | None:
+def _first_unsafe(now: datetime, seeker: RoomSeeker, running: RunningGangs) -> datetime | None:
     """When the first of those that would be victims is not safe any more; None: that cannot be told yet."""
     rules = tuple(rules_for(seeker))
     times = (
-        running.safe_until(gang.attempt, within=gang.path[-1] is seeker.project)
-        for gang in gangs
+        running.safe_until(gang)
+        for gang in running.gangs
         if any(may_be_victim(seeker, gang, rule, whatever_age=True) for rule in rules)
     )
     return min((until for until in times if until is not None and until > now), default=None)

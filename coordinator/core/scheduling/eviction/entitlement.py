@@ -140,10 +140,9 @@ def _all_over(
     preemptible = [gang for gang in gangs if gang.job_class is not JobClass.SPARE]
     for side in {side_of(seeker, gang) for gang in others}:
         of_side = [gang for gang in preemptible if side in gang.path]
-        if not any(
-            is_over(side, bound, seeker.counted, inside(side, [each for each in of_side if each is not last]))
-            for last in of_side
-        ):
+        total = inside(side, of_side)
+        before = ([all_ - its for all_, its in zip(total, last.size, strict=True)] for last in of_side)
+        if not any(is_over(side, bound, seeker.counted, taken) for taken in before):
             return False
     return True
 

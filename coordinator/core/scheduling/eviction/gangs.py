@@ -1,7 +1,7 @@
 """Gangs as evictions see them: one that looks for room, and those that run and might make some."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from coordinator.core.sharing.pool_standings import Path
@@ -11,7 +11,7 @@ from muster.domain.ids import AttemptId, NodeId
 from muster.domain.jobs.job_class import JobClass
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)  # by identity: a gang runs once
+@dataclass(slots=True, kw_only=True, eq=False)  # by identity: a gang runs once
 class RunningGang:
     """An attempt that holds seats and was not ordered to stop."""
 
@@ -23,8 +23,8 @@ class RunningGang:
     priority: int
     level: int
     """How many lower priorities run preemptible in its own project."""
-    lost_seconds: int
-    """Work that would be lost: since its last checkpoint, or else since its start."""
+    lost: int
+    """Work that would be lost, in thousandths of a GPU times seconds."""
     order: int
     """The larger, the newer."""
     freed: Mapping[NodeId, Amounts]
@@ -79,8 +79,13 @@ class Seats(Protocol):
         """How many executions find no seat."""
         ...
 
-    def gain(self, gangs: Sequence[RunningGang]) -> int:
-        """How many more executions may find one if these were gone; not fewer than do."""
+    @property
+    def counts(self) -> bool:
+        """Whether all find a seat for sure, as far as can be seen, once as many more fit as are missing."""
+        ...
+
+    def slots(self, node: NodeId, freed: Amounts) -> int:
+        """How many executions fit on a node with so much more than is free there; not fewer than do."""
         ...
 
     def hold(self, gangs: Sequence[RunningGang]) -> bool:
@@ -88,31 +93,42 @@ class Seats(Protocol):
         ...
 
 
+class SeatCount:
+    """How many more executions fit as gangs go one after the other; only their nodes are looked at."""
+
+    def __init__(self, seats: Seats, gangs: Iterable[RunningGang] = ()) -> None:
+        self._seats = seats
+        self._freed: dict[NodeId, Amounts] = {}
+        self.gain = 0
+        """Executions that fit more than without these gangs gone."""
+        for gang in gangs:
+            self.add(gang)
+
+    def add(self, gang: RunningGang) -> None:
+        """Count with this one gone, too."""
+        for node, amounts in gang.freed.items():
+            before = self._freed.get(node, NO_AMOUNTS)
+            self._set(node, before, before.plus(amounts))
+
+    def remove(self, gang: RunningGang) -> None:
+        """Count with this one there again."""
+        for node, amounts in gang.freed.items():
+            before = self._freed[node]
+            self._set(node, before, before.plus(amounts.times(-1)))
+
+    def _set(self, node: NodeId, before: Amounts, after: Amounts) -> None:
+        self._freed[node] = after
+        self.gain += self._seats.slots(node, after) - self._seats.slots(node, before)
+
+
 @dataclass(slots=True)
 class CountedSeats:
-    """Seats that are counted node by node, so that only nodes of victims are looked at."""
+    """Seats that somebody counts."""
 
     missing: int
     slots: Callable[[NodeId, Amounts], int]
     """How many executions fit on a node with so much more than is free there."""
-    proof: Callable[[Sequence[RunningGang]], bool]
+    hold: Callable[[Sequence[RunningGang]], bool]
     """Whether the whole gang can be placed if these were gone."""
-    _without: dict[NodeId, int] = field(default_factory=dict)
-    """How many fit on a node as it is."""
-
-    def gain(self, gangs: Sequence[RunningGang]) -> int:
-        """How many more executions fit on the nodes of these."""
-        freed: dict[NodeId, Amounts] = {}
-        for gang in gangs:
-            for node, amounts in gang.freed.items():
-                freed[node] = freed[node].plus(amounts) if node in freed else amounts
-        return sum(self.slots(node, amounts) - self._now(node) for node, amounts in freed.items())
-
-    def hold(self, gangs: Sequence[RunningGang]) -> bool:
-        """Whether the proof says so."""
-        return self.proof(gangs)
-
-    def _now(self, node: NodeId) -> int:
-        if node not in self._without:
-            self._without[node] = self.slots(node, NO_AMOUNTS)
-        return self._without[node]
+    counts: bool = False
+    """Whether what is counted is a proof."""

@@ -1,16 +1,20 @@
 """What an eviction costs: the set of victims with the least measure is taken."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from coordinator.core.scheduling.eviction.entitlement import inside, side_of
+from coordinator.core.scheduling.eviction.entitlement import side_of
 from coordinator.core.scheduling.eviction.gangs import RoomSeeker, RunningGang
-from muster.domain.fleet.quota import MILLIS_PER_GPU
+from coordinator.core.sharing.standing import Standing
 
 START_SECONDS = 60
 """What it takes to stop a gang and start it again, in seconds of its work."""
-CPUS_PER_GPU = 8
-"""How many CPUs count as much as a GPU, where there are none."""
+
+
+def lost_work(weight: int, seconds: int) -> int:
+    """Work that is lost of a gang that counts so many thousandths of a GPU, so long after it was last saved."""
+    return weight * (seconds + START_SECONDS)
 
 
 class EvictionMeasure(NamedTuple):
@@ -35,9 +39,12 @@ def measure(seeker: RoomSeeker, victims: Sequence[RunningGang]) -> EvictionMeasu
     """What it costs to evict these."""
     sides = {side_of(seeker, gang) for gang in victims if gang.path[-1] is not seeker.project}
     below_quota = below_share = 0
-    place = _place(seeker)
+    place, taken = _place(seeker), Counter[Standing]()
+    for gang in victims:
+        for standing in gang.path:
+            taken[standing] += gang.size[place]
     for side in sides:
-        after = side.load(place) - inside(side, victims)[place]
+        after = side.load(place) - taken[side]
         below_quota += max(0, side.entitlement.quota[place] - after)
         below_share += max(0, side.share[place] - after)
     return EvictionMeasure(
@@ -45,16 +52,10 @@ def measure(seeker: RoomSeeker, victims: Sequence[RunningGang]) -> EvictionMeasu
         below_share=below_share,
         rank=max((side.entitlement.rank for side in sides), default=0),
         level=max(gang.level for gang in victims),
-        lost=sum(map(lost_work, victims)),
+        lost=sum(gang.lost for gang in victims),
         number=len(victims),
         newest=tuple(sorted(-gang.order for gang in victims)),
     )
-
-
-def lost_work(gang: RunningGang) -> int:
-    """Work of a gang that would be lost, in thousandths of a GPU times seconds."""
-    weight = gang.size.gpus or max(MILLIS_PER_GPU, gang.size.cpus // CPUS_PER_GPU)
-    return weight * (gang.lost_seconds + START_SECONDS)
 
 
 def _place(seeker: RoomSeeker) -> int:

@@ -1,7 +1,7 @@
 """The nodes on which a job may find seats once others have gone, and a search on these few alone."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 
@@ -10,14 +10,30 @@ from coordinator.core.placement import placement, search
 from coordinator.core.placement.bins import Capacities
 from coordinator.core.placement.candidates import Available
 from coordinator.core.placement.capacity import Capacity
+from coordinator.core.placement.devices import matching
 from coordinator.core.placement.draft import Draft
 from coordinator.core.placement.node_capacity import free_capacity
 from coordinator.core.placement.parts import part_of
 from coordinator.core.placement.placement import Placement
+from coordinator.core.placement.suitable import asked_labels, unfit
 from coordinator.core.records import Execution, Job
 from coordinator.core.scheduling.eviction.gangs import RunningGang
 from coordinator.core.scheduling.windows import closed_nodes
+from muster.domain.fleet.quota import BYTES_PER_MIB, MILLIS_PER_GPU, NO_AMOUNTS, Amounts
 from muster.domain.ids import AttemptId, NodeId
+
+
+@dataclass(slots=True)
+class _Base:
+    """What a node has for executions of one part before anybody is evicted."""
+
+    now: int
+    """Executions that fit."""
+    most: int
+    """Executions that may fit, however much others free."""
+    gpus: int
+    cpu_millis: int
+    memory: int
 
 
 class EvictionRooms:
@@ -30,23 +46,40 @@ class EvictionRooms:
         self._is_head = is_head
         self._closed = closed_nodes(cluster, job.spec, now)
         self._avoid = cluster.newest_attempt(job.id).avoid
-        self._members: dict[AttemptId, Mapping[NodeId, list[Execution]]] = {}
-        """What each gang holds, by node, as far as somebody asked."""
-        parts = (part_of(job.spec, place) for place in range(len(job.spec.roles)))
-        self._part = max(parts, key=lambda part: (part.role.resources.gpus, part.role.resources.cpu_millis))
-        self._slots: dict[tuple[NodeId, tuple[AttemptId, ...]], int] = {}
+        self._parts = [part_of(job.spec, place) for place in range(len(job.spec.roles))]
+        self._part = max(self._parts, key=lambda part: (part.role.resources.gpus, part.role.resources.cpu_millis))
+        self._bases: dict[NodeId, _Base] = {}
+        self._fits: dict[tuple[AttemptId, ...], Placement | None] = {}
+        self._labels = asked_labels(job.spec)
 
     @cached_property
     def missing(self) -> int:
         """How many executions of the role that needs most find no seat, though all that is leaving has gone."""
-        found = sum(self.slots(node, ()) for node in self._near)
+        found = sum(self.slots(node, NO_AMOUNTS) for node in self._near)
         return max(0, self._part.count - found)
 
-    def gain(self, gangs: Sequence[RunningGang]) -> int:
-        """How many more executions of that role fit on the nodes of these gangs if they were gone."""
-        nodes = dict.fromkeys(node for gang in gangs for node in gang.freed)
-        there = {node: tuple(gang for gang in gangs if node in gang.freed) for node in nodes}
-        return sum(self.slots(node, on_it) - self.slots(node, ()) for node, on_it in there.items())
+    @cached_property
+    def counts(self) -> bool:
+        """Whether executions differ in nothing, so that as many find a seat as there are slots."""
+        part = self._part
+        plain = part.role.resources.gpu_model is None and not part.ports and not part.first
+        return plain and len(self._parts) == 1 and not self._spec.exclusive
+
+    def slots(self, node: NodeId, freed: Amounts) -> int:
+        """How many executions of that role fit on a node with so much more; not fewer than do."""
+        base = self._bases.get(node)
+        if base is None:
+            base = self._bases[node] = self._base(node)
+        if freed == NO_AMOUNTS or not base.most:
+            return base.now
+        need, slots = self._part.role.resources, base.most
+        if need.gpus:
+            slots = min(slots, (base.gpus + freed.gpus // MILLIS_PER_GPU) // need.gpus)
+        if need.cpu_millis:
+            slots = min(slots, (base.cpu_millis + freed.cpus) // need.cpu_millis)
+        if need.memory:
+            slots = min(slots, (base.memory + freed.memory * BYTES_PER_MIB) // need.memory)
+        return max(base.now, slots)
 
     def hold(self, gangs: Sequence[RunningGang]) -> bool:
         """Whether the whole gang can be placed if these were gone."""
@@ -54,8 +87,12 @@ class EvictionRooms:
 
     def fit(self, gangs: Sequence[RunningGang]) -> Placement | None:
         """The seats of the whole gang if these were gone; None: there is no room."""
-        nodes = dict.fromkeys((*self._near, *(node for gang in gangs for node in gang.freed)))
-        return self._place(self._capacity(node, gangs) for node in nodes)
+        key = tuple(gang.attempt for gang in gangs)
+        if key not in self._fits:
+            there = self._held_by(key)
+            nodes = dict.fromkeys((*self._near, *there))
+            self._fits[key] = self._place(self._capacity(node, there.get(node, ())) for node in nodes)
+        return self._fits[key]
 
     def may_come_back(self) -> bool:
         """Whether there would be room if nodes were there that are silent for the moment, and not lost."""
@@ -66,31 +103,39 @@ class EvictionRooms:
         there = [load.claims.beside(free_capacity(load.total.of(node), load.used(node), None)) for node in silent]
         return self._place([*(self._capacity(node, ()) for node in self._near), *there]) is not None
 
-    def slots(self, node: NodeId, gangs: Sequence[RunningGang]) -> int:
-        """How many executions of that role fit on a node if these gangs were gone."""
-        key = (node, tuple(gang.attempt for gang in gangs))
-        if key not in self._slots:
-            capacity = self._capacity(node, gangs)
-            is_open = capacity.pool == self._pool and node not in self._closed
-            self._slots[key] = Draft(capacity).slots(self._spec, self._part) if is_open else 0
-        return self._slots[key]
-
     @cached_property
     def _near(self) -> tuple[NodeId, ...]:
         """Nodes where some executions fit now, or where something is leaving."""
-        load = self._cluster.load
-        rooms = load.free if self._is_head or load.reservation is None else load.unreserved
         found: dict[NodeId, None] = {}
-        for place in range(len(self._spec.roles)):
-            found |= dict.fromkeys(
-                search.counts(self._spec, part_of(self._spec, place), self._available(rooms.fresh()), {})
-            )
+        for part in self._parts:
+            found |= dict.fromkeys(search.counts(self._spec, part, self._available(self._rooms), {}))
         return tuple(dict.fromkeys((*found, *self._leaving)))
 
+    @property
+    def _rooms(self) -> Capacities:
+        load = self._cluster.load
+        return (load.free if self._is_head or load.reservation is None else load.unreserved).fresh()
+
     @cached_property
-    def _leaving(self) -> Mapping[NodeId, list[Execution]]:
+    def _leaving(self) -> Mapping[NodeId, Sequence[Execution]]:
         """What is leaving already, by node."""
         return self._held_by(self._cluster.gangs.evictable.leaving)
+
+    def _base(self, node: NodeId) -> _Base:
+        """What a node has once all that is leaving has gone."""
+        load, part = self._cluster.load, self._part
+        capacity = self._capacity(node, ()) if node in self._leaving else self._rooms.of(node)
+        suits = capacity.pool == self._pool and node not in self._closed and node not in self._spec.exclude_nodes
+        if not suits or unfit(self._spec, part.role, load.empty.of(node)) is not None:
+            return _Base(0, 0, 0, 0, 0)
+        most = part.count if self._spec.max_per_node is None else min(part.count, self._spec.max_per_node)
+        return _Base(
+            now=Draft(capacity).slots(self._spec, part),
+            most=min(most, 1) if part.ports else most,
+            gpus=len(matching(capacity.gpus, part.role.resources)),
+            cpu_millis=capacity.cpu_millis,
+            memory=capacity.memory,
+        )
 
     def _place(self, capacities: Iterable[Capacity]) -> Placement | None:
         """Seats on these nodes, if it can be without the one where the job failed last."""
@@ -104,17 +149,17 @@ class EvictionRooms:
     def _available(self, capacities: Capacities) -> Available:
         return Available(capacities=capacities, pools=(self._pool,), closed=self._closed)
 
-    def _capacity(self, node: NodeId, gangs: Sequence[RunningGang]) -> Capacity:
-        """What a node has once all that is leaving has gone, and these too."""
-        going = list(self._leaving.get(node, ()))
-        for gang in gangs:
-            if gang.attempt not in self._members:
-                self._members[gang.attempt] = self._held_by((gang.attempt,))
-            going += self._members[gang.attempt].get(node, ())
-        capacity, kept = self._cluster.load.once_gone(node, going), self._cluster.load.reservation
-        return capacity if self._is_head or kept is None else kept.unreserved(capacity)
+    def _capacity(self, node: NodeId, also: Sequence[Execution]) -> Capacity:
+        """What a node has once all that is leaving has gone, and these executions too; of labels what is asked for."""
+        load = self._cluster.load
+        capacity, kept = load.once_gone(node, (*self._leaving.get(node, ()), *also)), load.reservation
+        if not self._is_head and kept is not None:
+            capacity = kept.unreserved(capacity)
+        if not capacity.labels:
+            return capacity
+        return replace(capacity, labels={key: value for key, value in capacity.labels.items() if key in self._labels})
 
-    def _held_by(self, attempts: Iterable[AttemptId]) -> Mapping[NodeId, list[Execution]]:
+    def _held_by(self, attempts: Iterable[AttemptId]) -> Mapping[NodeId, Sequence[Execution]]:
         """Executions of these attempts that hold something, by node."""
         found: dict[NodeId, list[Execution]] = {}
         for attempt in attempts:

@@ -4,12 +4,12 @@ Where few gangs may go, all sets of them are tried. Otherwise there are three se
 their cost for each execution that gets room; and node by node, the cheapest gangs that make room for one more there.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import combinations
 
-from coordinator.core.scheduling.eviction.entitlement import EvictionRule, allows, inside, is_over, side_of
-from coordinator.core.scheduling.eviction.gangs import RoomSeeker, RunningGang, Seats
-from coordinator.core.scheduling.eviction.measure import lost_work, measure
+from coordinator.core.scheduling.eviction.entitlement import EvictionRule, allows, is_over, side_of
+from coordinator.core.scheduling.eviction.gangs import RoomSeeker, RunningGang, SeatCount, Seats
+from coordinator.core.scheduling.eviction.measure import measure
 from coordinator.core.sharing.standing import Standing
 from muster.domain.ids import NodeId
 from muster.domain.jobs.job_class import JobClass
@@ -43,13 +43,16 @@ class VictimSearch:
         self._rule = rule
         self._candidates = sorted(candidates, key=_cheapest_first)[:MOST_CANDIDATES]
         self._few = few
+        self._gains: dict[RunningGang, int] = {}
+        """How many more executions fit through one gang alone."""
 
     def best(self) -> Victims | None:
         """The best set that was found, which is minimal and allowed; None: none was."""
-        if not self._candidates or not self._may_suffice(self._candidates):
+        everybody = self._candidates
+        if not everybody or not self._may_suffice(everybody, SeatCount(self._seats, everybody)):
             return None
         found = [each for each in self._sets() if allows(self._rule, self._seeker, each)]
-        for victims in sorted(found, key=lambda each: measure(self._seeker, each)):
+        for victims in sorted(found, key=lambda each: measure(self._seeker, each)) if len(found) > 1 else found:
             if self._seats.hold(victims):
                 return victims
         return None
@@ -65,14 +68,14 @@ class VictimSearch:
             if victims is not None:
                 yield self._minimal(victims)
 
-    def _may_suffice(self, gangs: Sequence[RunningGang]) -> bool:
+    def _may_suffice(self, gangs: Collection[RunningGang], count: SeatCount) -> bool:
         """Whether all executions may find seats, and the terms that bar the job are lifted."""
-        if self._seats.missing > 0 and self._seats.gain(gangs) < self._seats.missing:
+        if self._seats.missing > 0 and count.gain < self._seats.missing:
             return False
-        return self._seeker.lift is None or allows(self._rule, self._seeker, gangs)
+        return self._seeker.lift is None or allows(self._rule, self._seeker, tuple(gangs))
 
-    def _suffices(self, gangs: Sequence[RunningGang]) -> bool:
-        return self._may_suffice(gangs) and self._seats.hold(gangs)
+    def _suffices(self, gangs: Collection[RunningGang], count: SeatCount) -> bool:
+        return self._may_suffice(gangs, count) and (self._seats.counts or self._seats.hold(tuple(gangs)))
 
     def _all_sets(self) -> Iterator[Victims]:
         """Every minimal set."""
@@ -80,7 +83,9 @@ class VictimSearch:
         for count in range(1, len(self._candidates) + 1):
             for victims in combinations(self._candidates, count):
                 chosen = set(victims)
-                if not any(each <= chosen for each in found) and self._suffices(victims):
+                if any(each <= chosen for each in found):
+                    continue
+                if self._suffices(victims, SeatCount(self._seats, victims)):
                     found.append(chosen)
                     yield victims
 
@@ -89,7 +94,7 @@ class VictimSearch:
         for gang in self._candidates:
             if found == MOST_SINGLES:
                 return
-            if self._suffices((gang,)):
+            if self._gain(gang) >= self._seats.missing and self._suffices((gang,), SeatCount(self._seats, (gang,))):
                 found += 1
                 yield (gang,)
 
@@ -101,9 +106,16 @@ class VictimSearch:
         kept = set(sorted(self._candidates, key=self._cost)[:most])
         return [gang for gang in self._candidates if gang in kept]
 
+    def _gain(self, gang: RunningGang) -> int:
+        """How many more executions fit once this gang alone has gone."""
+        gain = self._gains.get(gang)
+        if gain is None:
+            gain = self._gains[gang] = SeatCount(self._seats, (gang,)).gain
+        return gain
+
     def _cost(self, gang: RunningGang) -> tuple[bool, int, int]:
-        gain = self._seats.gain((gang,))
-        return (gain == 0, gang.level, lost_work(gang) // max(1, gain))
+        gain = self._gain(gang)
+        return (gain == 0, gang.level, gang.lost // max(1, gain))
 
     def _by_cost(self) -> Victims | None:
         """Gangs by their cost for each execution that gets room through them alone."""
@@ -117,30 +129,38 @@ class VictimSearch:
             for node in gang.freed:
                 nodes.setdefault(node, []).append(gang)
         for node, gangs in sorted(nodes.items()):
-            bundle: list[RunningGang] = []
-            for gang in gangs:
-                bundle.append(gang)
-                if self._seats.gain(bundle) > 0:
-                    needed = self._without_needless(bundle, lambda left: self._seats.gain(left) > 0)
-                    bundles.append((sum(map(lost_work, needed)), node, needed))
-                    break
+            needed = self._bundle(gangs)
+            if needed:
+                bundles.append((sum(gang.lost for gang in needed), node, needed))
         in_turn = [gang for _, _, bundle in sorted(bundles, key=lambda each: each[:2]) for gang in bundle]
-        rest = [gang for gang in self._candidates if gang not in in_turn]
-        return self._taken([*dict.fromkeys(in_turn), *rest])
+        return self._taken(dict.fromkeys((*in_turn, *self._candidates)))
 
-    def _taken(self, in_turn: Sequence[RunningGang]) -> Victims | None:
+    def _bundle(self, gangs: Sequence[RunningGang]) -> Victims:
+        """The first gangs of a node that make room for an execution, without those that are not needed; or none."""
+        if self._gain(gangs[0]) > 0:
+            return (gangs[0],)
+        count, bundle = SeatCount(self._seats), []
+        for gang in gangs:
+            count.add(gang)
+            bundle.append(gang)
+            if count.gain > 0:
+                return self._without_needless(bundle, count, lambda _, left: left.gain > 0)
+        return ()
+
+    def _taken(self, in_turn: Iterable[RunningGang]) -> Victims | None:
         """The first gangs that suffice; no more are taken from a unit than what it has too much."""
-        taken: list[RunningGang] = []
-        of_side: dict[Standing, list[RunningGang]] = {}
+        taken: dict[RunningGang, None] = {}
+        count, of_side = SeatCount(self._seats), dict[Standing, list[int]]()
         for gang in in_turn:
             side = self._side(gang)
             if side is not None and self._rule.bound is not None:
-                before = inside(side, of_side.get(side, ()))
+                before = of_side.setdefault(side, [0, 0, 0])
                 if not is_over(side, self._rule.bound, self._seeker.counted, before):
                     continue
-                of_side.setdefault(side, []).append(gang)
-            taken.append(gang)
-            if self._suffices(taken) and allows(self._rule, self._seeker, taken):
+                of_side[side] = [sum(each) for each in zip(before, gang.size, strict=True)]
+            taken[gang] = None
+            count.add(gang)
+            if self._suffices(taken, count) and allows(self._rule, self._seeker, tuple(taken)):
                 return tuple(taken)
         return None
 
@@ -151,16 +171,25 @@ class VictimSearch:
 
     def _minimal(self, victims: Victims) -> Victims:
         """The victims without those that are not needed, the dearest of these first."""
-        return self._without_needless(victims, self._suffices)
+        return self._without_needless(victims, SeatCount(self._seats, victims), self._suffices)
 
-    def _without_needless(self, victims: Sequence[RunningGang], suffices: Callable[[Victims], bool]) -> Victims:
-        left = tuple(victims)
+    def _without_needless(
+        self,
+        victims: Sequence[RunningGang],
+        count: SeatCount,
+        suffices: Callable[[Collection[RunningGang], SeatCount], bool],
+    ) -> Victims:
+        left = dict.fromkeys(victims)
         for gang in sorted(victims, key=_cheapest_first, reverse=True):
-            without = tuple(each for each in left if each is not gang)
-            if without and suffices(without):
-                left = without
-        return left
+            if len(left) == 1:
+                break
+            del left[gang]
+            count.remove(gang)
+            if not suffices(left, count):
+                left[gang] = None
+                count.add(gang)
+        return tuple(left)
 
 
 def _cheapest_first(gang: RunningGang) -> tuple[bool, int, int, int]:
-    return (gang.job_class is not JobClass.SPARE, gang.level, lost_work(gang), -gang.order)
+    return (gang.job_class is not JobClass.SPARE, gang.level, gang.lost, -gang.order)

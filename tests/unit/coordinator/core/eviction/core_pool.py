@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from coordinator.core.scheduling.eviction.eviction import Eviction, NoVictims, evict
 from coordinator.core.scheduling.eviction.gangs import CountedSeats, RoomSeeker, RunningGang
 from coordinator.core.scheduling.eviction.lifting import lift_for
-from coordinator.core.scheduling.eviction.measure import EvictionMeasure, measure
+from coordinator.core.scheduling.eviction.measure import EvictionMeasure, lost_work, measure
 from coordinator.core.sharing.precedence import BarKind, Precedence, barred, precedence
 from coordinator.core.sharing.standing import Tally
 from coordinator.core.sharing.units import Units
@@ -144,7 +144,7 @@ class CorePool:
         seats = CountedSeats(
             missing=max(0, job.count - found),
             slots=lambda node, freed: (free[node] + freed.gpus // 1000) // job.gpus,
-            proof=lambda gangs: self._fits(job, gangs, beside),
+            hold=lambda gangs: self._fits(job, gangs, beside),
         )
         return evict(seeker, seats, [self.gang(each) for each in self.plain.running], self.few)
 
@@ -186,7 +186,7 @@ class CorePool:
             job_class=JobClass(job.job_class),
             priority=job.priority,
             level=len({each.priority for each in own if each.priority < job.priority}),
-            lost_seconds=self.plain.now - (job.saved_at or job.started_at),
+            lost=lost_work(job.size, self.plain.now - (job.saved_at or job.started_at)),
             order=job.started_at * 1000 + job.sequence,
             freed=freed,
             is_safe=age < unit.min_runtime * longer,
