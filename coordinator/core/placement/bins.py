@@ -175,6 +175,11 @@ class Capacities:
         node_class = self._class_of.get(node)
         return None if node_class is None else node_class.bin_of(self._by_node[node])
 
+    def sample_of(self, node: NodeId) -> Capacity | None:
+        """What is like a node but for labels that are part of no class; None: nothing can be placed there."""
+        node_class = self._class_of.get(node)
+        return None if node_class is None else node_class.sample
+
     def holders(self, ports: Iterable[int]) -> Iterator[NodeId]:
         """The nodes that have given one of these fixed ports away."""
         return (node for port in ports for node in self._holders.get(port, ()))

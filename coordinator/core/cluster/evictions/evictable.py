@@ -1,5 +1,6 @@
 """Attempts that may have to make room for others, and those that are making room."""
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime
 
@@ -18,6 +19,8 @@ class Evictable:
         self._members = members
         self._running: dict[str, dict[AttemptId, Attempt]] = {}
         """By project."""
+        self._spare: Counter[str] = Counter()
+        """How many of them are spare, by project; no project has none."""
         self._held: dict[AttemptId, HeldGang] = {}
         """What was looked at, until anything about it changes."""
         self._leaving: dict[AttemptId, None] = {}
@@ -28,6 +31,11 @@ class Evictable:
     def projects(self) -> Collection[str]:
         """The projects of which something runs that may be evicted at some time."""
         return self._running.keys()
+
+    @property
+    def with_spare(self) -> Collection[str]:
+        """The projects of which something spare runs."""
+        return self._spare.keys()
 
     def running(self, project: str) -> Iterable[HeldGang]:
         """Attempts that hold something, may be evicted at some time, and were not ordered to stop."""
@@ -61,6 +69,8 @@ class Evictable:
         self._held.pop(attempt_id, None)
         if runs != (known is not None) or stops != left or (known is not None and _started(known, attempt)):
             self._version += 1
+        if runs is not (known is not None) and job.job_class is JobClass.SPARE:
+            self._count_spare(job.spec.project, 1 if runs else -1)
         if runs:
             self._running.setdefault(job.spec.project, {})[attempt_id] = attempt
         elif known is not None:
@@ -71,6 +81,11 @@ class Evictable:
             self._leaving[attempt_id] = None
         else:
             self._leaving.pop(attempt_id, None)
+
+    def _count_spare(self, project: str, sign: int) -> None:
+        self._spare[project] += sign
+        if not self._spare[project]:
+            del self._spare[project]
 
     def job_changed(self, before: Job | None, after: Job | None) -> None:
         """Hear of a job: with another priority it may give way to others than before."""

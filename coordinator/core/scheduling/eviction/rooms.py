@@ -11,7 +11,6 @@ from coordinator.core.placement.bins import Capacities
 from coordinator.core.placement.candidates import Available
 from coordinator.core.placement.capacity import Capacity
 from coordinator.core.placement.devices import matching
-from coordinator.core.placement.draft import Draft
 from coordinator.core.placement.node_capacity import free_capacity
 from coordinator.core.placement.parts import part_of
 from coordinator.core.placement.placement import Placement
@@ -51,6 +50,8 @@ class EvictionRooms:
         self._bases: dict[NodeId, _Base] = {}
         self._fits: dict[tuple[AttemptId, ...], Placement | None] = {}
         self._labels = asked_labels(job.spec)
+        self._suitable: dict[int, bool] = {}
+        """Whether nodes of a class are, by what stands for the class."""
 
     @cached_property
     def missing(self) -> int:
@@ -72,14 +73,7 @@ class EvictionRooms:
             base = self._bases[node] = self._base(node)
         if freed == NO_AMOUNTS or not base.most:
             return base.now
-        need, slots = self._part.role.resources, base.most
-        if need.gpus:
-            slots = min(slots, (base.gpus + freed.gpus // MILLIS_PER_GPU) // need.gpus)
-        if need.cpu_millis:
-            slots = min(slots, (base.cpu_millis + freed.cpus) // need.cpu_millis)
-        if need.memory:
-            slots = min(slots, (base.memory + freed.memory * BYTES_PER_MIB) // need.memory)
-        return max(base.now, slots)
+        return max(base.now, self._room(base, freed))
 
     def hold(self, gangs: Sequence[RunningGang]) -> bool:
         """Whether the whole gang can be placed if these were gone."""
@@ -111,7 +105,18 @@ class EvictionRooms:
             found |= dict.fromkeys(search.counts(self._spec, part, self._available(self._rooms), {}))
         return tuple(dict.fromkeys((*found, *self._leaving)))
 
-    @property
+    @cached_property
+    def _most(self) -> int:
+        """Executions of the role that fit on one node at the most."""
+        most = self._spec.max_per_node
+        return self._part.count if most is None else min(self._part.count, most)
+
+    @cached_property
+    def _empty(self) -> Capacities:
+        """What nodes would have if nothing ran."""
+        return self._cluster.load.empty.fresh()
+
+    @cached_property
     def _rooms(self) -> Capacities:
         load = self._cluster.load
         return (load.free if self._is_head or load.reservation is None else load.unreserved).fresh()
@@ -123,19 +128,45 @@ class EvictionRooms:
 
     def _base(self, node: NodeId) -> _Base:
         """What a node has once all that is leaving has gone."""
-        load, part = self._cluster.load, self._part
+        part = self._part
         capacity = self._capacity(node, ()) if node in self._leaving else self._rooms.of(node)
-        suits = capacity.pool == self._pool and node not in self._closed and node not in self._spec.exclude_nodes
-        if not suits or unfit(self._spec, part.role, load.empty.of(node)) is not None:
+        if capacity.pool != self._pool or node in self._closed or not self._suits(node):
             return _Base(0, 0, 0, 0, 0)
-        most = part.count if self._spec.max_per_node is None else min(part.count, self._spec.max_per_node)
-        return _Base(
-            now=Draft(capacity).slots(self._spec, part),
-            most=min(most, 1) if part.ports else most,
+        base = _Base(
+            now=0,
+            most=min(self._most, 1) if part.ports else self._most,
             gpus=len(matching(capacity.gpus, part.role.resources)),
             cpu_millis=capacity.cpu_millis,
             memory=capacity.memory,
         )
+        if capacity.problem is None and (capacity.idle or not self._spec.exclusive):
+            base.now = self._room(base, NO_AMOUNTS) if capacity.ports.isdisjoint(part.ports) else 0
+        return base
+
+    def _room(self, base: _Base, freed: Amounts) -> int:
+        """How many executions there is enough for, with so much more."""
+        need, slots = self._part.role.resources, base.most
+        if need.gpus:
+            slots = min(slots, (base.gpus + freed.gpus // MILLIS_PER_GPU) // need.gpus)
+        if need.cpu_millis:
+            slots = min(slots, (base.cpu_millis + freed.cpus) // need.cpu_millis)
+        if need.memory:
+            slots = min(slots, (base.memory + freed.memory * BYTES_PER_MIB) // need.memory)
+        return max(0, slots)
+
+    def _suits(self, node: NodeId) -> bool:
+        """Whether a node is suitable for the job if nothing ran there; alike ones are looked at once."""
+        empty = self._empty
+        sample = empty.sample_of(node)
+        if sample is None or node in self._spec.exclude_nodes:
+            return False
+        if not empty.loose.isdisjoint(self._labels):
+            sample = empty.of(node)
+            return unfit(self._spec, self._part.role, sample) is None
+        known = self._suitable.get(id(sample))
+        if known is None:
+            known = self._suitable[id(sample)] = unfit(self._spec, self._part.role, sample) is None
+        return known
 
     def _place(self, capacities: Iterable[Capacity]) -> Placement | None:
         """Seats on these nodes, if it can be without the one where the job failed last."""

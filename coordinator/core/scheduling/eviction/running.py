@@ -3,7 +3,6 @@
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
-from heapq import nsmallest
 from typing import NamedTuple
 
 from coordinator.core.cluster.cluster import Cluster
@@ -13,6 +12,7 @@ from coordinator.core.scheduling.eviction.gangs import RoomSeeker, RunningGang
 from coordinator.core.scheduling.eviction.measure import lost_work
 from coordinator.core.scheduling.eviction.victims import MOST_CANDIDATES
 from coordinator.core.sharing.pool_standings import Path
+from coordinator.core.sharing.standing import Standing
 
 DEFAULT_MIN_RUNTIME = timedelta(minutes=10)
 """How long an attempt is safe from other projects, unless the terms of its own say otherwise."""
@@ -20,18 +20,18 @@ MOST_DOUBLINGS = 2
 """How often that is doubled for jobs that were evicted again and again."""
 
 
-class _Found(NamedTuple):
-    """A gang and where it stands among those that may go; the least goes first."""
+SECOND = timedelta(seconds=1)
 
-    is_safe: bool
-    keeps: bool
-    """Whether it is not spare."""
-    level: int
-    lost: int
-    older: int
+
+class _Found(NamedTuple):
+    """A gang, and what the time of the look says of it."""
+
     held: HeldGang
     path: Path
+    level: int
+    lost: int
     safe_until: datetime | None
+    is_safe: bool
 
 
 class RunningGangs:
@@ -43,56 +43,77 @@ class RunningGangs:
         self._pool = pool
         self._now = now
         self._safe_until: dict[RunningGang, datetime | None] = {}
-        own: list[_Found] = []
-        others: list[_Found] = []
-        for project in cluster.gangs.evictable.projects:
-            path = cluster.unit_load.units.path(project, pool)
-            (own if path[-1] is seeker.project else others).extend(self._of_project(project, path))
-        self.gangs: Sequence[RunningGang] = [*map(self._gang, self._first(own)), *map(self._gang, self._first(others))]
-        """The gangs, those that go first before the others."""
+        found = self._of_project(seeker.path, within=True)
+        for path in self._spare():
+            found += self._of_project(path, spare_alone=True)
+        own, others = len(found), 0
+        for path in self._over():
+            found += self._of_project(path)
+            others = len(found) - own
+            if others >= MOST_CANDIDATES:
+                break
+        self.gangs: Sequence[RunningGang] = [self._gang(each) for each in found]
+        """The gangs; of other projects those that have most too much come first."""
 
     def safe_until(self, gang: RunningGang) -> datetime | None:
         """Until when a gang is safe from the job; None: that cannot be told yet, as it has not started."""
         return self._safe_until[gang]
 
-    def _of_project(self, project: str, path: Path) -> Iterator[_Found]:
-        """The gangs of a project that may be victims."""
-        own = path[-1] is self._seeker.project
-        opens = own or self._is_over(path)
-        there = [held for held in self._cluster.gangs.evictable.running(project) if opens or held.is_spare]
+    def _over(self) -> Iterator[Path]:
+        """Projects of units that have more than nobody takes, the units with most too much first."""
+        sides = []
+        for depth, own in enumerate(self._seeker.path):
+            assert own.above is not None, "a pool looks for no room"
+            above = self._seeker.path[:depth]
+            sides += [(*above, side) for side in own.above.below.values() if side is not own and self._is_over(side)]
+        for path in sorted(sides, key=self._too_little):
+            if path[-1].below:
+                yield from sorted(((*path, project) for project in path[-1].below.values()), key=self._too_little)
+            else:
+                yield path
+
+    def _is_over(self, side: Standing) -> bool:
+        return is_over(side, EvictionBound.QUOTA, self._seeker.counted)
+
+    def _too_little(self, path: Path) -> tuple[int, str]:
+        """What a unit has less than it is promised; below zero: it has more."""
+        unit, place = path[-1], self._seeker.counted[0]
+        return (unit.entitlement.quota[place] - unit.load(place), unit.name)
+
+    def _spare(self) -> Iterator[Path]:
+        """Projects of which something spare runs."""
+        for project in self._cluster.gangs.evictable.with_spare:
+            if project != self._seeker.project.name:
+                yield self._cluster.unit_load.units.path(project, self._pool)
+
+    def _of_project(self, path: Path, *, within: bool = False, spare_alone: bool = False) -> list[_Found]:
+        """The gangs of a project; spare ones of other projects come by themselves."""
+        project = path[-1].name
+        there = list(self._cluster.gangs.evictable.running(project))
         if not there:
-            return
+            return []
+        found = []
         priorities = sorted({held.job.spec.priority for held in there if not held.is_spare})
-        load, now, safe_for = self._cluster.unit_load, self._now, self._min_runtime(project, within=own)
+        load, now, safe_for = self._cluster.unit_load, self._now, self._min_runtime(project, within=within)
         for held in there:
-            if load.pool_of(held.job) != self._pool:
+            keeps = not held.is_spare
+            if (not within and keeps is spare_alone) or load.pool_of(held.job) != self._pool:
                 continue
-            started, passed = held.attempt.started_at, now - (held.since or now)
-            until = None
+            started, since, until = held.attempt.started_at, held.since, None
             if started is not None:
                 until = started + safe_for * (1 << min(held.job.evictions, MOST_DOUBLINGS))
-            yield _Found(
-                is_safe=not held.is_spare and (until is None or until > now),
-                keeps=not held.is_spare,
-                level=bisect_left(priorities, held.job.spec.priority),
-                lost=lost_work(held.weight, max(0, passed.days * 86_400 + passed.seconds)),
-                older=-held.order,
-                held=held,
-                path=path,
-                safe_until=until,
+            passed = 0 if since is None or since > now else (now - since) // SECOND
+            found.append(
+                _Found(
+                    held,
+                    path,
+                    bisect_left(priorities, held.job.spec.priority),
+                    lost_work(held.weight, passed),
+                    until,
+                    keeps and (until is None or until > now),
+                )
             )
-
-    def _is_over(self, path: Path) -> bool:
-        """Whether the side of a project, or a department of it, has more than nobody takes."""
-        for own, theirs in zip(self._seeker.path, path, strict=False):
-            if own is not theirs:
-                return is_over(theirs, EvictionBound.QUOTA, self._seeker.counted)
-        return False
-
-    @staticmethod
-    def _first(found: list[_Found]) -> list[_Found]:
-        """Those that go first."""
-        return sorted(found) if len(found) <= MOST_CANDIDATES else nsmallest(MOST_CANDIDATES, found)
+        return found
 
     def _gang(self, found: _Found) -> RunningGang:
         held = found.held

@@ -17,7 +17,7 @@ from muster.domain.jobs.job_class import JobClass
 MOST_CANDIDATES = 256
 """Gangs that one search looks at."""
 LEAST_CANDIDATES = 32
-"""Gangs that the dearer searches look at, unless more executions than half of that find no seat."""
+"""Gangs that are looked at first, unless more executions than half of that find no seat; all others only in need."""
 MOST_SINGLES = 8
 """Single gangs that suffice and are compared."""
 FEW_CANDIDATES = 8
@@ -48,8 +48,15 @@ class VictimSearch:
 
     def best(self) -> Victims | None:
         """The best set that was found, which is minimal and allowed; None: none was."""
-        everybody = self._candidates
-        if not everybody or not self._may_suffice(everybody, SeatCount(self._seats, everybody)):
+        everybody, self._candidates = self._candidates, self._near_enough()
+        best = self._best()
+        if best is None and len(self._candidates) < len(everybody):
+            self._candidates = everybody
+            best = self._best()
+        return best
+
+    def _best(self) -> Victims | None:
+        if not self._all_may_suffice():
             return None
         found = [each for each in self._sets() if allows(self._rule, self._seeker, each)]
         for victims in sorted(found, key=lambda each: measure(self._seeker, each)) if len(found) > 1 else found:
@@ -62,7 +69,6 @@ class VictimSearch:
             yield from self._all_sets()
             return
         yield from self._singles()
-        self._candidates = self._near_enough()
         for wanted in (self._by_cost, self._by_node):
             victims = wanted()
             if victims is not None:
@@ -99,12 +105,22 @@ class VictimSearch:
                 yield (gang,)
 
     def _near_enough(self) -> list[RunningGang]:
-        """The candidates with the least cost for each execution, a few times as many as may be needed."""
+        """A few times as many candidates as may be needed: those that cost least, as a whole or for what they free."""
         most = max(LEAST_CANDIDATES, 2 * self._seats.missing)
         if len(self._candidates) <= most:
             return self._candidates
-        kept = set(sorted(self._candidates, key=self._cost)[:most])
+        kept = set(self._candidates[: most // 2])
+        kept.update(sorted(self._candidates, key=_cheapest_for_its_size)[: most // 2])
         return [gang for gang in self._candidates if gang in kept]
+
+    def _all_may_suffice(self) -> bool:
+        """Whether all candidates together may make room, and lift what bars the job."""
+        count = SeatCount(self._seats)
+        for gang in self._candidates:
+            count.add(gang)
+            if count.gain >= self._seats.missing:
+                return self._seeker.lift is None or allows(self._rule, self._seeker, tuple(self._candidates))
+        return False
 
     def _gain(self, gang: RunningGang) -> int:
         """How many more executions fit once this gang alone has gone."""
@@ -189,6 +205,11 @@ class VictimSearch:
                 left[gang] = None
                 count.add(gang)
         return tuple(left)
+
+
+def _cheapest_for_its_size(gang: RunningGang) -> tuple[bool, int, int]:
+    size = gang.size.gpus or gang.size.cpus
+    return (gang.job_class is not JobClass.SPARE, gang.level, gang.lost * 1000 // max(1, size))
 
 
 def _cheapest_first(gang: RunningGang) -> tuple[bool, int, int, int]:
