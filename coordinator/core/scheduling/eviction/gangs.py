@@ -99,6 +99,7 @@ class SeatCount:
     def __init__(self, seats: Seats, gangs: Iterable[RunningGang] = ()) -> None:
         self._seats = seats
         self._freed: dict[NodeId, Amounts] = {}
+        self._slots: dict[NodeId, int] = {}
         self.gain = 0
         """Executions that fit more than without these gangs gone."""
         for gang in gangs:
@@ -107,18 +108,21 @@ class SeatCount:
     def add(self, gang: RunningGang) -> None:
         """Count with this one gone, too."""
         for node, amounts in gang.freed.items():
-            before = self._freed.get(node, NO_AMOUNTS)
-            self._set(node, before, before.plus(amounts))
+            before = self._freed.get(node)
+            if before is None:
+                self._slots[node] = self._seats.slots(node, NO_AMOUNTS)
+            self._set(node, amounts if before is None else before.plus(amounts))
 
     def remove(self, gang: RunningGang) -> None:
         """Count with this one there again."""
         for node, amounts in gang.freed.items():
-            before = self._freed[node]
-            self._set(node, before, before.plus(amounts.times(-1)))
+            self._set(node, self._freed[node].plus(amounts.times(-1)))
 
-    def _set(self, node: NodeId, before: Amounts, after: Amounts) -> None:
-        self._freed[node] = after
-        self.gain += self._seats.slots(node, after) - self._seats.slots(node, before)
+    def _set(self, node: NodeId, freed: Amounts) -> None:
+        self._freed[node] = freed
+        slots = self._seats.slots(node, freed)
+        self.gain += slots - self._slots[node]
+        self._slots[node] = slots
 
 
 @dataclass(slots=True)

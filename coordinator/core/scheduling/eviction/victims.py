@@ -11,13 +11,16 @@ from coordinator.core.scheduling.eviction.entitlement import EvictionRule, allow
 from coordinator.core.scheduling.eviction.gangs import RoomSeeker, RunningGang, SeatCount, Seats
 from coordinator.core.scheduling.eviction.measure import measure
 from coordinator.core.sharing.standing import Standing
+from muster.domain.fleet.quota import Amounts
 from muster.domain.ids import NodeId
 from muster.domain.jobs.job_class import JobClass
 
 MOST_CANDIDATES = 256
 """Gangs that one search looks at."""
 LEAST_CANDIDATES = 32
-"""Gangs that are looked at first, unless more executions than half of that find no seat; all others only in need."""
+"""Gangs that are looked at first, where they have enough; the others are looked at only if these do not do."""
+ENOUGH = 2
+"""How many times as much as the job the gangs have that are looked at first."""
 MOST_SINGLES = 8
 """Single gangs that suffice and are compared."""
 FEW_CANDIDATES = 8
@@ -105,13 +108,20 @@ class VictimSearch:
                 yield (gang,)
 
     def _near_enough(self) -> list[RunningGang]:
-        """A few times as many candidates as may be needed: those that cost least, as a whole or for what they free."""
-        most = max(LEAST_CANDIDATES, 2 * self._seats.missing)
-        if len(self._candidates) <= most:
+        """Candidates that have a few times as much as the job: those that cost least, as a whole or for their size."""
+        if len(self._candidates) <= LEAST_CANDIDATES:
             return self._candidates
-        kept = set(self._candidates[: most // 2])
-        kept.update(sorted(self._candidates, key=_cheapest_for_its_size)[: most // 2])
+        kept = {*self._some(self._candidates), *self._some(sorted(self._candidates, key=_cheapest_for_its_size))}
         return [gang for gang in self._candidates if gang in kept]
+
+    def _some(self, in_turn: Sequence[RunningGang]) -> Iterator[RunningGang]:
+        """The first ones, until they have enough."""
+        enough = ENOUGH * _amount(self._seeker.size)
+        for number, gang in enumerate(in_turn, start=1):
+            yield gang
+            enough -= _amount(gang.size)
+            if enough <= 0 and number >= LEAST_CANDIDATES // 2:
+                return
 
     def _all_may_suffice(self) -> bool:
         """Whether all candidates together may make room, and lift what bars the job."""
@@ -208,8 +218,11 @@ class VictimSearch:
 
 
 def _cheapest_for_its_size(gang: RunningGang) -> tuple[bool, int, int]:
-    size = gang.size.gpus or gang.size.cpus
-    return (gang.job_class is not JobClass.SPARE, gang.level, gang.lost * 1000 // max(1, size))
+    return (gang.job_class is not JobClass.SPARE, gang.level, gang.lost * 1000 // max(1, _amount(gang.size)))
+
+
+def _amount(size: Amounts) -> int:
+    return size.gpus or size.cpus
 
 
 def _cheapest_first(gang: RunningGang) -> tuple[bool, int, int, int]:
