@@ -8,7 +8,7 @@ import gc
 import math
 from collections.abc import Callable, Sequence
 
-from bench import uneven_fleet
+from bench import evictions, uneven_fleet
 from bench.core_fleet import GPUS, NODES, QUEUED, Fleet, busy, ends_and_next, reported, timed
 from bench.figures import Bar
 from bench.setting import Setting
@@ -37,6 +37,8 @@ async def measure(setting: Setting) -> None:
     _cycles(setting)
     await setting.quiet(f"core: {NODES} uneven nodes in racks, {QUEUED} queued jobs")
     uneven_fleet.measure(setting)
+    await setting.quiet(f"core: evictions in a fleet of {NODES} nodes that is borrowed whole")
+    evictions.measure(setting)
     await setting.quiet("core: cost of one event against fleet and queue")
     fleets = FLEETS[:-1] if setting.quick else FLEETS
     queues = QUEUES[:-1] if setting.quick else QUEUES

@@ -23,6 +23,9 @@ class Lines:
     def __init__(self) -> None:
         self._leaves: dict[str, list[LineEntry]] = {}
         self._lines: dict[RequestClass, dict[str, list[LineEntry]]] = {}
+        self._changes = 0
+        self._changed: dict[str, int] = {}
+        """The last change of each leaf that has a job."""
 
     @property
     def leaves(self) -> Iterable[str]:
@@ -42,6 +45,10 @@ class Lines:
         """The first job of a leaf that has one."""
         return self._leaves[leaf][0]
 
+    def version(self, leaf: str) -> int:
+        """A number that grows whenever a job comes into a line of a leaf or leaves one."""
+        return self._changed[leaf]
+
     def of_class(self, request_class: RequestClass) -> Iterator[tuple[str, LineEntry]]:
         """The leaves that have a line of this class, each with the first job there."""
         return ((leaf, line[0]) for leaf, line in self._lines.get(request_class, {}).items())
@@ -58,15 +65,24 @@ class Lines:
     def add(self, entry: LineEntry, leaf: str, request_class: RequestClass) -> None:
         """Have a job in its line; it must not be."""
         insort(self._leaves.setdefault(leaf, []), entry)
+        self._change(leaf)
         insort(self._lines.setdefault(request_class, {}).setdefault(leaf, []), entry)
 
     def remove(self, entry: LineEntry, leaf: str, request_class: RequestClass) -> None:
         """Have a job in no line any more; it must be in its own."""
         _take_out(self._leaves, leaf, entry)
+        self._change(leaf)
         lines = self._lines[request_class]
         _take_out(lines, leaf, entry)
         if not lines:
             del self._lines[request_class]
+
+    def _change(self, leaf: str) -> None:
+        self._changes += 1
+        if leaf in self._leaves:
+            self._changed[leaf] = self._changes
+        else:
+            del self._changed[leaf]
 
 
 def _take_out(lines: dict[str, list[LineEntry]], leaf: str, entry: LineEntry) -> None:

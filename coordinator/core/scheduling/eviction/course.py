@@ -21,6 +21,7 @@ from coordinator.core.scheduling.eviction.gangs import Lift, RoomSeeker, Running
 from coordinator.core.scheduling.eviction.lifting import lift_for
 from coordinator.core.scheduling.eviction.rooms import EvictionRooms
 from coordinator.core.scheduling.eviction.running import RunningGangs
+from coordinator.core.scheduling.eviction.victims import LEAST_CANDIDATES, MOST_CANDIDATES
 from coordinator.core.scheduling.order import across_leaves
 from coordinator.core.sharing.precedence import Bar, BarKind
 from coordinator.core.turn.turn import Turn
@@ -60,29 +61,40 @@ def evict_for_waiting(turn: Turn, bars: Bars) -> None:
         return
     if len(cluster.load.claims) >= MOST_CLAIMS:
         return
-    for looks, job in enumerate(_in_order(cluster, bars, _untried(turn, bars))):
+    state = _state(cluster)
+    for looks, job in enumerate(_in_order(cluster, bars, _untried(turn, bars, state))):
         if looks == EVICTION_LOOKS:
             cluster.deadlines.add(turn.now, CycleDue())
             return
-        state = _state(cluster, job)
         vain = _evict_for(turn, job, bars)
         if vain is not None:
-            cluster.gangs.evictable.note_vain(job.id, state, vain.until)
+            cluster.gangs.evictable.note_vain(job.id, (state, _state_of(cluster, job)), vain.until)
             if vain.until is not None:
                 cluster.deadlines.add(vain.until, ProtectionDue())
         elif len(cluster.load.claims) >= MOST_CLAIMS:
             return
+        else:
+            state = _state(cluster)
 
 
-def _untried(turn: Turn, bars: Bars) -> Iterable[Job]:
+def _untried(turn: Turn, bars: Bars, state: object) -> Iterable[Job]:
     """The first jobs of all projects, and the first that are not barred, of which nobody knows that it is in vain."""
-    cluster = turn.cluster
-    for leaf in cluster.queue.lines.leaves:
-        first, free = cluster.jobs[cluster.queue.lines.first_of(leaf)[1]], bars.first_of(leaf)
-        for job in (first, free) if free is not None and free is not first else (first,):
-            in_vain = cluster.gangs.evictable.tried_in_vain(job.id, _state(cluster, job), turn.now)
-            if job.job_class is not JobClass.SPARE and not in_vain:
-                yield job
+    cluster, evictable, lines = turn.cluster, turn.cluster.gangs.evictable, turn.cluster.queue.lines
+    for leaf in lines.leaves:
+        of_leaf = (state, lines.version(leaf))
+        if evictable.is_idle(leaf, of_leaf, turn.now):
+            continue
+        first, free = cluster.jobs[lines.first_of(leaf)[1]], bars.first_of(leaf)
+        jobs = list(dict.fromkeys((first.id, first.id if free is None else free.id)))
+        found = [
+            job
+            for job in map(cluster.jobs.__getitem__, jobs)
+            if job.job_class is not JobClass.SPARE
+            and not evictable.tried_in_vain(job.id, (state, _state_of(cluster, job)), turn.now)
+        ]
+        if not found:
+            evictable.note_idle(leaf, of_leaf, jobs)
+        yield from found
 
 
 def _in_order(cluster: Cluster, bars: Bars, jobs: Iterable[Job]) -> Sequence[Job]:
@@ -90,12 +102,17 @@ def _in_order(cluster: Cluster, bars: Bars, jobs: Iterable[Job]) -> Sequence[Job
     return found if len(found) == 1 else sorted(found, key=lambda job: across_leaves(cluster, job, bars.pool(job)))
 
 
-def _state(cluster: Cluster, job: Job) -> object:
-    """What decides whether victims are found, but for the time."""
-    load, evictable = cluster.load, cluster.gangs.evictable
-    rooms = load.free.fresh().version, load.empty.fresh().version, load.windows.version
-    pools = cluster.queue.request_class(job.id).pools
-    return (rooms, cluster.unit_load.units.eased, evictable.version, _is_head(cluster, job), job.spec.priority, pools)
+def _state(cluster: Cluster) -> object:
+    """What decides whether victims are found, but for the time and the job."""
+    load, kept = cluster.load, cluster.load.reservation
+    rooms = (load.free.fresh().version, load.unreserved.fresh().version, load.empty.fresh().version)
+    head = None if kept is None else kept.job
+    return (rooms, load.windows.version, cluster.unit_load.units.eased, cluster.gangs.evictable.version, head)
+
+
+def _state_of(cluster: Cluster, job: Job) -> object:
+    """The same, of a job itself."""
+    return (job.spec.priority, job.job_class, cluster.queue.request_class(job.id).pools)
 
 
 def _is_head(cluster: Cluster, job: Job) -> bool:
@@ -105,7 +122,7 @@ def _is_head(cluster: Cluster, job: Job) -> bool:
 
 
 def _evict_for(turn: Turn, job: Job, bars: Bars) -> Vain | None:
-    """SeatClaim seats for a job in one of its pools, and stop who is on them; None: that is done."""
+    """Claim seats for a job in one of its pools, and stop who is on them; None: that is done."""
     times = []
     for pool, bar in bars.by_pool(job):
         decided = decide(turn.cluster, job, pool, bar, turn.now)
@@ -124,8 +141,12 @@ def decide(cluster: Cluster, job: Job, pool: str, bar: Bar | None, now: datetime
     rooms = EvictionRooms(cluster, job, pool, now, is_head=_is_head(cluster, job))
     if seeker.lift is None and not rooms.missing and (fit := rooms.fit(())) is not None:
         return Decision((), fit)
-    running = RunningGangs(cluster, seeker, pool, now)
+    some = min(MOST_CANDIDATES, max(2 * LEAST_CANDIDATES, job.spec.size))
+    running = RunningGangs(cluster, seeker, pool, now, some)
     decided = evict(seeker, rooms, running.gangs)
+    if isinstance(decided, NoVictims) and running.has_more:
+        running = RunningGangs(cluster, seeker, pool, now, MOST_CANDIDATES)
+        decided = evict(seeker, rooms, running.gangs)
     if isinstance(decided, NoVictims):
         return Vain(_first_unsafe(now, seeker, running) if decided.safe else None)
     fit = rooms.fit(decided.victims)

@@ -10,9 +10,8 @@ from coordinator.core.cluster.evictions.held import HeldGang
 from coordinator.core.scheduling.eviction.entitlement import EvictionBound, is_over
 from coordinator.core.scheduling.eviction.gangs import RoomSeeker, RunningGang
 from coordinator.core.scheduling.eviction.measure import lost_work
-from coordinator.core.scheduling.eviction.victims import MOST_CANDIDATES
 from coordinator.core.sharing.pool_standings import Path
-from coordinator.core.sharing.standing import Standing
+from coordinator.core.sharing.standing import PLACES, Standing
 
 DEFAULT_MIN_RUNTIME = timedelta(minutes=10)
 """How long an attempt is safe from other projects, unless the terms of its own say otherwise."""
@@ -35,29 +34,45 @@ class _Found(NamedTuple):
 
 
 class RunningGangs:
-    """Whom some rule may open to a job, whatever their age: at most so many of its own project, and of others."""
+    """Whom some rule may open to a job, whatever their age: those of its own project, spare ones, and some others."""
 
-    def __init__(self, cluster: Cluster, seeker: RoomSeeker, pool: str, now: datetime) -> None:
+    def __init__(self, cluster: Cluster, seeker: RoomSeeker, pool: str, now: datetime, most: int) -> None:
+        """`most`: about so many others that are not safe, of the units that have most too much."""
         self._cluster = cluster
         self._seeker = seeker
         self._pool = pool
         self._now = now
         self._safe_until: dict[RunningGang, datetime | None] = {}
         found = self._of_project(seeker.path, within=True)
+        may_have_more = self._may_have_more(found)
         for path in self._spare():
             found += self._of_project(path, spare_alone=True)
-        own, others = len(found), 0
-        for path in self._over():
-            found += self._of_project(path)
-            others = len(found) - own
-            if others >= MOST_CANDIDATES:
+        self.has_more = False
+        """Whether there are others, of units that have less too much."""
+        left = most
+        for path in self._over() if may_have_more else ():
+            if left <= 0:
+                self.has_more = True
                 break
+            there = self._of_project(path)
+            left -= sum(not each.is_safe for each in there)
+            found += there
         self.gangs: Sequence[RunningGang] = [self._gang(each) for each in found]
         """The gangs; of other projects those that have most too much come first."""
 
     def safe_until(self, gang: RunningGang) -> datetime | None:
         """Until when a gang is safe from the job; None: that cannot be told yet, as it has not started."""
         return self._safe_until[gang]
+
+    def _may_have_more(self, own: Sequence[_Found]) -> bool:
+        """Whether the project of the job has a right to what the job needs, if all of these made room for it."""
+        project, size = self._seeker.project, self._seeker.size
+        taken = [sum(each.held.size[place] for each in own) for place in PLACES]
+        return all(
+            not size[place]
+            or project.load(place) - taken[place] + size[place] <= EvictionBound.SHARE.kept(project, place)
+            for place in self._seeker.counted
+        )
 
     def _over(self) -> Iterator[Path]:
         """Projects of units that have more than nobody takes, the units with most too much first."""
