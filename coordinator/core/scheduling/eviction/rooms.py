@@ -49,7 +49,7 @@ class EvictionRooms:
         self._part = max(self._parts, key=lambda part: (part.role.resources.gpus, part.role.resources.cpu_millis))
         self._bases: dict[NodeId, _Base] = {}
         self._fits: dict[tuple[AttemptId, ...], Placement | None] = {}
-        self._labels = asked_labels(job.spec)
+        self._labels = asked_labels(job.spec) | {expression.key for expression in job.spec.affinity.expressions}
         self._suitable: dict[int, bool] = {}
         """Whether nodes of a class are, by what stands for the class."""
 
