@@ -9,16 +9,7 @@ from muster.domain.jobs.failure import Exit
 from muster.domain.jobs.job import JobSpec
 from muster.domain.jobs.job_class import JobClass
 from muster.domain.jobs.lifecycle import State
-from muster.domain.jobs.stopping.notice import StopReason
 from tests.builders import World, pass_time, spec
-
-
-def reason(w: World, job: JobId) -> StopReason | None:
-    execution = w.rank(job, 0)
-    assert execution.node is not None
-    [line] = [line for line in w.last_plan(execution.node).desired if line.execution == execution.id]
-    return None if line.stop is None else line.stop.reason
-
 
 NOTHING = timedelta()
 LEASE_SECONDS = 31

@@ -17,6 +17,7 @@ from muster.domain.jobs.queueing.change import JobChange
 from muster.domain.jobs.stopping.notice import StopReason
 from muster.domain.jobs.stopping.preemption import OnPreempt
 from tests.builders import World, pass_time, report
+from tests.unit.coordinator.core.eviction.eviction_world import LEASE_SECONDS, NOTHING, ended, of, running, world
 
 
 def reason(w: World, job: JobId) -> StopReason | None:
@@ -24,9 +25,6 @@ def reason(w: World, job: JobId) -> StopReason | None:
     assert execution.node is not None
     [line] = [line for line in w.last_plan(execution.node).desired if line.execution == execution.id]
     return None if line.stop is None else line.stop.reason
-
-
-from tests.unit.coordinator.core.eviction.eviction_world import LEASE_SECONDS, NOTHING, ended, of, running, world
 
 
 def test_who_borrowed_makes_room_for_who_is_promised_and_comes_back_in_its_old_place() -> None:

@@ -4,22 +4,12 @@ from datetime import timedelta
 
 from coordinator.core.events import WindowRemoved, WindowSet
 from muster.domain.fleet.window import Window
-from muster.domain.ids import JobId, NodeId
+from muster.domain.ids import NodeId
 from muster.domain.jobs.job_class import JobClass
 from muster.domain.jobs.lifecycle import JobPhase
 from muster.domain.jobs.placing.affinity import Affinity, LabelExpression, LabelOperator
 from muster.domain.jobs.placing.pool_choice import PoolChoice
-from muster.domain.jobs.stopping.notice import StopReason
 from tests.builders import World, inventory, pass_time
-
-
-def reason(w: World, job: JobId) -> StopReason | None:
-    execution = w.rank(job, 0)
-    assert execution.node is not None
-    [line] = [line for line in w.last_plan(execution.node).desired if line.execution == execution.id]
-    return None if line.stop is None else line.stop.reason
-
-
 from tests.unit.coordinator.core.eviction.eviction_world import LEASE_SECONDS, NOTHING, ended, of, running, world
 
 
