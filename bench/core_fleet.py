@@ -46,7 +46,8 @@ class Fleet:
     ) -> None:
         """`inventory_of` gives a node what it has, by name and number; by default all have the same.
 
-        `run_of` gives a job its limit in time, by number; by default none has one. `full`: whether gangs hold all nodes.
+        `run_of` gives a job its limit in time, by number; by default none has one.
+        `full`: whether gangs hold all nodes.
         """
         self._run_of = run_of
         having = inventory_of or (lambda node, _: inventory(node))
