@@ -132,6 +132,7 @@ class EvictionRooms:
         capacity = self._capacity(node, ()) if node in self._leaving else self._rooms.of(node)
         if capacity.pool != self._pool or node in self._closed or not self._suits(node):
             return _Base(0, 0, 0, 0, 0)
+        is_open = capacity.problem is None and (capacity.idle or not self._spec.exclusive)
         base = _Base(
             now=0,
             most=min(self._most, 1) if part.ports else self._most,
@@ -139,8 +140,8 @@ class EvictionRooms:
             cpu_millis=capacity.cpu_millis,
             memory=capacity.memory,
         )
-        if capacity.problem is None and (capacity.idle or not self._spec.exclusive):
-            base.now = self._room(base, NO_AMOUNTS) if capacity.ports.isdisjoint(part.ports) else 0
+        if is_open and capacity.ports.isdisjoint(part.ports):
+            return replace(base, now=self._room(base, NO_AMOUNTS))
         return base
 
     def _room(self, base: _Base, freed: Amounts) -> int:
