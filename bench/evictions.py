@@ -1,4 +1,4 @@
-"""Whom the core evicts for a gang, in a fleet that others have borrowed whole.
+"""Evictions decided for a gang, in a fleet that others have borrowed whole.
 
 Two hundred projects in twenty departments have no quota and hold everything, with gangs of one and of eight nodes. One
 project is promised what it asks for.

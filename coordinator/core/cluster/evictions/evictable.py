@@ -18,7 +18,7 @@ class Evictable:
         self._jobs = jobs
         self._members = members
         self._running: dict[str, dict[AttemptId, Attempt]] = {}
-        """By project."""
+        """Attempts, by project."""
         self._spare: Counter[str] = Counter()
         """How many of them are spare, by project; no project has none."""
         self._held: dict[AttemptId, HeldGang] = {}

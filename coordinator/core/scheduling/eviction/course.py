@@ -134,7 +134,7 @@ def _evict_for(turn: Turn, job: Job, bars: Bars) -> Vain | None:
 
 
 def decide(cluster: Cluster, job: Job, pool: str, bar: Bar | None, now: datetime) -> Decision | Vain:
-    """Whom to stop in a pool for a queued job that finds no room there, or that a term bars."""
+    """Say whom to stop in a pool for a queued job that finds no room there, or that a term bars."""
     seeker = _seeker(cluster, job, pool, bar)
     if seeker is None:
         return Vain()

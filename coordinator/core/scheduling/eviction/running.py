@@ -34,7 +34,7 @@ class _Found(NamedTuple):
 
 
 class RunningGangs:
-    """Whom some rule may open to a job, whatever their age: those of its own project, spare ones, and some others."""
+    """Gangs of any age that some rule may open to a job: those of its own project, spare ones, and some others."""
 
     def __init__(self, cluster: Cluster, seeker: RoomSeeker, pool: str, now: datetime, most: int) -> None:
         """`most`: about so many others that are not safe, of the units that have most too much."""
