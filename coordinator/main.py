@@ -16,7 +16,11 @@ from pathlib import Path
 
 from coordinator.clock import wall_time
 from coordinator.commands import is_command, run_command
+from coordinator.companions.depot_desk import DepotDesk
+from coordinator.companions.relay_desk import RelayDesk
+from coordinator.companions.socket import serving_companion
 from coordinator.core.events import FleetChanged
+from coordinator.depot.messages import DEPOT_DESK_TALK
 from coordinator.engine.engine import Engine
 from coordinator.first_start import local_token, opened_secrets, prepared, renew_server
 from coordinator.fleet.files import FleetFiles
@@ -24,8 +28,7 @@ from coordinator.fleet.put_aside import put_aside
 from coordinator.logins.desk import LoginDesk
 from coordinator.logins.provider import Provider
 from coordinator.logins.settings import LoginSettings
-from coordinator.relaying.desk import RelayDesk
-from coordinator.relaying.socket import serving_relay
+from coordinator.relay.messages import RELAY_DESK_TALK
 from coordinator.rpc.journal_pace import PacedLines
 from coordinator.rpc.server import Doors, Parts, serving, serving_locally
 from coordinator.service.attaching.attachment_limits import AttachmentLimits
@@ -116,7 +119,8 @@ async def run(
             directory.running.touch()
             authority = None if settings.local else await prepared(settings, registry)
             await asyncio.to_thread(fleet.have_begun, authority=authority is not None)
-            desk = _relay_desk(settings, directory, fleet, authority)
+            relay = _relay_desk(settings, directory, fleet, authority)
+            depot = _depot_desk(settings, directory, authority)
             parts = Parts(
                 engine=engine,
                 store=store,
@@ -127,14 +131,18 @@ async def run(
                 log_quota=quota if quota.limited else None,
                 bundles=BundleStore(directory.bundles, signers=settings.bundle_signers),
                 logins=logins,
-                relay=desk,
+                relay=relay,
+                depot=depot,
                 attachments=AttachmentBook(AttachmentLimits(account=settings.attachments_per_account)),
             )
             if not settings.init:
                 await asyncio.to_thread(_put_unknown_logs_aside, directory, parts)
                 if quota.limited:
                     await asyncio.to_thread(quota.count, directory.logs, engine.projects_of_jobs())
-                async with serving_relay(desk, directory.path):
+                async with (
+                    serving_companion(relay, RELAY_DESK_TALK, directory.path),
+                    serving_companion(depot, DEPOT_DESK_TALK, directory.path),
+                ):
                     await _serve(settings, parts, authority, stopped, systemd, journal)
         finally:
             directory.running.unlink(missing_ok=True)  # before the database is closed, which deletes its `-wal`
@@ -169,6 +177,16 @@ def _relay_desk(
     if authority is None:
         return RelayDesk(directory.ticket_secret(), fleet.id, settings.listen, None)
     desk = RelayDesk(directory.ticket_secret(), fleet.id, settings.listen, lambda: authority.server)
+    authority.on_change.append(desk.look_again)
+    return desk
+
+
+def _depot_desk(
+    settings: CoordinatorSettings, directory: StateDirectory, authority: FleetAuthority | None
+) -> DepotDesk:
+    if authority is None:
+        return DepotDesk(directory.ticket_secret(), settings.listen, None)
+    desk = DepotDesk(directory.ticket_secret(), settings.listen, lambda: authority.server)
     authority.on_change.append(desk.look_again)
     return desk
 

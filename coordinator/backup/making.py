@@ -125,6 +125,7 @@ def _left_out(wish: BackupWish, keeping: KeyKeeping) -> Iterator[str]:
     if keeping is KeyKeeping.APART:
         yield "keys of the fleet: they are in a file of their own (--keys)"
     yield "tickets.key: another one is made, and attachments that are open meanwhile end"
+    yield "what the depot keeps: jobs whose code lies there alone cannot begin anew"
     yield "settings: the unit's options and its file of options"
     yield "what lies on nodes: programs that run, and output that the coordinator does not have yet"
     yield "what was put aside, and copies of the database from before migrations"

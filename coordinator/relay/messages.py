@@ -4,27 +4,15 @@ The relay begins with RelayHello; the coordinator answers with RelayWelcome, the
 RelayListed. What one side does not know yet it passes over, as versions may differ by one.
 """
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
 
+from muster.daemon.companions.lines import CompanionTalk, LineFields, identity_fields, read_line, written_line
 from muster.domain.ids import NodeId
 from muster.trust.identity import Identity
-from muster.trust.tickets import TICKET_SECRET_BYTES
-
-RELAY_SOCKET = "relay.sock"
-"""Name of the socket in the coordinator's state directory."""
-
-LONGEST_RELAY_LINE = 64 * 1024
-"""Bytes of one line; the longest has a certificate and its key."""
 
 LONGEST_REASON = 1000
 """Characters that a side is told of why its attachment was closed."""
-
-
-class RelayLineError(ValueError):
-    """A line says what cannot be; names the field."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,24 +102,23 @@ class AttachmentClosed:
     """Whether nobody has closed it: it was lost."""
 
 
-Message = TypeVar("Message")
 RelayMessage = RelayHello | RelayServes | AttachmentCarried | AttachmentForgotten
 DeskMessage = RelayWelcome | RelayIdentity | AttachmentOpen | RelayListed | AttachmentClosed
 
 
 def line_of(message: RelayMessage | DeskMessage) -> bytes:
     """The line that says it."""
-    return json.dumps(_said(message), separators=(",", ":")).encode() + b"\n"
+    return written_line(_said(message))
 
 
 def relay_message(line: bytes) -> RelayMessage | None:
-    """What the relay says; None: something that is not known here. Raises RelayLineError."""
-    return _read(line, _FROM_RELAY)
+    """What the relay says; None: something that is not known here. Raises CompanionLineError."""
+    return read_line(line, _FROM_RELAY)
 
 
 def desk_message(line: bytes) -> DeskMessage | None:
-    """What the coordinator says; None: something that is not known here. Raises RelayLineError."""
-    return _read(line, _FROM_DESK)
+    """What the coordinator says; None: something that is not known here. Raises CompanionLineError."""
+    return read_line(line, _FROM_DESK)
 
 
 def _said(message: RelayMessage | DeskMessage) -> Mapping[str, object]:
@@ -162,17 +149,16 @@ def _said_by_relay(message: RelayMessage) -> Mapping[str, object]:
 def _said_by_desk(message: DeskMessage) -> Mapping[str, object]:
     match message:
         case RelayWelcome():
-            shown = {} if message.identity is None else _identity_said(message.identity)
             return {
                 "say": "welcome",
                 "fleet": message.fleet,
                 "key": message.key.hex(),
                 "listen": message.listen,
                 "before": message.before,
-                **shown,
+                **identity_fields(message.identity),
             }
         case RelayIdentity(identity=identity):
-            return {"say": "identity", **_identity_said(identity)}
+            return {"say": "identity", **identity_fields(identity)}
         case AttachmentOpen(attachment=attachment):
             return {"say": "open", "attachment": attachment}
         case RelayListed():
@@ -181,69 +167,7 @@ def _said_by_desk(message: DeskMessage) -> Mapping[str, object]:
             return {"say": "closed", "attachment": attachment, "why": why[:LONGEST_REASON], "lost": lost}
 
 
-def _identity_said(identity: Identity) -> Mapping[str, object]:
-    return {"certificate": identity.certificate.decode(), "private_key": identity.key.decode()}
-
-
-class _Fields:
-    """One line, whose fields are read one by one; raises RelayLineError."""
-
-    def __init__(self, said: Mapping[str, object]) -> None:
-        self._said = said
-
-    def __contains__(self, name: str) -> bool:
-        return name in self._said
-
-    def text(self, name: str) -> str:
-        value = self._said.get(name)
-        if not isinstance(value, str):
-            raise RelayLineError(f"{name} is no text")
-        return value
-
-    def truth(self, name: str) -> bool:
-        value = self._said.get(name)
-        if not isinstance(value, bool):
-            raise RelayLineError(f"{name} is neither true nor false")
-        return value
-
-    def count(self, name: str) -> int:
-        value = self._said.get(name)
-        if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 1 << 63:
-            raise RelayLineError(f"{name} is no count")
-        return value
-
-    def key(self, name: str) -> bytes:
-        try:
-            key = bytes.fromhex(self.text(name))
-        except ValueError:
-            raise RelayLineError(f"{name} is not written in hexadecimal digits") from None
-        if len(key) != TICKET_SECRET_BYTES:
-            raise RelayLineError(f"{name} has {len(key)} bytes; it must have {TICKET_SECRET_BYTES}")
-        return key
-
-    def identity(self) -> Identity:
-        return Identity(certificate=self._pem("certificate"), key=self._pem("private_key"))
-
-    def _pem(self, name: str) -> bytes:
-        text = self.text(name)
-        if not text.isascii():
-            raise RelayLineError(f"{name} is no PEM")
-        return text.encode()
-
-
-def _read(line: bytes, known: Mapping[str, Callable[[_Fields], Message]]) -> Message | None:
-    try:
-        said: Any = json.loads(line)
-    except (ValueError, RecursionError):
-        raise RelayLineError("the line is no JSON") from None
-    if not isinstance(said, dict):
-        raise RelayLineError("the line is no object")
-    fields = _Fields(said)
-    read = known.get(fields.text("say"))
-    return None if read is None else read(fields)
-
-
-_FROM_RELAY: Mapping[str, Callable[[_Fields], RelayMessage]] = {
+_FROM_RELAY: Mapping[str, Callable[[LineFields], RelayMessage]] = {
     "hello": lambda said: RelayHello(version=said.text("version"), run=said.text("run")),
     "serves": lambda said: RelayServes(listen=said.text("listen")),
     "carried": lambda said: AttachmentCarried(
@@ -258,7 +182,7 @@ _FROM_RELAY: Mapping[str, Callable[[_Fields], RelayMessage]] = {
     "forgotten": lambda said: AttachmentForgotten(attachment=said.text("attachment")),
 }
 
-_FROM_DESK: Mapping[str, Callable[[_Fields], DeskMessage]] = {
+_FROM_DESK: Mapping[str, Callable[[LineFields], DeskMessage]] = {
     "welcome": lambda said: RelayWelcome(
         fleet=said.text("fleet"),
         key=said.key("key"),
@@ -275,3 +199,12 @@ _FROM_DESK: Mapping[str, Callable[[_Fields], DeskMessage]] = {
         lost="lost" in said and said.truth("lost"),
     ),
 }
+
+RELAY_TALK: CompanionTalk[DeskMessage, RelayMessage] = CompanionTalk(
+    program="relay", line_of=line_of, read=desk_message
+)
+"""How the relay speaks."""
+RELAY_DESK_TALK: CompanionTalk[RelayMessage, DeskMessage] = CompanionTalk(
+    program="relay", line_of=line_of, read=relay_message
+)
+"""How the coordinator speaks to the relay."""

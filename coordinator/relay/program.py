@@ -14,10 +14,10 @@ import grpc
 import grpc.aio
 
 from coordinator.relay.carrying import Carrier
-from coordinator.relay.control import talk_for_ever
 from coordinator.relay.joining import JoinTable
 from coordinator.relay.limits import RELAY_SERVER_OPTIONS
 from coordinator.relay.messages import (
+    RELAY_TALK,
     AttachmentClosed,
     AttachmentForgotten,
     AttachmentOpen,
@@ -32,11 +32,11 @@ from coordinator.relay.messages import (
 from coordinator.relay.pace import RelayPace
 from coordinator.relay.settings import RelaySettings, parse
 from muster import __version__
+from muster.daemon.companions.dialing import talk_for_ever
 from muster.daemon.journal import configure
 from muster.daemon.refusal import refusing
 from muster.daemon.systemd import Systemd
-from muster.domain.errors import MusterError, PermissionDeniedError
-from muster.rpc.channel import is_loopback, served_credentials
+from muster.rpc.companion import bound_companion, same_port
 from muster.trust.files import write_private
 from muster.trust.identity import Identity
 
@@ -47,6 +47,9 @@ _STOP_GRACE = 1.0
 
 _TIDY_PAUSE = 30.0
 """Seconds between two looks at what can be forgotten."""
+
+_NEWS_AT_ONCE = 500
+"""Attachments in one report."""
 
 _OTHER_FLEET = "another fleet has taken the place of the one that this attachment was of"
 
@@ -93,7 +96,7 @@ class Relay:
         async with asyncio.TaskGroup() as tasks:
             going = (
                 tasks.create_task(
-                    talk_for_ever(self._settings.state, self, self._stirred, self.hear), name="coordinator"
+                    talk_for_ever(self._settings.state, RELAY_TALK, self, self._stirred, self.hear), name="coordinator"
                 ),
                 tasks.create_task(self._systemd.keep_alive(), name="watchdog"),
                 tasks.create_task(self._tidy(), name="what can be forgotten"),
@@ -113,10 +116,10 @@ class Relay:
         self._news = [RelayServes(listen=self._listens)] if self._listens else []
         return RelayHello(version=__version__, run=self._run)
 
-    def take(self, most: int) -> list[RelayMessage]:
-        """What is to be told now, at most so much of it."""
+    def take(self) -> list[RelayMessage]:
+        """What is to be told now, or some of it."""
         told, self._news = self._news, []
-        return [*told, *self._table.news(most)]
+        return [*told, *self._table.news(_NEWS_AT_ONCE)]
 
     async def hear(self, message: DeskMessage) -> None:
         """Take in what the coordinator says."""
@@ -143,23 +146,13 @@ class Relay:
 
     async def _serve(self, welcome: RelayWelcome) -> None:
         """Begin to serve; raises MusterError where that cannot be."""
-        listen = _where(self._settings.listen_relay or welcome.listen, welcome.before)
+        listen = same_port(self._settings.listen_relay or welcome.listen, welcome.before)
         server = grpc.aio.server(options=RELAY_SERVER_OPTIONS)
         server.add_generic_rpc_handlers((self._carrier,))
-        try:
-            if welcome.identity is not None:
-                port = server.add_secure_port(listen, served_credentials(self._identity, None))
-            elif is_loopback(listen):
-                port = server.add_insecure_port(listen)
-            else:
-                raise PermissionDeniedError(
-                    f"will not speak unencrypted on {listen}, which other machines can reach; the coordinator of this "
-                    "machine runs with --local, so name a loopback address with --listen-relay"
-                )
-        except RuntimeError as error:
-            raise MusterError(f"cannot listen on {listen}: is something else listening there? ({error})") from error
+        identity = None if welcome.identity is None else self._identity
+        self._listens = bound_companion(server, listen, identity, "--listen-relay")
         await server.start()
-        self._server, self._listens = server, f"{listen.rpartition(':')[0]}:{port}"
+        self._server = server
         self._news.append(RelayServes(listen=self._listens))
         self._stir()
         log.info("relay serves", extra={"address": self._listens})
@@ -184,12 +177,6 @@ class Relay:
             self._news.extend(AttachmentForgotten(attachment=each) for each in self._table.forget(_now()))
             if count := self._carrier.turned_away():
                 log.warning("streams were turned away", extra={"count": count, "seconds": int(_TIDY_PAUSE)})
-
-
-def _where(wanted: str, before: str) -> str:
-    """Where to listen: who takes any free port takes the one of before, as both sides of attachments come there."""
-    host, _, port = wanted.rpartition(":")
-    return before if port == "0" and before.rpartition(":")[0] == host else wanted
 
 
 def _now() -> datetime:

@@ -22,6 +22,9 @@ _OURS: Mapping[str, Mapping[str, str]] = {
         "Why": "jobs.why",
         "Events": "jobs.events",
     },
+    "DataService": {
+        "Upload": "data.upload",
+    },
     "AttachmentService": {
         "Open": "attachments.open",
         "List": "attachments.list",

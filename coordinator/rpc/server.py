@@ -28,6 +28,7 @@ from coordinator.rpc.callers import Who
 from coordinator.rpc.calls import is_public
 from coordinator.rpc.clients.attachments import AttachmentService
 from coordinator.rpc.clients.bundles import BundleService
+from coordinator.rpc.clients.data import DataService
 from coordinator.rpc.clients.fleet import FleetService
 from coordinator.rpc.clients.jobs import READER_PATIENCE, JobService
 from coordinator.rpc.clients.join import JoinService
@@ -47,6 +48,7 @@ from coordinator.service.attaching.open_book import AttachmentBook
 from coordinator.service.attaching.relay_side import RelaySide
 from coordinator.service.attaching.rights import AttachRights
 from coordinator.service.bundles import BundleOperations
+from coordinator.service.data import DataOperations, DepotSide
 from coordinator.service.jobs import JobOperations
 from coordinator.service.logs import LogMerge
 from coordinator.service.nodes import NodeOperations
@@ -85,6 +87,8 @@ from muster.rpc.v1 import (
     attachments_pb2_grpc,
     bundles_pb2,
     bundles_pb2_grpc,
+    data_pb2,
+    data_pb2_grpc,
     fleet_pb2,
     fleet_pb2_grpc,
     jobs_pb2,
@@ -104,6 +108,7 @@ STOP_GRACE = 1.0
 _FOR_CLIENTS = (
     jobs_pb2.DESCRIPTOR.services_by_name["JobService"].full_name,
     attachments_pb2.DESCRIPTOR.services_by_name["AttachmentService"].full_name,
+    data_pb2.DESCRIPTOR.services_by_name["DataService"].full_name,
     nodes_pb2.DESCRIPTOR.services_by_name["NodeService"].full_name,
     fleet_pb2.DESCRIPTOR.services_by_name["FleetService"].full_name,
     projects_pb2.DESCRIPTOR.services_by_name["ProjectService"].full_name,
@@ -136,6 +141,8 @@ class Parts:
     """Logins of people whom an identity provider knows; None: there is none."""
     relay: RelaySide | None = None
     """The relay, through which attachments go; None: nobody can attach."""
+    depot: DepotSide | None = None
+    """The depot, in which code of jobs lies; None: no job can bring a folder."""
     pace: Pace = field(default_factory=Pace)
     """How fast each may call."""
     attachments: AttachmentBook = field(default_factory=AttachmentBook)
@@ -290,6 +297,7 @@ def _add_clients(
     jobs = JobService(JobOperations(operations, parts.engine, desk, archive), orders, parts.reader_patience)
     jobs_pb2_grpc.add_JobServiceServicer_to_server(jobs, server)
     attachments_pb2_grpc.add_AttachmentServiceServicer_to_server(AttachmentService(attachments), server)
+    data_pb2_grpc.add_DataServiceServicer_to_server(DataService(DataOperations(operations, parts.depot)), server)
     stories = StoryOperations(operations, parts.engine, archive.past)
     nodes = NodeService(NodeOperations(operations, parts.engine, parts.registry.joined), stories, parts.reader_patience)
     nodes_pb2_grpc.add_NodeServiceServicer_to_server(nodes, server)

@@ -65,6 +65,7 @@ RULES: Mapping[str, OperationRule] = {
     "jobs.logs": _JOB_LOOK,
     "jobs.why": _JOB_LOOK,
     "jobs.events": _JOB_LOOK,
+    "data.upload": _JOB_ORDER,
     "nodes.list": OperationRule(AccessScope.ANYWHERE),
     "nodes.get": OperationRule(AccessScope.ANYWHERE),
     "nodes.events": OperationRule(AccessScope.ANYWHERE),

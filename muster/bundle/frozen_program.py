@@ -7,7 +7,12 @@ from importlib import import_module
 
 from muster.daemon.own_programs import MODULE_OPTION
 
-PROGRAMS_BY_NAME = {"muster-agent": "agent", "muster-coordinator": "coordinator", "muster-relay": "coordinator.relay"}
+PROGRAMS_BY_NAME = {
+    "muster-agent": "agent",
+    "muster-coordinator": "coordinator",
+    "muster-depot": "coordinator.depot",
+    "muster-relay": "coordinator.relay",
+}
 """Programs by the name under which they are called; any other name is the command line."""
 
 

@@ -10,7 +10,8 @@ ETC=/etc/muster
 STATE=/var/lib/muster
 LINKS=/usr/local/bin
 UNITS=/etc/systemd/system
-PROGRAMS='muster muster-agent muster-coordinator muster-relay'
+PROGRAMS='muster muster-agent muster-coordinator muster-depot muster-relay'
+BESIDE='relay depot' # programs that come with the coordinator
 NEEDED_MIB=400
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -397,13 +398,18 @@ install_settings() {
     service_changed=1
   fi
   if [ "$role" = agent ]; then install_token; fi
-  if [ "$role" = coordinator ] && [ ! -e "$ETC/relay.toml" ]; then
-    say "# Options of muster-relay: long options without their dashes; see docs/relay.md." >"$ETC/.relay.toml.new"
-    chmod 0640 "$ETC/.relay.toml.new"
-    chgrp $owner "$ETC/.relay.toml.new"
-    mv "$ETC/.relay.toml.new" "$ETC/relay.toml"
-    change "wrote $ETC/relay.toml"
+  if [ "$role" = coordinator ]; then
+    for each in $BESIDE; do install_settings_beside "$each"; done
   fi
+}
+
+install_settings_beside() {
+  if [ -e "$ETC/$1.toml" ]; then return; fi
+  say "# Options of muster-$1: long options without their dashes; see docs/$1.md." >"$ETC/.$1.toml.new"
+  chmod 0640 "$ETC/.$1.toml.new"
+  chgrp $owner "$ETC/.$1.toml.new"
+  mv "$ETC/.$1.toml.new" "$ETC/$1.toml"
+  change "wrote $ETC/$1.toml"
 }
 
 default_settings() {
@@ -559,17 +565,20 @@ move_database() {
 
 # ---- services
 
+is_beside() { case " $BESIDE " in *" $1 "*) return 0 ;; *) return 1 ;; esac; }
+
 has_systemd() { [ -d /run/systemd/system ]; }
 
-# Those of all roles that are installed here: they share the version. The relay comes with the coordinator.
+# Those of all roles that are installed here: they share the version. Relay and depot come with the coordinator.
 install_units() {
   reload=
-  for each in agent coordinator relay; do
+  for each in agent coordinator $BESIDE; do
     unit=muster-$each.service
-    case $each in relay) of=coordinator ;; *) of=$each ;; esac
+    of=$each
+    if is_beside "$each"; then of=coordinator; fi
     if [ "$of" != "$role" ] && [ ! -e "$UNITS/$unit" ]; then continue; fi
-    if [ "$each" = relay ] && [ ! -e "$PREFIX/current/units/$unit" ]; then
-      remove_unit "$unit" # a version from before there were relays
+    if is_beside "$each" && [ ! -e "$PREFIX/current/units/$unit" ]; then
+      remove_unit "$unit" # a version from before it was there
       continue
     fi
     if cmp -s "$PREFIX/current/units/$unit" "$UNITS/$unit"; then continue; fi
@@ -599,33 +608,32 @@ start_service() {
     systemctl restart "$unit" || refuse_start
     change "started $unit"
   fi
-  start_relay
+  for each in $BESIDE; do start_beside "muster-$each.service"; done
   switched_from=
   forget_token
 }
 
-# After the coordinator, which it needs; a fleet without a relay does everything but attaching.
-start_relay() {
-  relay=muster-relay.service
-  if [ "$role" != coordinator ] || [ ! -e "$UNITS/$relay" ]; then return; fi
-  if ! systemctl -q is-enabled "$relay" 2>/dev/null; then
-    systemctl -q enable "$relay"
-    change "enabled $relay"
+# After the coordinator, which it needs; a fleet without it does everything but what the program is for.
+start_beside() {
+  if [ "$role" != coordinator ] || [ ! -e "$UNITS/$1" ]; then return; fi
+  if ! systemctl -q is-enabled "$1" 2>/dev/null; then
+    systemctl -q enable "$1"
+    change "enabled $1"
   fi
   fresh=
   # `restart_all` has restarted it otherwise.
   if [ -z "$switched_from" ] && [ -n "$service_changed$tree_changed" ]; then fresh=1; fi
-  if [ -n "$fresh" ] || ! systemctl -q is-active "$relay"; then
-    if systemctl restart "$relay"; then
-      change "started $relay"
+  if [ -n "$fresh" ] || ! systemctl -q is-active "$1"; then
+    if systemctl restart "$1"; then
+      change "started $1"
     else
-      warn "$relay does not start; journalctl -u $relay tells why"
+      warn "$1 does not start; journalctl -u $1 tells why"
     fi
   fi
 }
 
 restart_all() {
-  for each in coordinator relay agent; do
+  for each in coordinator $BESIDE agent; do
     unit=muster-$each.service
     if [ -e "$UNITS/$unit" ] && { [ "$each" = "$role" ] || [ "$each" = "$stopped" ] || systemctl -q is-active "$unit"; }; then
       systemctl restart "$unit" || return 1
@@ -661,7 +669,9 @@ forget_token() {
 # ---- removing
 
 remove_role() {
-  if [ "$role" = coordinator ]; then remove_unit muster-relay.service; fi
+  if [ "$role" = coordinator ]; then
+    for each in $BESIDE; do remove_unit "muster-$each.service"; done
+  fi
   if [ "$role" != cli ]; then remove_unit "muster-$role.service"; fi
   if [ -n "$purge" ] && [ "$role" != cli ]; then purge_role; fi
   for each in agent coordinator; do
@@ -718,7 +728,7 @@ purge_role() {
     drop_user muster-agent
     drop_user muster-job
   else
-    rm -f "$ETC/relay.toml"
+    for each in $BESIDE; do rm -f "$ETC/$each.toml"; done
     drop_user muster
   fi
   if [ ! -e "$ETC/agent.toml" ] && [ ! -e "$ETC/coordinator.toml" ]; then rm -f "$ETC/bundle-signers"; fi

@@ -140,6 +140,12 @@ def _add_inside(app: typer.Typer) -> None:
     app.command()(attachments.attachments)
 
 
+def _add_data(app: typer.Typer) -> None:
+    from muster.cli.commands import data
+
+    app.command()(data.upload)
+
+
 def _add_nodes(app: typer.Typer) -> None:
     from muster.cli.commands.nodes import nodes
 
@@ -232,6 +238,7 @@ _PARTS: Mapping[Add, tuple[str, ...]] = {
     _add_events: ("events",),
     _add_inside: ("exec", "shell", "attach", "forward", "cp", "sync", "attachments"),
     _add_ssh: ("ssh", "ssh-proxy", "ssh-config"),
+    _add_data: ("upload",),
     _add_nodes: ("nodes",),
     _add_windows: ("windows",),
     _add_secrets: ("secrets",),

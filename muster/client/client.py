@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from muster.client.services.audit import AuditClient
     from muster.client.services.authority import AuthorityClient
     from muster.client.services.bundles import BundlesClient
+    from muster.client.services.data import DataClient
     from muster.client.services.jobs import JobsClient
     from muster.client.services.logins import LoginsClient
     from muster.client.services.nodes import FleetClient, NodesClient, WindowsClient
@@ -99,6 +100,13 @@ class Client:
         from muster.client.services.attachments import AttachmentsClient
 
         return AttachmentsClient(self._calls)
+
+    @cached_property
+    def data(self) -> "DataClient":
+        """Data of jobs: folders that go along."""
+        from muster.client.services.data import DataClient
+
+        return DataClient(self._calls)
 
     @cached_property
     def nodes(self) -> "NodesClient":

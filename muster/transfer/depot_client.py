@@ -15,6 +15,7 @@ import grpc.aio
 from muster.domain.data.swarm import ContentSpan
 from muster.domain.data.tree import ContentObject, ContentTree, MalformedTreeError, read_content_tree
 from muster.domain.errors import MusterError, UnavailableError
+from muster.rpc.channel import CHANNEL_OPTIONS
 from muster.rpc.status import ERRORS
 from muster.rpc.v1 import depot_pb2 as pb
 from muster.rpc.v1.depot_pb2_grpc import DepotServiceStub
@@ -26,6 +27,11 @@ SENT_AT_ONCE = 1024 * 1024
 
 OBJECTS_AT_ONCE = 10_000
 """Objects in one message."""
+
+DEPOT_CHANNEL_OPTIONS: Sequence[tuple[str, int]] = tuple(
+    {**dict(CHANNEL_OPTIONS), "grpc.max_receive_message_length": 2 * SENT_AT_ONCE}.items()
+)
+"""Options of whoever dials the depot."""
 
 DEPOT_SILENCE = 60.0
 """Seconds without a word of the depot after which it counts as gone."""

@@ -18,13 +18,11 @@ from muster.domain.data.tree import (
     link_leads_out,
     refuse_bad_content_path,
 )
+from muster.domain.data.upload import CODE_LIMIT
 from muster.domain.errors import MusterError
 from muster.domain.quantity import size_text
 from muster.transfer.ignore_rules import IgnoreRules, rules_in
 from muster.transfer.remembered import FileStamp, Remembered
-
-CODE_LIMIT = 500 * 1024 * 1024
-"""Bytes of all files of a folder that is uploaded as code."""
 
 CODE_FILES = 50_000
 """Files of a folder that is uploaded as code."""

@@ -70,6 +70,7 @@ def test_a_bundle_has_wheels_for_each_platform_and_is_the_same_each_time(
         "sbom.cdx.json",
         "units/muster-agent.service",
         "units/muster-coordinator.service",
+        "units/muster-depot.service",
         "units/muster-relay.service",
         "wheels/fast-1.0-cp311-cp311-manylinux_2_28_x86_64.whl",
         "wheels/fast-1.0-cp312-cp312-manylinux2014_aarch64.whl",

@@ -173,40 +173,51 @@ def test_an_upgrade_that_fails_later_does_not_hide_that_the_one_before_it_conver
     assert "--restore-database" in refused.stderr
 
 
-def _with_relay(machine: Machine, version: str) -> None:
-    (machine.root / "opt" / version / "units" / "muster-relay.service").write_text("[Service]\n# relay\n")
+BESIDE = pytest.mark.parametrize("beside", ["relay", "depot"])
 
 
-def test_the_relay_comes_with_the_coordinator_and_is_started_after_it(machine: Machine) -> None:
-    _with_relay(machine, "2.0")
-    done = machine.run("switch_version 2.0\ninstall_units\nrestart_all\nstart_relay\nswitched_from=")
+def _with(beside: str, machine: Machine, version: str) -> None:
+    unit = machine.root / "opt" / version / "units" / f"muster-{beside}.service"
+    unit.write_text(f"[Service]\n# {beside}\n")
+
+
+@BESIDE
+def test_what_comes_with_the_coordinator_is_started_after_it(machine: Machine, beside: str) -> None:
+    _with(beside, machine, "2.0")
+    unit = f"muster-{beside}.service"
+    done = machine.run(f"switch_version 2.0\ninstall_units\nrestart_all\nstart_beside {unit}\nswitched_from=")
     assert done.returncode == 0, done.stderr
-    assert (machine.root / "units" / "muster-relay.service").read_text() == "[Service]\n# relay\n"
+    assert (machine.root / "units" / unit).read_text() == f"[Service]\n# {beside}\n"
     restarts = [line for line in (machine.root / "asked").read_text().splitlines() if line.startswith("restart")]
-    assert restarts.index("restart muster-coordinator.service") < restarts.index("restart muster-relay.service")
-    assert restarts.count("restart muster-relay.service") == 1
+    assert restarts.index("restart muster-coordinator.service") < restarts.index(f"restart {unit}")
+    assert restarts.count(f"restart {unit}") == 1
 
 
-def test_an_agent_brings_no_relay_along(machine: Machine) -> None:
-    _with_relay(machine, "2.0")
-    assert machine.run("role=agent\nswitch_version 2.0\ninstall_units\nstart_relay\nswitched_from=").returncode == 0
-    assert not (machine.root / "units" / "muster-relay.service").exists()
+@BESIDE
+def test_an_agent_brings_none_of_it_along(machine: Machine, beside: str) -> None:
+    _with(beside, machine, "2.0")
+    unit = f"muster-{beside}.service"
+    script = f"role=agent\nswitch_version 2.0\ninstall_units\nstart_beside {unit}\nswitched_from="
+    assert machine.run(script).returncode == 0
+    assert not (machine.root / "units" / unit).exists()
 
 
-def test_a_way_back_to_a_version_without_relays_takes_the_unit_away(machine: Machine) -> None:
-    _with_relay(machine, "2.0")
+@BESIDE
+def test_a_way_back_to_a_version_without_it_takes_the_unit_away(machine: Machine, beside: str) -> None:
+    _with(beside, machine, "2.0")
     assert machine.run("switch_version 2.0\ninstall_units\nswitched_from=").returncode == 0
     assert machine.go_back().returncode == 0
     assert machine.version == "1.0"
     assert machine.run("install_units").returncode == 0
-    assert not (machine.root / "units" / "muster-relay.service").exists()
+    assert not (machine.root / "units" / f"muster-{beside}.service").exists()
 
 
-def test_the_relays_settings_are_made_once_and_left_alone_then(machine: Machine) -> None:
+@BESIDE
+def test_the_settings_of_what_comes_along_are_made_once_and_left_alone_then(machine: Machine, beside: str) -> None:
     script = "make='chgrp() { :; }'\neval \"$make\"\nconfig=\ninstall_settings"
     machine.run("mkdir -p $ETC\n" + script)
-    settings = machine.root / "etc" / "relay.toml"
-    assert settings.read_text().startswith("# Options of muster-relay")
-    settings.write_text("relay-streams = 100\n")
+    settings = machine.root / "etc" / f"{beside}.toml"
+    assert settings.read_text().startswith(f"# Options of muster-{beside}")
+    settings.write_text('log-level = "debug"\n')
     machine.run(script)
-    assert settings.read_text() == "relay-streams = 100\n"
+    assert settings.read_text() == 'log-level = "debug"\n'

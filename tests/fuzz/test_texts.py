@@ -23,13 +23,13 @@ from agent.runtimes.docker.log import FrameParser
 from agent.runtimes.process.record import read_record
 from coordinator.relay.messages import (
     AttachmentCarried,
-    RelayLineError,
     RelayWelcome,
     desk_message,
     line_of,
     relay_message,
 )
 from coordinator.store.logs.file import check_chunk
+from muster.daemon.companions.lines import CompanionLineError
 from muster.daemon.options_file import parse_with_file
 from muster.domain.errors import MusterError
 from muster.domain.gangs.log import LogRecord, Stream, format_record, parse_record, parse_records, parse_time
@@ -139,7 +139,7 @@ def test_what_coordinator_and_relay_say_to_each_other_is_read_or_refused(seed: i
     for said in (CARRIED, WELCOME):
         for found in (noise, *files(json.loads(line_of(said)), seed)):
             for reader in (relay_message, desk_message):
-                with suppress(RelayLineError):
+                with suppress(CompanionLineError):
                     if (read := reader(found)) is not None:
                         assert reader(line_of(read)) == read
 

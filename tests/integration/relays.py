@@ -11,8 +11,9 @@ import grpc
 import grpc.aio
 
 from coordinator.clock import wall_time
-from coordinator.relaying.desk import RelayDesk
-from coordinator.relaying.socket import serving_relay
+from coordinator.companions.relay_desk import RelayDesk
+from coordinator.companions.socket import serving_companion
+from coordinator.relay.messages import RELAY_DESK_TALK
 from muster.domain.ids import NodeId
 from muster.rpc.channel import NOTHING, RELAY_CHANNEL_OPTIONS, Credentials, open_channel
 from muster.rpc.relay import CARRY_METHOD, TICKET_METADATA
@@ -90,7 +91,7 @@ async def site(
     listen = f"{RESTARTED_AT}:0"
     desk = RelayDesk(bytes(TICKET_SECRET_BYTES), "fleet", listen, None if identity is None else lambda: identity)
     it = Site(desk=desk, state=directory, credentials=credentials)
-    async with serving_relay(desk, directory):
+    async with serving_companion(desk, RELAY_DESK_TALK, directory):
         try:
             yield it
         finally:

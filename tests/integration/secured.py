@@ -18,11 +18,12 @@ from typer.testing import CliRunner, Result
 
 from agent.identity.enrolment import join
 from coordinator.clock import wall_time
+from coordinator.companions.relay_desk import RelayDesk
+from coordinator.companions.socket import serving_companion
 from coordinator.logins.desk import LoginDesk
 from coordinator.logins.provider import Provider
 from coordinator.logins.settings import LoginSettings
-from coordinator.relaying.desk import RelayDesk
-from coordinator.relaying.socket import serving_relay
+from coordinator.relay.messages import RELAY_DESK_TALK
 from coordinator.rpc.pace import Pace
 from coordinator.rpc.server import Doors, serving
 from coordinator.service.trust.rotations import Rotations
@@ -139,7 +140,7 @@ async def secured(
             AsyncExitStack() as stack,
         ):
             if with_relay:
-                await stack.enter_async_context(serving_relay(desk, directory))
+                await stack.enter_async_context(serving_companion(desk, RELAY_DESK_TALK, directory))
                 await stack.enter_async_context(relay(directory))
                 await until(lambda: desk.address is not None)
             yield Secured(

@@ -225,16 +225,40 @@ def test_the_demo_runs_the_ring_and_clears_up(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def relay_of(program: "subprocess.Popen[str]") -> psutil.Process:
-    children = psutil.Process(program.pid).children()
-    return next(each for each in children if "coordinator.relay" in each.cmdline())
-
-
-def test_up_has_a_relay_and_another_one_at_the_same_address_after_it_was_killed(tmp_path: Path) -> None:
-    log = tmp_path / "local" / "relay.log"
+def test_a_folder_is_sent_once_and_then_only_what_has_changed(tmp_path: Path) -> None:
+    folder = tmp_path / "trainer"
+    (folder / ".git").mkdir(parents=True)
+    (folder / ".git" / "config").write_text("[core]")
+    (folder / ".gitignore").write_text("*.log\n")
+    (folder / "run.log").write_text("left out")
+    (folder / "train.py").write_text("print('hello')")
     with started(tmp_path, *UP) as program:
         read_until(program, "Ctrl-C stops all of it")
-        killed = relay_of(program)
+        first = json.loads(ran(tmp_path, "upload", str(folder), "-o", "json").stdout)
+        again = json.loads(ran(tmp_path, "upload", str(folder), "-o", "json").stdout)
+        (folder / "train.py").write_text("print('hello again')")
+        told = ran(tmp_path, "upload", str(folder)).stdout
+        program.send_signal(signal.SIGINT)
+        assert program.wait(LIMIT) == 0
+    assert (first["files"], first["new"]) == (2, 3)  # two files and the tree
+    assert (again["tree"], again["new"], again["sent"]) == (first["tree"], 0, 0)
+    assert told.startswith("code 2 files, ")
+    assert ": 2 new, " in told
+
+
+def companion_of(program: "subprocess.Popen[str]", name: str) -> psutil.Process:
+    children = psutil.Process(program.pid).children()
+    return next(each for each in children if f"coordinator.{name}" in each.cmdline())
+
+
+@pytest.mark.parametrize("name", ["relay", "depot"])
+def test_up_has_a_relay_and_a_depot_and_another_at_the_same_address_after_one_was_killed(
+    tmp_path: Path, name: str
+) -> None:
+    log = tmp_path / "local" / f"{name}.log"
+    with started(tmp_path, *UP) as program:
+        read_until(program, "Ctrl-C stops all of it")
+        killed = companion_of(program, name)
         killed.kill()
         psutil.wait_procs([killed], LIMIT)
         with subprocess.Popen(["tail", "-n", "+1", "-f", log], stdout=subprocess.PIPE, text=True) as said:
@@ -242,7 +266,7 @@ def test_up_has_a_relay_and_another_one_at_the_same_address_after_it_was_killed(
             served = list(first_two_addresses(said.stdout))
             said.terminate()
         assert served[0] == served[1]
-        assert relay_of(program).pid != killed.pid
+        assert companion_of(program, name).pid != killed.pid
         assert ran(tmp_path, "nodes").returncode == 0
         program.send_signal(signal.SIGINT)
         assert program.wait(LIMIT) == 0
@@ -250,5 +274,5 @@ def test_up_has_a_relay_and_another_one_at_the_same_address_after_it_was_killed(
 
 
 def first_two_addresses(lines: Iterator[str]) -> Iterator[str]:
-    """The first two addresses at which a relay served."""
-    return islice((line.rpartition("address=")[2] for line in lines if "relay serves" in line), 2)
+    """The first two addresses at which one program served."""
+    return islice((line.rpartition("address=")[2] for line in lines if " serves address=" in line), 2)

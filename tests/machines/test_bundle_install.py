@@ -79,7 +79,7 @@ def test_a_machine_without_internet_becomes_a_fleet_runs_a_job_and_is_rid_of_it_
     assert _install(machine, installer, "coordinator") == ["unchanged"]
     assert machine.file("/opt/muster/current/.bundle").read_text().split()[-1] == method
     assert not machine.file("/etc/muster/join-token").exists()
-    for unit in ("muster-agent.service", "muster-coordinator.service", "muster-relay.service"):
+    for unit in ("muster-agent.service", "muster-coordinator.service", "muster-depot.service", "muster-relay.service"):
         assert machine.run("systemd-analyze", "verify", f"/etc/systemd/system/{unit}") == ""
         assert machine.run("systemctl", "show", "--property=StatusText", "--value", unit).strip() != ""
 
@@ -109,7 +109,7 @@ def _watched_closely(machine: Machine, unit: str) -> None:
 def test_programs_that_hang_are_started_again_and_executions_go_on(machines: Machines, bundle: Path) -> None:
     (machine,) = machines(["alone"])
     _begin_fleet(machine, _unpacked(machine, bundle))
-    units = ("muster-agent.service", "muster-coordinator.service", "muster-relay.service")
+    units = ("muster-agent.service", "muster-coordinator.service", "muster-depot.service", "muster-relay.service")
     for unit in units:
         _watched_closely(machine, unit)
     job = machine.run("muster", "run", "--detach", "--", "sh", "-c", "until [ -e /dev/shm/go ]; do sleep 0.1; done")

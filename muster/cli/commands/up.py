@@ -82,7 +82,7 @@ async def up(
         cpus=cpus,
         memory=None if memory is None else _size(memory),
         whole_machine=whole_machine,
-        relay=True,
+        companions=True,
     )
     with _cancelled_by(signal.SIGTERM, signal.SIGHUP):
         try:

@@ -29,7 +29,7 @@ class LocalRun:
     address: str = ""
     """Where clients are served; empty until they are."""
     programs: tuple[int, ...] = ()
-    """Process ids of coordinator, agent and relay."""
+    """Process ids of coordinator, agent, relay and depot."""
 
 
 class Claim:

@@ -1,4 +1,4 @@
-"""A coordinator, agents and a relay on this machine, as child programs that are watched and stopped."""
+"""A coordinator, agents, a relay and a depot on this machine, as child programs that are watched and stopped."""
 
 import asyncio
 import errno
@@ -25,10 +25,12 @@ _READY_LIMIT = 60.0
 """Seconds until the coordinator serves, and again until all nodes are ready."""
 _STOP_LIMIT = 20.0
 """Seconds between SIGTERM and SIGKILL; longer than the default grace period of a job."""
-_RELAY_LIMIT = 10.0
-"""Seconds that are waited for the relay at the start."""
-_RELAY_PAUSE = 2.0
-"""Seconds until a relay is started again that has ended."""
+_COMPANIONS = ("relay", "depot")
+"""The programs beside the coordinator."""
+_COMPANION_LIMIT = 10.0
+"""Seconds that are waited for each of them at the start."""
+_COMPANION_PAUSE = 2.0
+"""Seconds until one is started again that has ended."""
 _TOLD_LINES = 5
 """Lines told from the log of a program that died."""
 
@@ -62,8 +64,8 @@ class FleetPlan:
     """Bytes of memory that each node offers; None: its share of this machine."""
     whole_machine: bool = False
     """Whether each node offers all CPUs and memory of this machine, instead of its share."""
-    relay: bool = False
-    """Whether there is a relay, without which nobody can attach to what runs."""
+    companions: bool = False
+    """Whether there are a relay and a depot, without which nobody can attach to what runs, and no code goes along."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +79,7 @@ class LocalFleet:
 
 @asynccontextmanager
 async def local_fleet(plan: FleetPlan) -> AsyncIterator[LocalFleet]:
-    """All of it, with every node ready; at the end the relay is stopped first, then agents and coordinator.
+    """All of it, with every node ready; at the end relay and depot are stopped first, then agents and coordinator.
 
     A program that ends by itself is raised in the block as ProgramEndedError. Raises ConflictError where another
     `muster up` runs in the directory, or another program listens at the address.
@@ -93,8 +95,8 @@ async def local_fleet(plan: FleetPlan) -> AsyncIterator[LocalFleet]:
                 login = Login(address=address, token=read_secret(_token_file(plan)))
                 nodes = await _ready_nodes(login, plan.nodes)
                 claim.serves(address)
-                async with _relay_beside(plan, claim) as relay_logs:
-                    yield LocalFleet(login=login, nodes=nodes, logs=(coordinator_log, agent_log, *relay_logs))
+                async with _companions_beside(plan, claim) as logs:
+                    yield LocalFleet(login=login, nodes=nodes, logs=(coordinator_log, agent_log, *logs))
 
 
 def parse_listen(text: str) -> str:
@@ -171,31 +173,36 @@ async def _running(name: str, arguments: Sequence[str], log: Path, claim: Claim)
 
 
 @asynccontextmanager
-async def _relay_beside(plan: FleetPlan, claim: Claim) -> AsyncIterator[Sequence[Path]]:
-    """A relay within the block, if there is to be one; its log."""
-    if not plan.relay:
+async def _companions_beside(plan: FleetPlan, claim: Claim) -> AsyncIterator[Sequence[Path]]:
+    """Relay and depot within the block, if there are to be any; their logs."""
+    if not plan.companions:
         yield ()
         return
-    log = plan.directory / "relay.log"
+    logs = {name: plan.directory / f"{name}.log" for name in _COMPANIONS}
     async with asyncio.TaskGroup() as tasks:
-        first = asyncio.Event()
-        keeping = tasks.create_task(_keep_relay(plan, log, claim, first), name="keep a relay")
+        first = {name: asyncio.Event() for name in _COMPANIONS}
+        keeping = [
+            tasks.create_task(_keep_companion(name, plan, log, claim, first[name]), name=f"keep a {name}")
+            for name, log in logs.items()
+        ]
         try:
-            with suppress(TimeoutError):  # the fleet does without, and says so to whoever wants to attach
-                async with asyncio.timeout(_RELAY_LIMIT):
-                    await first.wait()
-            yield (log,)
+            with suppress(TimeoutError):  # the fleet does without, and says so to whoever needs one of them
+                async with asyncio.timeout(_COMPANION_LIMIT):
+                    for each in first.values():
+                        await each.wait()
+            yield tuple(logs.values())
         finally:
-            keeping.cancel()
+            for task in keeping:
+                task.cancel()
 
 
-async def _keep_relay(plan: FleetPlan, log: Path, claim: Claim, first: asyncio.Event) -> None:
-    """Have a relay run, and another one after it has ended, until cancelled; sets `first` once there was one."""
-    host, ready_file = plan.listen.rpartition(":")[0], plan.directory / f"relay.{os.getpid()}"
-    arguments = ("--state", str(plan.directory / "coordinator"), "--listen-relay", f"{host}:0")
+async def _keep_companion(name: str, plan: FleetPlan, log: Path, claim: Claim, first: asyncio.Event) -> None:
+    """Have a program run, and another one after it has ended, until cancelled; sets `first` once there was one."""
+    host, ready_file = plan.listen.rpartition(":")[0], plan.directory / f"{name}.{os.getpid()}"
+    arguments = ("--state", str(plan.directory / "coordinator"), f"--listen-{name}", f"{host}:0")
     while True:
         process = await _started(
-            command_of("coordinator.relay", *arguments, "--ready-file", str(ready_file)), log, claim
+            command_of(f"coordinator.{name}", *arguments, "--ready-file", str(ready_file)), log, claim
         )
         try:
             while _taken(ready_file) is None and process.returncode is None:  # noqa: ASYNC110 - as in `_address_in`
@@ -203,9 +210,9 @@ async def _keep_relay(plan: FleetPlan, log: Path, claim: Claim, first: asyncio.E
             first.set()
             await process.wait()
         finally:
-            await _stop("relay", process)
+            await _stop(name, process)
         claim.ended(process.pid)
-        await asyncio.sleep(_RELAY_PAUSE)
+        await asyncio.sleep(_COMPANION_PAUSE)
 
 
 async def _started(command: Sequence[str], log: Path, claim: Claim) -> asyncio.subprocess.Process:

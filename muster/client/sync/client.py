@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from muster.client.sync.audit import SyncAuditClient
     from muster.client.sync.authority import SyncAuthorityClient
     from muster.client.sync.bundles import SyncBundlesClient
+    from muster.client.sync.data import SyncDataClient
     from muster.client.sync.jobs import SyncJobsClient
     from muster.client.sync.logins import SyncLoginsClient
     from muster.client.sync.nodes import SyncFleetClient, SyncNodesClient, SyncWindowsClient
@@ -44,6 +45,13 @@ class SyncClient(SyncFrame):
         from muster.client.sync.attachments import SyncAttachmentsClient
 
         return SyncAttachmentsClient(self._own.attachments, self._loop)
+
+    @cached_property
+    def data(self) -> "SyncDataClient":
+        """Data of jobs: folders that go along."""
+        from muster.client.sync.data import SyncDataClient
+
+        return SyncDataClient(self._own.data, self._loop)
 
     @cached_property
     def nodes(self) -> "SyncNodesClient":

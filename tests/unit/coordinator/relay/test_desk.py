@@ -4,6 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
+from coordinator.companions import relay_desk as relaying
+from coordinator.companions.relay_desk import RelayDesk, Traffic
 from coordinator.relay.messages import (
     AttachmentCarried,
     AttachmentClosed,
@@ -12,7 +14,6 @@ from coordinator.relay.messages import (
     DeskMessage,
     RelayHello,
     RelayIdentity,
-    RelayLineError,
     RelayListed,
     RelayMessage,
     RelayServes,
@@ -21,8 +22,7 @@ from coordinator.relay.messages import (
     line_of,
     relay_message,
 )
-from coordinator.relaying import desk as relaying
-from coordinator.relaying.desk import RelayDesk, Traffic
+from muster.daemon.companions.lines import CompanionLineError
 from muster.domain.ids import NodeId
 from muster.trust.identity import Identity
 from muster.trust.tickets import TICKET_LIFE, TICKET_SECRET_BYTES, TicketPurpose, TicketSide, read_ticket, ticket_key
@@ -250,7 +250,7 @@ def test_what_another_version_says_is_passed_over() -> None:
     "line", [b"", b"\xff", b"[]", b"{}", b'{"say":7}', b'{"say":"hello"}', b'{"say":"carried","attachment":"a"}']
 )
 def test_a_line_that_cannot_be_is_refused(line: bytes) -> None:
-    with pytest.raises(RelayLineError):
+    with pytest.raises(CompanionLineError):
         relay_message(line)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from coordinator.companions.places import listens_after, told_address
 from coordinator.relay.messages import (
     AttachmentCarried,
     AttachmentClosed,
@@ -31,7 +32,6 @@ from muster.trust.tickets import (
 CLOSED_KEPT = 10_000
 """Closed attachments that are remembered for a relay that was away meanwhile, the last ones."""
 
-_WILDCARDS = frozenset({"0.0.0.0", "[::]", "::", ""})  # noqa: S104 - recognised, not bound
 _RELAY_AFTER = 2
 """The relay's port is so many after that for clients."""
 
@@ -64,6 +64,7 @@ class _Relay:
     """The relay that is there, or was last."""
 
     run: str = ""
+    version: str = ""
     connected: bool = False
     served: str = ""
     """Where it serves."""
@@ -96,8 +97,7 @@ class RelayDesk:
         """`listen`: where clients are served; `identity`: the certificate that counts now, None: there is no TLS."""
         self._key = ticket_key(secret, TicketPurpose.ATTACHMENT)
         self._fleet = fleet
-        host, _, port = listen.rpartition(":")
-        self._listen = f"{host}:{int(port) + _RELAY_AFTER if int(port) else 0}"
+        self._listen = listens_after(listen, _RELAY_AFTER)
         self._identity = identity
         self._relay = _Relay()
         self._open: dict[str, bool] = {}
@@ -114,8 +114,12 @@ class RelayDesk:
         """HOST:PORT of the relay, without a host where that is the coordinator's; None: no relay is connected."""
         if not self._relay.connected or not self._relay.served:
             return None
-        host, _, port = self._relay.served.rpartition(":")
-        return f":{port}" if host in {*_WILDCARDS, self._listen.rpartition(":")[0]} else self._relay.served
+        return told_address(self._relay.served, self._listen)
+
+    @property
+    def version(self) -> str:
+        """The version of the relay that has come last."""
+        return self._relay.version
 
     @property
     def carried(self) -> Mapping[str, AttachmentCarried]:
@@ -173,13 +177,16 @@ class RelayDesk:
         if self._identity is not None:
             self._tell("", RelayIdentity(identity=self._identity()))
 
-    def welcome(self, hello: RelayHello) -> list[DeskMessage]:
-        """Everything that a relay must know which has just come."""
+    def welcome(self, first: RelayMessage) -> list[DeskMessage]:
+        """Everything that a relay must know which has just come; nothing where it does not begin with its hello."""
+        return self._greeted(first) if isinstance(first, RelayHello) else []
+
+    def _greeted(self, hello: RelayHello) -> list[DeskMessage]:
         if hello.run != self._relay.run:
             for told in self._told.values():
                 _settle(told)
         before, self._relay.served = self._relay.served, ""
-        self._relay.run, self._relay.connected = hello.run, True
+        self._relay.run, self._relay.version, self._relay.connected = hello.run, hello.version, True
         self._news.clear()
         identity = None if self._identity is None else self._identity()
         return [

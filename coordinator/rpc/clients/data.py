@@ -1,0 +1,20 @@
+"""The clients' calls about data of jobs, as gRPC has them."""
+
+from coordinator.rpc.callers import Context, caller
+from coordinator.rpc.refusals import translated
+from coordinator.service.data import DataOperations
+from muster.rpc.v1 import data_pb2 as pb
+from muster.rpc.v1 import data_pb2_grpc
+
+
+class DataService(data_pb2_grpc.DataServiceServicer):
+    """Translates calls about data of jobs."""
+
+    def __init__(self, data: DataOperations) -> None:
+        self._data = data
+
+    @translated
+    async def Upload(self, request: pb.UploadRequest, context: Context) -> pb.UploadResponse:
+        """A ticket with which a folder may be put into the depot."""
+        shown = await self._data.upload(caller(), request.project)
+        return pb.UploadResponse(depot=shown.depot, ticket=shown.ticket)

@@ -1,0 +1,27 @@
+"""The synchronous form of `muster.client.services.data`, made from it by `make sync`; change that one."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from muster.client.services.data import DataClient
+from muster.client.sync.loop_thread import LoopThread
+from muster.domain.data.upload import UploadedFolder
+
+
+class SyncDataClient:
+    """Data of jobs, reached as `client.data`."""
+
+    def __init__(self, own: DataClient, loop: LoopThread) -> None:
+        self._own = own
+        self._loop = loop
+
+    def upload(
+        self, folder: Path | str, *, project: str = "", told: Callable[[int, int], None] | None = None
+    ) -> UploadedFolder:
+        """Send a folder to the fleet's depot, without what its ignore rules leave out; only what is new there is sent.
+
+        `told` hears how many bytes of how many have been sent.
+
+        >>> print((client.data.upload("trainer")).tree)
+        """
+        return self._loop.run(self._own.upload(folder, project=project, told=told))

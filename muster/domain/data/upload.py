@@ -1,0 +1,33 @@
+"""What goes along with a job from a client's folder: how large it may be, and the way to the depot."""
+
+from dataclasses import dataclass, field
+
+CODE_LIMIT = 500 * 1024 * 1024
+"""Bytes of all files of a folder that is uploaded as code."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DepotPass:
+    """What opens the depot to somebody."""
+
+    depot: str
+    """HOST:PORT; an empty host is the one at which the coordinator was reached."""
+    ticket: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UploadedFolder:
+    """A folder that is in the depot."""
+
+    tree: str
+    """SHA-256 of its content tree, by which jobs name it."""
+    size: int
+    """Bytes of the canonical form of the tree."""
+    files: int
+    """Files and links in it."""
+    bytes: int
+    """Bytes of all its files."""
+    new: int
+    """Files that the depot did not have."""
+    sent: int
+    """Bytes that were sent."""
