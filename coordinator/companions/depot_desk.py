@@ -29,8 +29,6 @@ class DepotDesk:
         self._key = ticket_key(secret, TicketPurpose.DEPOT)
         self._listen = listens_after(listen, _DEPOT_AFTER)
         self._identity = identity
-        self.version = ""
-        """The version of the depot that has come last."""
         self._connected = False
         self._served = ""
         """Where the depot is, or was last."""
@@ -64,7 +62,7 @@ class DepotDesk:
         if not isinstance(first, DepotHello):
             return []
         before, self._served = self._served, ""
-        self._connected, self.version = True, first.version
+        self._connected = True
         self._news.clear()
         identity = None if self._identity is None else self._identity()
         return [DepotWelcome(key=self._key, listen=self._listen, before=before, identity=identity)]

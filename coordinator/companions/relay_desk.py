@@ -64,7 +64,6 @@ class _Relay:
     """The relay that is there, or was last."""
 
     run: str = ""
-    version: str = ""
     connected: bool = False
     served: str = ""
     """Where it serves."""
@@ -115,11 +114,6 @@ class RelayDesk:
         if not self._relay.connected or not self._relay.served:
             return None
         return told_address(self._relay.served, self._listen)
-
-    @property
-    def version(self) -> str:
-        """The version of the relay that has come last."""
-        return self._relay.version
 
     @property
     def carried(self) -> Mapping[str, AttachmentCarried]:
@@ -186,7 +180,7 @@ class RelayDesk:
             for told in self._told.values():
                 _settle(told)
         before, self._relay.served = self._relay.served, ""
-        self._relay.run, self._relay.version, self._relay.connected = hello.run, hello.version, True
+        self._relay.run, self._relay.connected = hello.run, True
         self._news.clear()
         identity = None if self._identity is None else self._identity()
         return [

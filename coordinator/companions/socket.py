@@ -40,11 +40,6 @@ class CompanionDesk(Protocol[_Hears_contra, _Tells_co]):
     stir: Callable[[], None]
     """Called when there is something to tell."""
 
-    @property
-    def version(self) -> str:
-        """The version of the program that has come last."""
-        ...
-
     def welcome(self, first: _Hears_contra) -> Sequence[_Tells_co]:
         """Everything that a program must know which has just come; nothing where it does not begin with its hello."""
         ...
@@ -146,7 +141,7 @@ class CompanionSocket(Generic[_Heard, _Told]):
         if self._talking is not None:
             self._talking.cancel()
         self._talking = asyncio.current_task()
-        log.info("%s is there", self._talk_of.program, extra={"version": self._desk.version})
+        log.info("%s is there", self._talk_of.program, extra={"version": self._talk_of.version_in(first)})
         writer.write(b"".join(map(self._talk_of.line_of, greeting)))
         async with asyncio.TaskGroup() as tasks:
             telling = tasks.create_task(self._tell(writer), name=f"tell the {self._talk_of.program}")

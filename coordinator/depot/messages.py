@@ -103,6 +103,9 @@ DEPOT_TALK: CompanionTalk[DepotDeskMessage, DepotMessage] = CompanionTalk(
 )
 """How the depot speaks."""
 DEPOT_DESK_TALK: CompanionTalk[DepotMessage, DepotDeskMessage] = CompanionTalk(
-    program="depot", line_of=depot_line, read=depot_message
+    program="depot",
+    line_of=depot_line,
+    read=depot_message,
+    version_in=lambda first: first.version if isinstance(first, DepotHello) else "",
 )
 """How the coordinator speaks to the depot."""

@@ -205,6 +205,9 @@ RELAY_TALK: CompanionTalk[DeskMessage, RelayMessage] = CompanionTalk(
 )
 """How the relay speaks."""
 RELAY_DESK_TALK: CompanionTalk[RelayMessage, DeskMessage] = CompanionTalk(
-    program="relay", line_of=line_of, read=relay_message
+    program="relay",
+    line_of=line_of,
+    read=relay_message,
+    version_in=lambda first: first.version if isinstance(first, RelayHello) else "",
 )
 """How the coordinator speaks to the relay."""

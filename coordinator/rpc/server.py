@@ -48,7 +48,7 @@ from coordinator.service.attaching.open_book import AttachmentBook
 from coordinator.service.attaching.relay_side import RelaySide
 from coordinator.service.attaching.rights import AttachRights
 from coordinator.service.bundles import BundleOperations
-from coordinator.service.data import DataOperations, DepotSide
+from coordinator.service.data.uploads import DataOperations, DepotSide
 from coordinator.service.jobs import JobOperations
 from coordinator.service.logs import LogMerge
 from coordinator.service.nodes import NodeOperations

@@ -25,6 +25,7 @@ SUBJECTS: Mapping[str, Sequence[str]] = {
         "change",
     ),
     "In a job": ("exec", "shell", "attach", "forward", "ssh", "ssh-config", "cp", "sync", "attachments"),
+    "Data": ("upload",),
     "Sharing": ("queue", "quota", "projects", "departments", "secrets", "windows"),
     "Nodes": ("nodes",),
     "Fleet": ("init", "users", "accounts", "tokens", "audit", "bundles", "authority"),

@@ -11,17 +11,13 @@ where one stays with a job, what was told of it will do too. What goes wrong is 
 """
 
 from functools import cached_property
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
-from muster.client.calls import Calls
-from muster.client.connection import Connection
-from muster.rpc.channel import Credentials
+from muster.client.frame import ClientFrame
 
 if TYPE_CHECKING:
-    from muster.client.services.accounts import AccountsClient
+    from muster.client.services.accounts import AccountsClient, AuditClient
     from muster.client.services.attachments import AttachmentsClient
-    from muster.client.services.audit import AuditClient
     from muster.client.services.authority import AuthorityClient
     from muster.client.services.bundles import BundlesClient
     from muster.client.services.data import DataClient
@@ -35,7 +31,7 @@ if TYPE_CHECKING:
 # What a program does not use is not loaded, as the command line is started anew for every question.
 
 
-class Client:
+class Client(ClientFrame):
     """A connection to a coordinator; use it with `async with`, or with `open` and `close`.
 
     `address` is `host:port`; None finds it as the command line does (docs/cli.md), and so do `credentials`. `timeout`
@@ -45,47 +41,6 @@ class Client:
     >>> async with muster.Client() as client:
     ...     print([job.spec.name async for job in client.jobs.list(limit=10)])
     """
-
-    def __init__(
-        self,
-        address: str | None = None,
-        credentials: Credentials | None = None,
-        *,
-        timeout: float = 10.0,
-        connection: Connection | None = None,
-    ) -> None:
-        self._calls = Calls(connection or Connection(address, credentials), timeout)
-
-    @property
-    def address(self) -> str:
-        """Where the coordinator is, as `host:port`."""
-        return self._calls.connection.address
-
-    async def open(self) -> Self:
-        """Begin to connect, and give the client itself; for where a `with` block does not fit, as in notebooks.
-
-        >>> client = await muster.Client().open()
-        """
-        self._calls.open()
-        return self
-
-    async def close(self) -> None:
-        """End the connection.
-
-        >>> await client.close()
-        """
-        await self._calls.close()
-
-    async def __aenter__(self) -> Self:
-        return await self.open()
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        await self.close()
 
     @cached_property
     def jobs(self) -> "JobsClient":
@@ -181,7 +136,7 @@ class Client:
     @cached_property
     def audit(self) -> "AuditClient":
         """The audit log: who did what."""
-        from muster.client.services.audit import AuditClient
+        from muster.client.services.accounts import AuditClient
 
         return AuditClient(self._calls)
 

@@ -2,7 +2,7 @@
 
 from coordinator.rpc.callers import Context, caller
 from coordinator.rpc.refusals import translated
-from coordinator.service.data import DataOperations
+from coordinator.service.data.uploads import DataOperations
 from muster.rpc.v1 import data_pb2 as pb
 from muster.rpc.v1 import data_pb2_grpc
 

@@ -26,7 +26,7 @@ async def upload(
     ] = "",
     output: Output = Format.TABLE,
 ) -> None:
-    """Send a folder to the fleet's depot, to see what of it goes along as code.
+    """Send a folder to the fleet's depot, from which jobs get it.
 
     `muster run --code` and `code` in a job file do the same by themselves. What is in the depot already is not sent
     again, and what no job uses is removed after a day.
@@ -35,11 +35,9 @@ async def upload(
       muster upload
       muster upload trainer --project vision
     """
-    from muster.cli.output.uploads import upload_sentence
-
     async with session_of(context).client() as client:
         sent = await client.data.upload(folder, project=project)
     if output.for_people:
-        say(f"{upload_sentence(sent)}; tree {sent.tree}")
+        say(f"{sent.sentence}; tree {sent.tree}")
     else:
         say_lines(text_of(sent, output))

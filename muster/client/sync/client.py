@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 from muster.client.sync.frame import SyncFrame
 
 if TYPE_CHECKING:
-    from muster.client.sync.accounts import SyncAccountsClient
+    from muster.client.sync.accounts import SyncAccountsClient, SyncAuditClient
     from muster.client.sync.attachments import SyncAttachmentsClient
-    from muster.client.sync.audit import SyncAuditClient
     from muster.client.sync.authority import SyncAuthorityClient
     from muster.client.sync.bundles import SyncBundlesClient
     from muster.client.sync.data import SyncDataClient
@@ -126,7 +125,7 @@ class SyncClient(SyncFrame):
     @cached_property
     def audit(self) -> "SyncAuditClient":
         """The audit log: who did what."""
-        from muster.client.sync.audit import SyncAuditClient
+        from muster.client.sync.accounts import SyncAuditClient
 
         return SyncAuditClient(self._own.audit, self._loop)
 

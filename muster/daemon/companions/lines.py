@@ -35,6 +35,8 @@ class CompanionTalk(Generic[Heard, Told]):
     line_of: Callable[[Told], bytes]
     read: Callable[[bytes], Heard | None]
     """What a line says; None: something that is not known here. Raises CompanionLineError."""
+    version_in: Callable[[Heard], str] = lambda _: ""
+    """The version of the other side that its first message tells; empty: it does not."""
 
     @property
     def socket(self) -> str:

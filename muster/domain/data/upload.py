@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, field
 
+from muster.domain.quantity import counted, size_text
+
 CODE_LIMIT = 500 * 1024 * 1024
 """Bytes of all files of a folder that is uploaded as code."""
 
@@ -31,3 +33,10 @@ class UploadedFolder:
     """Files that the depot did not have."""
     sent: int
     """Bytes that were sent."""
+
+    @property
+    def sentence(self) -> str:
+        """What it holds and how much of it was sent, for people."""
+        return (
+            f"code {counted(self.files, 'file')}, {size_text(self.bytes)}: {self.new} new, {size_text(self.sent)} sent"
+        )
