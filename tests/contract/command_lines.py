@@ -93,6 +93,8 @@ AGAINST_A_FLEET: Sequence[Line] = (
     Line("stop --all --name none --phase queued --mine --project vision --label a=b -y"),
     Line("delete --all --name none --phase failed --mine --project vision --label a=b --force --yes"),
     Line("delete {job}"),
+    # data
+    Line("upload {dir}/code --project vision -o json", UNREACHED),
     # nodes
     Line("nodes --state ready --not-cordoned --pool h100 --label rack=7 -q -o wide"),
     Line("nodes show {node} -o json"),

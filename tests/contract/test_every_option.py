@@ -110,6 +110,7 @@ def environment(fleet: Secured) -> Mapping[str, str]:
 
 def prepare(directory: Path) -> None:
     (directory / "fleet").mkdir()
+    (directory / "code").mkdir()
     (directory / "job.yaml").write_text(JOB)
     (directory / "machines.yaml").write_text(MACHINES)
     (directory / "quotas.yaml").write_text(QUOTAS)

@@ -8,7 +8,8 @@ import typer
 from muster.cli.context import answers, session_of
 from muster.cli.options import Output
 from muster.cli.output.documents import Format, text_of
-from muster.cli.output.screen import say, say_lines
+from muster.cli.output.screen import clear_status, draw_status, say, say_lines
+from muster.domain.quantity import size_text
 
 
 @answers
@@ -26,18 +27,25 @@ async def upload(
     ] = "",
     output: Output = Format.TABLE,
 ) -> None:
-    """Send a folder to the fleet's depot, from which jobs get it.
+    """Send a folder to the fleet's depot.
 
-    `muster run --code` and `code` in a job file do the same by themselves. What is in the depot already is not sent
-    again, and what no job uses is removed after a day.
+    What `.gitignore` and `.musterignore` leave out stays here, and what is in the depot already is not sent again.
+    After a break the same command goes on where it was.
 
     Examples:
       muster upload
       muster upload trainer --project vision
     """
     async with session_of(context).client() as client:
-        sent = await client.data.upload(folder, project=project)
+        sent = await client.data.upload(folder, project=project, told=_tell_progress)
+    clear_status()
     if output.for_people:
         say(f"{sent.sentence}; tree {sent.tree}")
     else:
         say_lines(text_of(sent, output))
+
+
+def _tell_progress(sent: int, total: int) -> None:
+    """Say on a terminal how far the folder is."""
+    share = f" ({100 * sent // total} %)" if total else ""
+    draw_status(f"sending: {size_text(sent)} of {size_text(total)}{share}")
