@@ -120,10 +120,12 @@ class EvictionWitness:
         if within:
             mine, theirs = ((each.job_class.order, -each.spec.priority) for each in (job, other))
             assert mine > theirs, f"{winner} evicts {job.id}, which does not come after it in their project"
-        assert attempt.started_at is not None, f"{job.id} was evicted before it had started"
-        stopped = [at for each in cluster.gangs.members(attempt.attempt_id) if (at := each.times.get(State.STOPPING))]
+        times = [each.times for each in cluster.gangs.members(attempt.attempt_id)]
+        started = [each[State.RUNNING] for each in times if State.RUNNING in each]
+        assert len(started) == len(times), f"{job.id} was evicted before it had started"
+        stopped = [each[State.STOPPING] for each in times if State.STOPPING in each]
         safe = _min_runtime(cluster, job, within=within) * 2 ** min(job.evictions - 1, MOST_DOUBLINGS)
-        assert not stopped or min(stopped) >= attempt.started_at + safe, f"{job.id} was evicted while it was safe"
+        assert not stopped or min(stopped) >= max(started) + safe, f"{job.id} was evicted while it was safe"
 
     def _hold_to_limit(self, key: tuple[str, str], state: object, held: Amounts, limit: Amounts) -> None:
         """Hold a unit to its limit: it may have more only if it had so when the limit was set."""

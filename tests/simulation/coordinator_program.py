@@ -22,7 +22,6 @@ from coordinator.core.events import (
 from coordinator.core.loading import load
 from coordinator.core.records import Change, Put
 from coordinator.core.scheduling.order import within_project
-from coordinator.core.step import finish, step
 from coordinator.core.turn.batching import BATCH, HOLD, OpenTurn
 from coordinator.core.turn.turn import Turn
 from coordinator.store.records.memory import MemoryStore
@@ -34,7 +33,7 @@ from muster.domain.gangs.plan import Plan
 from muster.domain.ids import ExecutionId, NodeId
 from muster.domain.jobs.job import DEFAULT_PROJECT
 from tests.simulation.coordinator_parts import Asked, Observer, Question, Reply, Session
-from tests.simulation.cores import Core
+from tests.simulation.cores import REAL, Cores
 from tests.simulation.messages import Heartbeat, HeartbeatAck, Hello, LogAck, LogChunk, Reports, Welcome
 from tests.simulation.network import Stream
 from tests.simulation.weakness import Weakness
@@ -50,7 +49,7 @@ class CoordinatorProgram:
     """Alive or dead; the store and the logs outlive it."""
 
     def __init__(
-        self, world: World, observer: Observer, chance: Random, core: Core = step, clock_rate: float = 1.0
+        self, world: World, observer: Observer, chance: Random, cores: Cores = REAL, clock_rate: float = 1.0
     ) -> None:
         self.weakness = Weakness()
         self.store = MemoryStore()
@@ -67,7 +66,7 @@ class CoordinatorProgram:
         self.clock = Clock(world, clock_rate)
         self._world = world
         self._observer = observer
-        self._core = core
+        self._cores = cores
         self._chance = chance
         self._life: Life | None = None
         self._inbox: list[Asked] = []
@@ -243,7 +242,7 @@ class CoordinatorProgram:
     def _turn(self, opened: "OpenTurn[Asked] | None") -> None:
         now, at = self.clock.now, self.clock.seconds
         if opened is None:
-            opened = OpenTurn(self.cluster, now, at + HOLD, self._step, finish)
+            opened = OpenTurn(self.cluster, now, at + HOLD, self._step, self._cores.finish)
         batch, self._inbox = self._inbox[:BATCH], self._inbox[BATCH:]
         opened.take(batch, now)
         if not opened.stays_open(at):
@@ -277,7 +276,7 @@ class CoordinatorProgram:
 
     def _step(self, turn: Turn, event: Event) -> Answer:
         try:
-            return self._core(turn, event)
+            return self._cores.step(turn, event)
         except Exception as error:
             raise Violation(f"the core fails at {event}: {type(error).__name__}: {error}", "coordinator") from error
 

@@ -10,10 +10,11 @@ from agent.core.step import step as agent_step
 from agent.core.stream import StreamAction, StreamEvent, StreamState, advance
 from coordinator.core.answers import Answer
 from coordinator.core.events import Event
-from coordinator.core.step import step
+from coordinator.core.step import finish, step
 from coordinator.core.turn.turn import Turn
 
 Core = Callable[[Turn, Event], Answer]
+Finish = Callable[[Turn], None]
 AgentCore = Callable[[AgentState, AgentEvent, Now], list[AgentAction]]
 
 StreamCore = Callable[[StreamState, StreamEvent, float], list[StreamAction]]
@@ -24,6 +25,7 @@ class Cores:
     """What decides in the coordinator and in each agent."""
 
     step: Core = step
+    finish: Finish = finish
     agent: AgentCore = agent_step
     stream: StreamCore = advance
 

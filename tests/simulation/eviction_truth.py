@@ -1,9 +1,15 @@
-"""What must be true of evictions: decided by the rules, told in one commit, and never at the cost of a promise."""
+"""What must be true of evictions: decided by the rules, told in one commit, and a claim is kept while it can be."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from coordinator.core.cluster.cluster import Cluster
-from coordinator.core.records import Attempt, Change, Put
+from coordinator.core.records import Attempt, Change, Job, Put, SeatClaim
+from coordinator.core.sharing.standing import PLACES
+from muster.domain.fleet.node import NodeState
+from muster.domain.fleet.quota import amounts_of_job
+from muster.domain.ids import AttemptId
+from muster.domain.jobs.job_class import JobClass
+from muster.domain.jobs.lifecycle import State
 from tests.eviction_invariants import EvictionWitness
 from tests.simulation.world import Violation
 
@@ -15,10 +21,17 @@ class EvictionTruth:
         self.evicted = 0
         """Attempts that had to make room."""
         self._witness = EvictionWitness()
+        self._claims: dict[AttemptId, SeatClaim] = {}
+
+    def loaded(self, cluster: Cluster) -> None:
+        """Go on from what is stored."""
+        claims = ((attempt.attempt_id, attempt.claim) for attempt in cluster.attempts.values())
+        self._claims = {name: claim for name, claim in claims if claim is not None}
 
     def stepped(self, cluster: Cluster, changes: Sequence[Change]) -> None:
         """Hold the evictions of one turn to the rules."""
-        attempts = [each.record for each in changes if isinstance(each, Put) and isinstance(each.record, Attempt)]
+        records = [each.record for each in changes if isinstance(each, Put)]
+        attempts = [each for each in records if isinstance(each, Attempt)]
         victims = [each for each in attempts if each.preempted_for is not None and each.ended_at is None]
         for victim in victims:
             before = self._witness.knows(victim.attempt_id)
@@ -28,3 +41,38 @@ class EvictionTruth:
                     raise Violation(f"{victim.job} makes room, and nobody has claimed it", victim.job)
         self._witness.see_attempts(cluster, victims)
         self._witness.see_limits(cluster)
+        self._check_claims(cluster, attempts, [each for each in records if isinstance(each, Job)])
+
+    def _check_claims(self, cluster: Cluster, attempts: Iterable[Attempt], jobs: Sequence[Job]) -> None:
+        """Who still waits without a claim that it had has a reason for it."""
+        for attempt in attempts:
+            claim = self._claims.pop(attempt.attempt_id, None)
+            if attempt.claim is not None:
+                self._claims[attempt.attempt_id] = attempt.claim
+            elif claim is not None and attempt.attempt_id in cluster.attempts:
+                queued = cluster.gangs.rank(attempt.attempt_id, 0).state is State.QUEUED
+                changed = any(job.id == attempt.job for job in jobs)
+                if queued and not changed and not _is_lost(cluster, cluster.jobs[attempt.job], claim):
+                    raise Violation(f"{attempt.job} has lost its claim for no reason", attempt.job)
+
+
+def _is_lost(cluster: Cluster, job: Job, claim: SeatClaim) -> bool:
+    """Whether a seat of a claim is not there any more, or its units may not have that much."""
+    for seat in claim.seats:
+        node = cluster.nodes.get(seat.node)
+        if node is None or node.cordon is not None or cluster.presence[seat.node].state is NodeState.LOST:
+            return True
+        if not {gpu.uuid for gpu in node.inventory.gpus if gpu.usable}.issuperset(seat.gpus):
+            return True
+    units, pool = cluster.unit_load.units, cluster.unit_load.pool_of(job)
+    path, size = units.path(job.spec.project, pool), amounts_of_job(job.spec)
+    fixed = job.job_class is JobClass.GUARANTEED
+    return any(
+        size[place]
+        and (
+            each.load(place) + size[place] > each.entitlement.limit[place]
+            or (fixed and each.fixed[place] + size[place] > each.entitlement.quota[place])
+        )
+        for each in path
+        for place in PLACES
+    )

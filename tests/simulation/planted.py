@@ -11,6 +11,7 @@ from agent.core.step import AgentState, Now
 from agent.core.step import step as agent_step
 from agent.core.stream import StreamAction, StreamEvent, StreamState, advance
 from coordinator.core.answers import Accepted, Answer, Noted, ProjectGone
+from coordinator.core.attempts import attempts
 from coordinator.core.events import (
     Event,
     ExecutionsReported,
@@ -22,7 +23,7 @@ from coordinator.core.events import (
     UnholdRequested,
     WindowSet,
 )
-from coordinator.core.step import step
+from coordinator.core.step import finish, step
 from coordinator.core.turn.turn import Turn
 from muster.domain.gangs.fence import LEASE, PeerWord
 from muster.domain.gangs.plan import Report, Stage
@@ -108,6 +109,41 @@ def _comparing_windows_with_limits_alone(turn: Turn, event: Event) -> Answer:
     return step(turn, event)
 
 
+def _claiming_nothing(turn: Turn) -> None:
+    """Has others make room, and keeps for nobody what they had."""
+    finish(turn)
+    for attempt in list(turn.cluster.attempts.values()):
+        if attempt.claim is not None:
+            turn.put(replace(attempt, claim=None))
+
+
+def _taking_victims_for_gone(turn: Turn) -> None:
+    """Counts what victims have as free from the moment on at which they are told to stop."""
+    finish(turn)
+    for execution in list(turn.cluster.executions.values()):
+        if execution.state is State.STOPPING and turn.cluster.attempts[execution.attempt_id].preempted_for is not None:
+            attempts.confirm_stop(turn, execution)
+
+
+def _letting_victims_go_first(turn: Turn, event: Event) -> Answer:
+    """Gives a claim up as soon as a victim has ended, so that whoever is first in the queue gets the seats."""
+    before = {attempt.preempted_for for attempt in turn.cluster.attempts.values() if attempt.ended_at is None}
+    answer = step(turn, event)
+    after = {attempt.preempted_for for attempt in turn.cluster.attempts.values() if attempt.ended_at is None}
+    for job in filter(None, before - after):
+        if job in turn.cluster.jobs and (attempt := turn.cluster.newest_attempt(job)).claim is not None:
+            turn.put(replace(attempt, claim=None))
+    return answer
+
+
+def _protecting_from_the_placement_on(turn: Turn) -> None:
+    """Takes the time of an attempt's placement for that of its start."""
+    finish(turn)
+    for attempt in list(turn.cluster.attempts.values()):
+        if attempt.placed_at is not None and attempt.started_at is None and attempt.ended_at is None:
+            turn.put(replace(attempt, started_at=attempt.placed_at))
+
+
 def _forgetting_last_words(turn: Turn, event: Event) -> Answer:
     if isinstance(event, ExecutionsReported | NodeConnected):
         event = replace(event, reports=tuple(map(_silent_for_long, event.reports)))
@@ -179,6 +215,10 @@ USED_PROJECT_REMOVED = Cores(step=_removing_used_projects)
 TIME_OUTSIDE_COUNTED = Cores(step=_counting_time_outside)
 CHECK_IN_NOT_COUNTED = Cores(step=_comparing_windows_with_limits_alone)
 TAINTS_FORGOTTEN = Cores(step=_forgetting_taints)
+CLAIM_NOT_KEPT = Cores(finish=_claiming_nothing)
+VICTIM_GONE_AT_ONCE = Cores(finish=_taking_victims_for_gone)
+VICTIM_FIRST = Cores(step=_letting_victims_go_first)
+PROTECTED_FROM_PLACEMENT = Cores(finish=_protecting_from_the_placement_on)
 HELD_JOB_QUEUED = Cores(step=_leaving_held_jobs_queued)
 REMOVAL_NOT_STORED = Cores(step=_removing_from_memory)
 SILENCE_NEVER_NOTICED = Cores(stream=_never_doubting)

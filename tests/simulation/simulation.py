@@ -56,7 +56,7 @@ class Simulation:
         self.watcher = Watcher(self.world, self.scenario)
         rates = self.world.chance("clocks")
         self.coordinator = CoordinatorProgram(
-            self.world, self.watcher, self.world.chance("coordinator"), cores.step, self.scenario.clock_rate(rates)
+            self.world, self.watcher, self.world.chance("coordinator"), cores, self.scenario.clock_rate(rates)
         )
         self.peers = Peers(self.world)
         self.agents: dict[NodeId, AgentProgram] = {}

@@ -83,6 +83,30 @@ def test_a_window_that_is_compared_with_the_limit_but_not_the_check_in_is_found(
     assert "which is in a window" in str(outcome.problem)
 
 
+def test_a_claim_that_is_not_on_the_record_is_found() -> None:
+    outcome = _first_problem(planted.CLAIM_NOT_KEPT, "crowded")
+
+    assert "makes room, and nobody has claimed it" in str(outcome.problem)
+
+
+def test_a_victim_that_counts_as_gone_before_it_has_ended_is_found() -> None:
+    outcome = _first_problem(planted.VICTIM_GONE_AT_ONCE, "crowded")
+
+    assert ", but its user code runs" in str(outcome.problem)
+
+
+def test_a_victim_that_may_be_placed_before_the_claimant_is_found() -> None:
+    outcome = _first_problem(planted.VICTIM_FIRST, "crowded")
+
+    assert "has lost its claim for no reason" in str(outcome.problem)
+
+
+def test_protection_from_the_placement_on_is_found() -> None:
+    outcome = _first_problem(planted.PROTECTED_FROM_PLACEMENT, "crowded")
+
+    assert "was evicted before it had started" in str(outcome.problem)
+
+
 def test_an_agent_that_never_says_that_it_is_connected_is_found() -> None:
     outcome = _first_problem(planted.CONNECTED_NEVER_SAID, "lonely")
 

@@ -177,6 +177,7 @@ class Watcher:
 
     def loaded(self, cluster: Cluster) -> None:
         """After a start everything that was committed is there."""
+        self.evictions.loaded(cluster)
         for job in self.accepted:
             if job not in cluster.jobs and not self.may_be_gone(job):
                 raise Violation(f"accepted job {job} is lost over a restart", job, "coordinator")
