@@ -116,6 +116,21 @@ def test_who_was_evicted_is_protected_twice_as_long_the_next_time() -> None:
     assert w.phase(a) is JobPhase.STOPPING
 
 
+def test_who_was_evicted_again_and_again_is_protected_four_times_as_long_and_no_longer() -> None:
+    w = world(("n1", 4), min_runtime=timedelta(minutes=1), a=0, b=4)
+    [a] = running(w, of("a", 4))
+    for safe in (60, 120, 240, 240):
+        b = w.submit(of("b", 4))
+        pass_time(w, safe - 20)
+        assert w.phase(a) is JobPhase.RUNNING
+        pass_time(w, 20)
+        assert w.phase(a) is JobPhase.STOPPING
+        ended(w, a)
+        w.tell_all(b, Stage.PREPARED, Stage.ARMED, Stage.RUNNING)
+        w.tell(b, 0, Stage.EXITED, exit=Exit(code=0))
+        w.tell_all(a, Stage.PREPARED, Stage.ARMED, Stage.RUNNING)
+
+
 def test_what_waits_is_told_that_others_are_stopped_for_it() -> None:
     w = world(("n1", 8))
     running(w, *[of("a")] * 4)
