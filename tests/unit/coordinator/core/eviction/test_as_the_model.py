@@ -53,3 +53,8 @@ def test_the_searches_find_a_set_where_there_is_one_and_it_is_not_much_dearer(se
         if cores:
             best, found = core.measure(job, sorted(models)), core.measure(job, sorted(cores))
             assert found.lost <= DEARER * best.lost or found[:4] > best[:4]
+            if core.bar(job) is None:
+                gone = [each for each in pool.running if each.name in cores]
+                for one in gone:
+                    others = [each for each in gone if each is not one]
+                    assert pool.seats(job, pool.free(others)) is None, f"{one} was not needed for {job}"

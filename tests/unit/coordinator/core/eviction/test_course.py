@@ -131,6 +131,24 @@ def test_who_was_evicted_again_and_again_is_protected_four_times_as_long_and_no_
         w.tell_all(a, Stage.PREPARED, Stage.ARMED, Stage.RUNNING)
 
 
+def test_what_is_claimed_and_free_already_is_kept_until_the_claim_ends() -> None:
+    w = world(("n1", 8))
+    a = running(w, *[of("a")] * 3)
+    b = w.submit(of("b", 4))
+    late = w.submit(of("b"))
+    assert [w.phase(job) for job in (a[2], b, late)] == [JobPhase.STOPPING, JobPhase.QUEUED, JobPhase.QUEUED]
+    w.stop(b)
+    assert w.phase(late) is JobPhase.PREPARING
+
+
+def test_priorities_of_different_projects_are_not_compared() -> None:
+    w = world(("n1", 8), a=0, b=4)
+    w.promise("default", quota=0, min_runtime=NOTHING)
+    [other, mine] = running(w, of("default", 4, priority=1), of("a", 4, priority=900))
+    w.submit(of("b", 4))
+    assert [w.phase(job) for job in (other, mine)] == [JobPhase.RUNNING, JobPhase.STOPPING], "the newer one goes"
+
+
 def test_what_waits_is_told_that_others_are_stopped_for_it() -> None:
     w = world(("n1", 8))
     running(w, *[of("a")] * 4)
@@ -236,8 +254,9 @@ def test_a_limit_is_kept_while_a_victim_elsewhere_still_holds_what_it_has() -> N
     w = world(("n1", 2), ("n2", 2), a=4)
     w.promise("a", quota=4, limit=2, min_runtime=NOTHING)
     [low] = running(w, of("a", 2))
-    high = w.submit(of("a", 2, priority=9))
+    high = w.submit(of("a", 2, priority=9, exclude_nodes=(NodeId(str(w.seat(low))),)))
     assert w.phase(low) is JobPhase.STOPPING
+    w.submit(of("b", 1))
     assert w.phase(high) is JobPhase.QUEUED
     ended(w, low)
     assert w.phase(high) is JobPhase.PREPARING
