@@ -44,7 +44,7 @@ class EvictionTruth:
         self._check_claims(cluster, attempts, [each for each in records if isinstance(each, Job)])
 
     def _check_claims(self, cluster: Cluster, attempts: Iterable[Attempt], jobs: Sequence[Job]) -> None:
-        """Who still waits without a claim that it had has a reason for it."""
+        """Look for a job that still waits, and has lost its claim for no reason."""
         for attempt in attempts:
             claim = self._claims.pop(attempt.attempt_id, None)
             if attempt.claim is not None:
