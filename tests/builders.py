@@ -62,6 +62,14 @@ def gpus(node: str, count: int, model: str = "NVIDIA H100") -> tuple[Gpu, ...]:
     return tuple(gpu(node, index, model) for index in range(count))
 
 
+def mig_devices(node: str, *profiles: str, index: int = 0) -> tuple[Gpu, ...]:
+    """The MIG devices of one GPU of a node; their UUIDs end with the GPU's index and their place."""
+    return tuple(
+        gpu(node, index, f"NVIDIA H100 MIG {each}", uuid=GpuUuid(f"MIG-{node}-{index}-{place}"), mig=each)
+        for place, each in enumerate(profiles)
+    )
+
+
 def inventory(node: str, count: int = 0, *, cpus: int = 64, memory: int = 512 * GIB, **fields: object) -> Inventory:
     """The inventory of a node with so many GPUs."""
     known = {"cpus": cpus, "memory": memory, "gpus": gpus(node, count), "runtimes": OFFERS}

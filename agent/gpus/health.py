@@ -8,6 +8,7 @@ from agent.gpus.nvml_messages import FailedGpuMessage, GpuMessage, ProcessMessag
 from agent.gpus.source import GpuFault, GpuReading
 from muster.domain.fleet.node import Gpu, GpuProcess
 from muster.domain.ids import GpuUuid
+from muster.domain.jobs.placing.mig import profile_named
 
 XIDS: Mapping[int, str] = {
     13: "graphics engine exception",
@@ -36,6 +37,7 @@ RECORDED_XIDS = frozenset({63, 92})
 Xids = Mapping[GpuUuid, Sequence[int]]
 """The critical Xids of each GPU, in the order in which they came."""
 
+NO_PROFILE = "is a MIG device whose profile the driver does not tell; update the driver"
 NO_SLICES = "MIG mode is on but there are no MIG devices; make some with `nvidia-smi mig -cgi … -C`, or turn MIG off"
 NOT_LISTED = "is no longer listed by the driver"
 
@@ -88,14 +90,15 @@ def _gpus(message: GpuMessage, xids: Xids) -> Iterator[Gpu]:
     elif not message["slices"]:
         yield replace(whole, problems=(*whole.problems, NO_SLICES))
     for piece in message["slices"]:
-        uuid = GpuUuid(piece["uuid"])
+        uuid, profile = GpuUuid(piece["uuid"]), profile_named(piece["name"])
         yield replace(
             whole,
             uuid=uuid,
             model=piece["name"],
+            mig=profile,
             memory=piece["memory"],
             nvlink_peers=(),  # MIG devices do not reach each other
-            problems=(*whole.problems, *_sentences(xids.get(uuid, ()))),
+            problems=(*whole.problems, *_sentences(xids.get(uuid, ())), *(() if profile else (NO_PROFILE,))),
             processes=_processes(piece["processes"]),
         )
 

@@ -8,6 +8,7 @@ from muster.domain.fleet.node import OWN_LABELS, Cordon, Gpu, GpuProcess, Invent
 from muster.domain.fleet.window import DEFAULT_NOTICE, Window, WindowMode
 from muster.domain.ids import ExecutionId, GpuUuid, NodeId
 from muster.domain.jobs.job import NODE_LABEL, RuntimeKind
+from muster.domain.jobs.placing.mig import profile_named
 from muster.domain.jobs.placing.taint import TAINT_VALUE, NodeTaint, Taint, TaintName
 from muster.domain.jobs.placing.toleration import TaintEffect
 from muster.rpc.v1 import model_pb2, nodes_pb2
@@ -89,6 +90,7 @@ def gpu_to_wire(gpu: Gpu) -> model_pb2.Gpu:
         numa_node=gpu.numa_node,
         nvlink_peers=gpu.nvlink_peers,
         mig_enabled=gpu.mig_enabled,
+        mig=gpu.mig or "",
         problems=gpu.problems,
         processes=[model_pb2.GpuProcess(pid=process.pid, memory=process.memory) for process in gpu.processes],
     )
@@ -98,7 +100,7 @@ def gpu_from_wire(message: model_pb2.Gpu) -> Gpu:
     """One GPU; raises WireError."""
     for name in ("nvlink_peers", "problems", "processes"):
         checks.few(getattr(message, name), f"Gpu.{name}")
-    for name in ("model", "compute_capability", "pci_bus_id"):
+    for name in ("model", "compute_capability", "pci_bus_id", "mig"):
         checks.text(getattr(message, name), f"Gpu.{name}")
     return Gpu(
         uuid=GpuUuid(checks.identifier(message.uuid, "Gpu.uuid")),
@@ -110,6 +112,7 @@ def gpu_from_wire(message: model_pb2.Gpu) -> Gpu:
         numa_node=message.numa_node if message.HasField("numa_node") else None,
         nvlink_peers=tuple(GpuUuid(checks.identifier(uuid, "Gpu.nvlink_peers")) for uuid in message.nvlink_peers),
         mig_enabled=message.mig_enabled if message.HasField("mig_enabled") else None,
+        mig=message.mig or profile_named(message.model),  # agents of before say it in the name alone
         problems=tuple(checks.message(problem) for problem in message.problems),
         processes=tuple(_gpu_process(process) for process in message.processes),
     )

@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from agent.gpus.health import NO_SLICES
+from agent.gpus.health import NO_PROFILE, NO_SLICES
 from agent.gpus.nvml.source import library_installed
 from agent.gpus.open import GpuFault, GpuReading, NvmlSource
 from muster.domain.fleet.node import Gpu, GpuProcess
@@ -192,6 +192,22 @@ async def test_mig_devices_stand_in_for_the_gpu_that_is_divided(driver: FakeNvml
         ("NVIDIA H100 80GB HBM3 MIG 1g.10gb", 85520809984 // 8, True)
     }
     assert [gpu.processes for gpu in slices] == [(), (GpuProcess(pid=88, memory=5),)]
+
+
+async def test_mig_devices_are_told_by_their_profiles(driver: FakeNvml, opened: Opened) -> None:
+    driver.set({"gpu1.mig": 1, "gpu1.mig_devices": 3, "gpu1.mig_profiles": "1g.10gb,1g.10gb+me,3g.40gb"})
+    async with opened() as source:
+        gpus = (await source.read()).gpus
+    assert [gpu.mig for gpu in gpus] == [None, "1g.10gb", "1g.10gb+me", "3g.40gb", None, None]
+    assert [gpu.memory >> 30 for gpu in gpus[1:4]] == [10, 10, 40]
+    assert all(gpu.usable for gpu in gpus)
+
+
+async def test_a_mig_device_of_no_known_profile_is_not_used(driver: FakeNvml, opened: Opened) -> None:
+    driver.set({"gpu1.mig": 1, "gpu1.mig_devices": 1, "gpu1.mig_profiles": "odd"})
+    async with opened() as source:
+        gpus = (await source.read()).gpus
+    assert [(gpu.mig, gpu.problems) for gpu in gpus] == [(None, ()), (None, (NO_PROFILE,)), (None, ()), (None, ())]
 
 
 async def test_dividing_a_gpu_anew_leaves_nothing_of_before(driver: FakeNvml, opened: Opened) -> None:

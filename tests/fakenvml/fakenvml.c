@@ -13,7 +13,8 @@
  *   procs=PID:BYTES,...    compute processes
  *   numa=0,0,1,1           NUMA node of each GPU, else the first half is on 0 and the rest on 1
  *   nvlink=full|pairs|quads|none                             who is linked with whom
- *   mig=1 mig_devices=N    MIG mode, and how many of the seven slices exist; `gpu0.mig2.procs=` as above
+ *   mig=1 mig_devices=N    MIG mode, and how many devices there are; `gpu0.mig2.procs=` as above
+ *   mig_profiles=A,B,...   what they are, else all are 1g.10gb
  *   unsupported=a,b        optional calls that answer "not supported": ecc remap mig numa p2p nvlink procs events
  *   xid=79 xid_seq=N       raising the sequence number raises the Xid, on instance xid_gi if that is given
  *
@@ -204,9 +205,20 @@ static void gpu_uuid(int gpu, char *buffer, unsigned size) {
     snprintf(buffer, size, "%s", text(gpu, "uuid", made));
 }
 
+/* The profile of a MIG device; it ends at a comma, or with the text. */
+static const char *profile_of(const Device *device) {
+    const char *at = text(device->gpu, "mig_profiles", NULL);
+    for (int i = 0; i < device->slice && at; i++) at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL;
+    return at ? at : "1g.10gb";
+}
+
+static int profile_length(const Device *device) { return (int)strcspn(profile_of(device), ","); }
+
 static long long memory_total(const Device *device) {
     long long whole = number(device->gpu, "mem", 85520809984LL);
-    return device->slice < 0 ? whole : whole / (SLICES + 1);
+    if (device->slice < 0) return whole;
+    const char *gigabytes = text(device->gpu, "mig_profiles", NULL) ? strstr(profile_of(device), "g.") : NULL;
+    return gigabytes ? strtoll(gigabytes + 2, NULL, 10) << 30 : whole / (SLICES + 1);
 }
 
 static void fill_pci(int gpu, Pci *pci) {
@@ -357,7 +369,10 @@ Return nvmlDeviceGetUUID(Device *device, char *buffer, unsigned size) {
 Return nvmlDeviceGetName(Device *device, char *buffer, unsigned size) {
     CHECK(device);
     const char *name = text(device->gpu, "name", "NVIDIA H100 80GB HBM3");
-    snprintf(buffer, size, device->slice < 0 ? "%s" : "%s MIG 1g.10gb", name);
+    if (device->slice < 0)
+        snprintf(buffer, size, "%s", name);
+    else
+        snprintf(buffer, size, "%s MIG %.*s", name, profile_length(device), profile_of(device));
     return SUCCESS;
 }
 

@@ -199,10 +199,12 @@ class UnitLoad:
             return pool, NO_AMOUNTS
         if node.cordon is not None:
             used = self._used(name)
-            return pool, Amounts(len(used.gpus) * MILLIS_PER_GPU, used.cpu_millis, used.memory // BYTES_PER_MIB)
-        usable = sum(gpu.usable for gpu in node.inventory.gpus)
+            sizes = {gpu.uuid: gpu.thousandths for gpu in node.inventory.gpus}
+            gpus = sum(sizes.get(gpu, MILLIS_PER_GPU) for gpu in used.gpus)
+            return pool, Amounts(gpus, used.cpu_millis, used.memory // BYTES_PER_MIB)
+        gpus = sum(gpu.thousandths for gpu in node.inventory.gpus if gpu.usable)
         memory = node.inventory.memory // BYTES_PER_MIB
-        return pool, Amounts(usable * MILLIS_PER_GPU, node.inventory.cpus * 1000, memory)
+        return pool, Amounts(gpus, node.inventory.cpus * 1000, memory)
 
 
 @dataclass(slots=True)

@@ -17,8 +17,8 @@ from muster.domain.jobs.placing.toleration import TaintEffect
 MOST_NODE_CLASSES = 256
 """Node classes at the most; where labels make more, the label with the most values is no longer part of classes."""
 
-FreeGpus = tuple[tuple[str, int], ...]
-"""Free GPUs by model."""
+FreeGpus = tuple[tuple[str, str, int], ...]
+"""Free GPUs by model and MIG profile; an empty one stands for whole GPUs."""
 FreeLevel = tuple[FreeGpus, bool]
 """Free GPUs by model, and whether nothing is held on the node."""
 BinLevels = tuple[int, int]
@@ -284,7 +284,8 @@ def _traits(labels: Mapping[str, str], capacity: Capacity) -> Hashable:
 def _free_gpus(capacity: Capacity) -> FreeGpus:
     if not capacity.gpus:
         return ()
-    return tuple(sorted(Counter(gpu.model for gpu in capacity.gpus).items()))
+    kinds = Counter((gpu.model, gpu.mig or "") for gpu in capacity.gpus)
+    return tuple((model, mig, count) for (model, mig), count in sorted(kinds.items()))
 
 
 def _free_level(capacity: Capacity) -> FreeLevel:

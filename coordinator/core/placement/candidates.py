@@ -11,12 +11,13 @@ from itertools import chain
 
 from coordinator.core.placement.bins import Bin, BinLevels, Capacities, FreeGpus, NodeClass
 from coordinator.core.placement.capacity import Capacity, Key, key_of
+from coordinator.core.placement.devices import is_of_kind
 from coordinator.core.placement.draft import Draft
 from coordinator.core.placement.parts import Part
 from coordinator.core.placement.suitable import asked_labels, cost, unfit
 from muster.domain.fleet.pool import NODE_TYPE_LABEL
 from muster.domain.ids import NodeId
-from muster.domain.jobs.job import JobSpec
+from muster.domain.jobs.job import JobSpec, Resources
 from muster.domain.jobs.placing.affinity import LabelOperator
 
 
@@ -154,9 +155,9 @@ class Candidates:
                 for (free, idle), bins in node_class.bins.items():
                     if spec.exclusive and not idle:
                         continue
-                    limit = min(most, _matching(free, need.gpu_model) // need.gpus) if need.gpus else most
+                    limit = min(most, _matching(free, need) // need.gpus) if need.gpus else most
                     if limit:
-                        yield LevelOfBins(bins, sum(count for _, count in free), limit)
+                        yield LevelOfBins(bins, sum(count for *_, count in free), limit)
 
     def _classes(self) -> Sequence[tuple[NodeClass, int]]:
         """The classes on which the part may be placed, and what their nodes cost."""
@@ -240,9 +241,6 @@ class Candidates:
         return max(0, slots)
 
 
-def _matching(free: FreeGpus, model: str | None) -> int:
-    """How many GPUs are of a model."""
-    if model is None:
-        return sum(count for _, count in free)
-    wanted = model.lower()
-    return sum(count for name, count in free if wanted in name.lower())
+def _matching(free: FreeGpus, need: Resources) -> int:
+    """How many GPUs are of the kind that is asked for."""
+    return sum(count for model, mig, count in free if is_of_kind(model, mig or None, need))

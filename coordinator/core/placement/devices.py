@@ -8,11 +8,13 @@ from muster.domain.jobs.job import Resources
 
 
 def matching(gpus: Sequence[Gpu], need: Resources) -> list[Gpu]:
-    """The GPUs of the model that is asked for."""
-    if need.gpu_model is None:
-        return list(gpus)
-    wanted = need.gpu_model.lower()
-    return [gpu for gpu in gpus if wanted in gpu.model.lower()]
+    """The GPUs of the kind that is asked for: whole ones, or MIG devices of a profile."""
+    return [gpu for gpu in gpus if is_of_kind(gpu.model, gpu.mig, need)]
+
+
+def is_of_kind(model: str, mig: str | None, need: Resources) -> bool:
+    """Whether GPUs of a model, or MIG devices of a profile, are what is asked for."""
+    return mig is None and (need.gpu_model is None or need.gpu_model.lower() in model.lower())
 
 
 def pick(gpus: Sequence[Gpu], count: int) -> tuple[GpuUuid, ...]:

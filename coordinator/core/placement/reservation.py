@@ -95,7 +95,7 @@ def _unreserved(capacity: Capacity, reserved: Reserved) -> Capacity:
     free = [gpu for gpu in capacity.gpus if gpu.uuid not in names]
     missing = names.difference(gpu.uuid for gpu in capacity.gpus)
     for absent in (gpu for gpu in reserved.gpus if gpu.uuid in missing):
-        stand_in = next((gpu for gpu in free if gpu.model == absent.model), None)
+        stand_in = next((gpu for gpu in free if (gpu.model, gpu.mig) == (absent.model, absent.mig)), None)
         if stand_in is not None:
             free.remove(stand_in)
     return replace(

@@ -138,10 +138,17 @@ def _gpus_text(node: NodeView) -> str:
     gpus = node.inventory.gpus
     if not gpus:
         return node.inventory.gpu_problem or "-"
-    free = sum(gpu.usable and gpu.uuid not in node.gpus_taken for gpu in gpus)
     ill = sum(not gpu.usable for gpu in gpus)
-    models = ", ".join(Counter(gpu.model for gpu in gpus))
-    return f"{free}/{len(gpus)} {models}" + (f" ({ill} with problems)" if ill else "")
+    whole = [gpu for gpu in gpus if gpu.mig is None]
+    kinds = [(", ".join(Counter(gpu.model for gpu in whole)), whole)] if whole else []
+    profiles = Counter(gpu.mig for gpu in gpus if gpu.mig is not None)
+    kinds += [(f"MIG {profile}", [gpu for gpu in gpus if gpu.mig == profile]) for profile in profiles]
+    told = ", ".join(f"{_free_of(node, each)}/{len(each)} {kind}" for kind, each in kinds)
+    return told + (f" ({ill} with problems)" if ill else "")
+
+
+def _free_of(node: NodeView, gpus: Iterable[Gpu]) -> int:
+    return sum(gpu.usable and gpu.uuid not in node.gpus_taken for gpu in gpus)
 
 
 def _free_text(free: int, total: int) -> str:

@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from muster.domain.ids import ExecutionId, GpuUuid, NodeId
 from muster.domain.jobs.job import RuntimeKind
+from muster.domain.jobs.placing.mig import thousandths
 from muster.domain.jobs.placing.taint import NodeTaint
 
 OWN_LABELS = "local/"
@@ -62,6 +63,8 @@ class Gpu:
     numa_node: int | None = None
     nvlink_peers: tuple[GpuUuid, ...] = ()
     mig_enabled: bool | None = None
+    mig: str | None = None
+    """The profile of a MIG device, like `1g.10gb`; None: it is a whole GPU."""
     problems: tuple[str, ...] = ()
     """Why nothing is placed on it; empty for a healthy GPU."""
     processes: tuple[GpuProcess, ...] = ()
@@ -70,6 +73,11 @@ class Gpu:
     def usable(self) -> bool:
         """Whether executions may be placed on it."""
         return not self.problems
+
+    @property
+    def thousandths(self) -> int:
+        """How much of a whole GPU it is."""
+        return 1000 if self.mig is None else thousandths(self.mig)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

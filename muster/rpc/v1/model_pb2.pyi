@@ -1281,6 +1281,7 @@ class Gpu(_message.Message):
     MIG_ENABLED_FIELD_NUMBER: _builtins.int
     PROBLEMS_FIELD_NUMBER: _builtins.int
     PROCESSES_FIELD_NUMBER: _builtins.int
+    MIG_FIELD_NUMBER: _builtins.int
     uuid: _builtins.str
     """NVML's UUID."""
     index: _builtins.int
@@ -1297,6 +1298,8 @@ class Gpu(_message.Message):
     """The NUMA node it is attached to."""
     mig_enabled: _builtins.bool
     """Whether MIG mode is on."""
+    mig: _builtins.str
+    """The profile of a MIG device, like `1g.10gb`; empty: a whole GPU."""
     @_builtins.property
     def nvlink_peers(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """UUIDs of the GPUs that it reaches over NVLink."""
@@ -1323,10 +1326,11 @@ class Gpu(_message.Message):
         mig_enabled: _builtins.bool | None = ...,
         problems: _abc.Iterable[_builtins.str] | None = ...,
         processes: _abc.Iterable[Global___GpuProcess] | None = ...,
+        mig: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_mig_enabled", b"_mig_enabled", "_numa_node", b"_numa_node", "mig_enabled", b"mig_enabled", "numa_node", b"numa_node"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_mig_enabled", b"_mig_enabled", "_numa_node", b"_numa_node", "compute_capability", b"compute_capability", "index", b"index", "memory", b"memory", "mig_enabled", b"mig_enabled", "model", b"model", "numa_node", b"numa_node", "nvlink_peers", b"nvlink_peers", "pci_bus_id", b"pci_bus_id", "problems", b"problems", "processes", b"processes", "uuid", b"uuid"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_mig_enabled", b"_mig_enabled", "_numa_node", b"_numa_node", "compute_capability", b"compute_capability", "index", b"index", "memory", b"memory", "mig", b"mig", "mig_enabled", b"mig_enabled", "model", b"model", "numa_node", b"numa_node", "nvlink_peers", b"nvlink_peers", "pci_bus_id", b"pci_bus_id", "problems", b"problems", "processes", b"processes", "uuid", b"uuid"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__mig_enabled: _TypeAlias = _typing.Literal["mig_enabled"]  # noqa: Y015
     _WhichOneofArgType__mig_enabled: _TypeAlias = _typing.Literal["_mig_enabled", b"_mig_enabled"]  # noqa: Y015

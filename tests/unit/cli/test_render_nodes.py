@@ -7,6 +7,7 @@ from muster.cli.output.nodes import node_details, nodes_table
 from muster.domain.fleet.node import Cordon, NodeState, NodeView, RuntimeOffer
 from muster.domain.ids import ExecutionId
 from muster.domain.jobs.job import RuntimeKind
+from tests.builders import mig_devices
 from tests.unit.cli.values import START, gpu, node, shown
 
 
@@ -18,6 +19,17 @@ def test_a_list_of_nodes_says_what_is_free() -> None:
         "a     ready  1/3 NVIDIA H100 (1 with problems)      6.5/8  24 GiB/32 GiB           0  10.0.0.1",
         "b     ready  -                                      6.5/8  24 GiB/32 GiB           0  10.0.0.1",
     ]
+
+
+def test_mig_devices_are_listed_by_profile() -> None:
+    devices = mig_devices("a", "1g.10gb", "1g.10gb", "3g.40gb", index=1)
+    divided = node("a", gpu(0), *devices, taken=("MIG-a-1-0",))
+
+    assert "1/1 NVIDIA H100, 1/2 MIG 1g.10gb, 1/1 MIG 3g.40gb" in shown(nodes_table([divided], START))
+    assert "0/1 MIG 3g.40gb (1 with problems)" in shown(
+        nodes_table([node("a", replace(devices[2], problems=("Xid 94",)))], START)
+    )
+    assert "MIG-a-1-2  NVIDIA H100 MIG 3g.40gb" in shown(node_details(divided, START))
 
 
 def test_pools_and_reasons_of_cordons_are_told_where_there_are_any() -> None:
