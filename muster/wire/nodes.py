@@ -8,9 +8,10 @@ from muster.domain.fleet.node import OWN_LABELS, Cordon, Gpu, GpuProcess, Invent
 from muster.domain.fleet.window import DEFAULT_NOTICE, Window, WindowMode
 from muster.domain.ids import ExecutionId, GpuUuid, NodeId
 from muster.domain.jobs.job import NODE_LABEL, RuntimeKind
-from muster.domain.jobs.placing.mig import profile_named
+from muster.domain.jobs.placing.mig import MIG_PROFILE, profile_named
 from muster.domain.jobs.placing.taint import TAINT_VALUE, NodeTaint, Taint, TaintName
 from muster.domain.jobs.placing.toleration import TaintEffect
+from muster.domain.quoting import quote
 from muster.rpc.v1 import model_pb2, nodes_pb2
 from muster.wire import checks
 
@@ -112,7 +113,7 @@ def gpu_from_wire(message: model_pb2.Gpu) -> Gpu:
         numa_node=message.numa_node if message.HasField("numa_node") else None,
         nvlink_peers=tuple(GpuUuid(checks.identifier(uuid, "Gpu.nvlink_peers")) for uuid in message.nvlink_peers),
         mig_enabled=message.mig_enabled if message.HasField("mig_enabled") else None,
-        mig=message.mig or profile_named(message.model),  # agents of before say it in the name alone
+        mig=_profile(message),
         problems=tuple(checks.message(problem) for problem in message.problems),
         processes=tuple(_gpu_process(process) for process in message.processes),
     )
@@ -257,6 +258,14 @@ def _runtime_offer(message: model_pb2.RuntimeOffer) -> RuntimeOffer:
         gpus=message.gpus,
         problem=checks.message(message.problem) or None,
     )
+
+
+def _profile(message: model_pb2.Gpu) -> str | None:
+    if not message.mig:
+        return profile_named(message.model)  # agents of before say it in the name alone
+    if not re.fullmatch(MIG_PROFILE, message.mig):
+        raise checks.WireError("Gpu.mig", f"is {quote(message.mig)}, which is no MIG profile")
+    return message.mig
 
 
 def _gpu_process(message: model_pb2.GpuProcess) -> GpuProcess:
