@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from muster.domain.fleet.access import Access, AccountKind, Permissions
     from muster.domain.fleet.attach_permission import Attachers, AttachPermission
     from muster.domain.fleet.node import NodeState, NodeView
+    from muster.domain.fleet.pool import Pool
     from muster.domain.fleet.secret import SecretKind
     from muster.domain.fleet.window import Window
     from muster.domain.ids import JobId
@@ -91,6 +92,7 @@ _FROM: Mapping[str, tuple[str, ...]] = {
         "NodeState",
         "NodeView",
     ),
+    "muster.domain.fleet.pool": ("Pool",),
     "muster.domain.fleet.secret": ("SecretKind",),
     "muster.domain.fleet.window": ("Window",),
     "muster.domain.ids": ("JobId",),
@@ -189,6 +191,7 @@ __all__ = [
     "Packing",
     "PermissionDeniedError",
     "Permissions",
+    "Pool",
     "PortRequest",
     "PullPolicy",
     "Rendezvous",

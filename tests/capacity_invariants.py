@@ -27,7 +27,8 @@ def every_node_is_in_the_bin_of_what_it_has(capacities: Capacities) -> None:
 
 def the_capacity_is_what_is_left(cluster: Cluster, node: NodeId) -> None:
     """Nobody has more than what is not used, and nobody has what somebody claims."""
-    everything, used, free = total_capacity(cluster.nodes[node]), cluster.load.used(node), cluster.load.free.of(node)
+    everything = total_capacity(cluster.nodes[node], cluster.records.pools.values())
+    used, free = cluster.load.used(node), cluster.load.free.of(node)
     claimed = claimed_gpus(cluster, node)
     taken = used.gpus if claimed is None else {*used.gpus, *claimed}
     assert [gpu.uuid for gpu in free.gpus] == [

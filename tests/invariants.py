@@ -15,6 +15,7 @@ from coordinator.core.placement.node_capacity import UsedCapacity, total_capacit
 from coordinator.core.placement.placement import fits
 from coordinator.core.placement.request_classes import RequestClass
 from coordinator.core.records import Attempt, Execution, Job, Node, Record
+from coordinator.core.scheduling.run_limits import too_short
 from coordinator.core.scheduling.windows import closed
 from coordinator.core.sharing.standing import Tally
 from coordinator.core.turn import plans
@@ -91,7 +92,7 @@ def validate_job(cluster: Cluster, name: JobId) -> None:
 def fits_into_its_nodes(cluster: Cluster) -> None:
     """No node has given away more than it has; holds where inventories do not shrink."""
     for name, node in cluster.nodes.items():
-        used, everything = cluster.load.used(name), total_capacity(node)
+        used, everything = cluster.load.used(name), total_capacity(node, cluster.records.pools.values())
         assert used.cpu_millis <= everything.cpu_millis, f"{name} has given away more CPUs than it has"
         assert used.memory <= everything.memory, f"{name} has given away more memory than it has"
         assert used.gpus <= {gpu.uuid for gpu in everything.gpus}, f"{name} has given away GPUs it does not have"
@@ -259,7 +260,9 @@ def _nothing_fits_that_is_said_not_to(cluster: Cluster, capacities: Capacities, 
         request_class = cluster.queue.request_class(job.id)
         if request_class not in tried and request_class.fails(capacities):
             closed_now = _closed(cluster, job.spec, now)
-            offered = Available(capacities=capacities, pools=request_class.pools, closed=closed_now)
+            short = too_short(cluster, job.spec)
+            pools = tuple(pool for pool in request_class.pools or capacities.pools if pool not in short)
+            offered = Available(capacities=capacities, pools=pools, closed=closed_now)
             assert not fits(job.spec, offered), f"{job.id} fits and is not tried"
         tried.add(request_class)
 

@@ -6,6 +6,7 @@ from enum import Enum, auto
 
 from coordinator.core.records import Job
 from muster.domain.fleet.access import Project
+from muster.domain.fleet.pool import Pool
 from muster.domain.fleet.window import Window
 from muster.domain.jobs.explanation import NodeRefusal
 
@@ -91,6 +92,17 @@ class WindowGone:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PoolKept:
+    """What is said of a pool after the event; None: nothing, any longer."""
+
+    pool: Pool | None
+    before: Pool | None
+    """What was said of it before; None: nothing."""
+    warnings: tuple[str, ...] = ()
+    """What may surprise, a sentence each."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class QuotasSet:
     """Departments and projects are promised what was asked for."""
 
@@ -99,4 +111,5 @@ class QuotasSet:
 
 
 ProjectAnswer = ProjectKept | ProjectGone | QuotasSet
-Answer = Accepted | AllAccepted | Refused | NoneAccepted | Noted | ProjectAnswer | WindowKept | WindowGone
+SettingAnswer = WindowKept | WindowGone | PoolKept
+Answer = Accepted | AllAccepted | Refused | NoneAccepted | Noted | ProjectAnswer | SettingAnswer

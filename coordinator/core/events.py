@@ -8,6 +8,7 @@ from coordinator.core.causes import UNKNOWN_CAUSE, EventCause
 from muster.domain.event import FleetEventKind
 from muster.domain.fleet.access import Permissions
 from muster.domain.fleet.node import Inventory
+from muster.domain.fleet.pool import Pool
 from muster.domain.fleet.project_use import ProjectUse
 from muster.domain.fleet.quota import UnitChange
 from muster.domain.fleet.window import Window
@@ -279,6 +280,25 @@ class WindowRemoved:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PoolSet:
+    """An admin says which nodes are in a pool and what holds there, in place of what was said before."""
+
+    pool: Pool
+    """Checked by the edge."""
+    anyway: bool = False
+    """Whether also where its selector takes no node yet."""
+    cause: EventCause = UNKNOWN_CAUSE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolRemoved:
+    """An admin wants nothing to be said of a pool any longer."""
+
+    name: str
+    cause: EventCause = UNKNOWN_CAUSE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class QuotasChanged:
     """An admin has said what departments and projects may have, all of it or nothing."""
 
@@ -328,6 +348,8 @@ Event = (
     | QuotasChanged
     | WindowSet
     | WindowRemoved
+    | PoolSet
+    | PoolRemoved
     | FleetChanged
     | TimePassed
 )

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from muster.domain.event import JobEvent, StoryEvent, StorySubject
 from muster.domain.fleet.access import Project
 from muster.domain.fleet.node import Cordon, Inventory
+from muster.domain.fleet.pool import Pool
 from muster.domain.fleet.quota import Department
 from muster.domain.fleet.window import Window
 from muster.domain.gangs.plan import Goal
@@ -108,6 +109,10 @@ class Attempt:
     preempted_for: JobId | None = None
     """The job that gets what it had; None: it was not evicted."""
     placed_at: datetime | None = None
+    pool: str = ""
+    """The pool of its nodes when it was placed; empty before that."""
+    longest_run: timedelta | None = None
+    """How long user code might run in that pool then; None: as long as the job says."""
     deadline: datetime | None = None
     """Until when all must be armed; set at placement, does not slide."""
     checked_in_at: datetime | None = None
@@ -128,6 +133,10 @@ class Attempt:
     def attempt_id(self) -> AttemptId:
         """Names the attempt."""
         return AttemptId(self.job, self.number)
+
+    def run_limit(self, of_job: timedelta | None) -> timedelta | None:
+        """How long its user code may run, where its job says so much; None: it has no limit."""
+        return min((limit for limit in (of_job, self.longest_run) if limit is not None), default=None)
 
     @property
     def placeable_since(self) -> datetime | None:
@@ -198,7 +207,7 @@ class Node:
     """What keeps jobs off it, in the order of keys and effects."""
 
 
-Record = Job | Attempt | Execution | Node | Project | Window | Department
+Record = Job | Attempt | Execution | Node | Project | Window | Department | Pool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -245,6 +254,13 @@ class DropWindow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DropPool:
+    """Forget what was said of a pool."""
+
+    pool: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DropDepartment:
     """Forget a department."""
 
@@ -285,6 +301,6 @@ class TrimStory:
 
 StoryChange = KeepStoryEvent | TrimStory
 
-Drop = DropJob | DropExecutions | DropNode | DropProject | DropDepartment | DropWindow
+Drop = DropJob | DropExecutions | DropNode | DropProject | DropDepartment | DropWindow | DropPool
 
 Change = Put | Drop | KeepEvent | DropEvents | StoryChange

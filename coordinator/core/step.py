@@ -38,6 +38,8 @@ from coordinator.core.events import (
     NodeDisconnected,
     NodeLabelled,
     PlanTooLarge,
+    PoolRemoved,
+    PoolSet,
     ProjectAdded,
     ProjectChanged,
     ProjectRemoved,
@@ -53,7 +55,7 @@ from coordinator.core.events import (
     WindowRemoved,
     WindowSet,
 )
-from coordinator.core.requests import changes, cordons, holds, jobs, nodes, projects, quotas, taints, windows
+from coordinator.core.requests import changes, cordons, holds, jobs, nodes, pools, projects, quotas, taints, windows
 from coordinator.core.scheduling.cycle import schedule
 from coordinator.core.turn.notices import notice_fleet
 from coordinator.core.turn.turn import Turn
@@ -116,6 +118,10 @@ def _take(turn: Turn, event: Event) -> Answer:  # noqa: C901, PLR0911, PLR0912 -
             return windows.put(turn, event)
         case WindowRemoved():
             return windows.remove(turn, event)
+        case PoolSet():
+            return pools.put(turn, event)
+        case PoolRemoved():
+            return pools.remove(turn, event)
         case FleetChanged():
             notice_fleet(turn, event.kind, text=event.text)
             return Noted()

@@ -45,6 +45,11 @@ _OURS: Mapping[str, Mapping[str, str]] = {
         "Put": "windows.put",
         "Remove": "windows.remove",
     },
+    "PoolService": {
+        "List": "pools.list",
+        "Put": "pools.put",
+        "Remove": "pools.remove",
+    },
     "FleetService": {
         "Events": "fleet.events",
     },

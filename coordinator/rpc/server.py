@@ -34,6 +34,7 @@ from coordinator.rpc.clients.jobs import READER_PATIENCE, JobService
 from coordinator.rpc.clients.join import JoinService
 from coordinator.rpc.clients.login import LoginService
 from coordinator.rpc.clients.nodes import NodeService
+from coordinator.rpc.clients.pools import PoolService
 from coordinator.rpc.clients.projects import ProjectService
 from coordinator.rpc.clients.secrets import SecretService
 from coordinator.rpc.clients.trust import TrustOperations, TrustService
@@ -55,6 +56,7 @@ from coordinator.service.nodes import NodeOperations
 from coordinator.service.operations import Operations
 from coordinator.service.projects import ProjectOperations
 from coordinator.service.queueing.job_orders import JobOrders
+from coordinator.service.queueing.pools import PoolOperations
 from coordinator.service.queueing.quotas import QuotaOperations
 from coordinator.service.queueing.windows import WindowOperations
 from coordinator.service.secrets import SecretOperations
@@ -95,6 +97,8 @@ from muster.rpc.v1 import (
     jobs_pb2_grpc,
     nodes_pb2,
     nodes_pb2_grpc,
+    pools_pb2,
+    pools_pb2_grpc,
     projects_pb2,
     projects_pb2_grpc,
     trust_pb2,
@@ -113,6 +117,7 @@ _FOR_CLIENTS = (
     fleet_pb2.DESCRIPTOR.services_by_name["FleetService"].full_name,
     projects_pb2.DESCRIPTOR.services_by_name["ProjectService"].full_name,
     nodes_pb2.DESCRIPTOR.services_by_name["WindowService"].full_name,
+    pools_pb2.DESCRIPTOR.services_by_name["PoolService"].full_name,
     trust_pb2.DESCRIPTOR.services_by_name["TrustService"].full_name,
     trust_pb2.DESCRIPTOR.services_by_name["LoginService"].full_name,
     trust_pb2.DESCRIPTOR.services_by_name["SecretService"].full_name,
@@ -307,6 +312,8 @@ def _add_clients(
     trust_pb2_grpc.add_TrustServiceServicer_to_server(trust, server)
     windows = WindowService(WindowOperations(operations, parts.engine))
     nodes_pb2_grpc.add_WindowServiceServicer_to_server(windows, server)
+    pools = PoolService(PoolOperations(operations, parts.engine, parts.registry))
+    pools_pb2_grpc.add_PoolServiceServicer_to_server(pools, server)
     projects = ProjectOperations(
         operations, parts.engine, parts.registry, parts.secrets, open_for_all=authority is None
     )

@@ -11,11 +11,12 @@ from pydantic import ConfigDict, TypeAdapter
 from coordinator.core.records import Attempt, Execution, Job, Node, Record
 from muster.domain.event import FleetEvent, JobEvent, NodeEvent, StoryEvent
 from muster.domain.fleet.access import Project
+from muster.domain.fleet.pool import Pool
 from muster.domain.fleet.quota import Department
 from muster.domain.fleet.window import Window
 
 RecordT = TypeVar(
-    "RecordT", Job, Attempt, Execution, Node, Project, Department, JobEvent, NodeEvent, FleetEvent, Window
+    "RecordT", Job, Attempt, Execution, Node, Project, Department, JobEvent, NodeEvent, FleetEvent, Window, Pool
 )
 
 
@@ -47,4 +48,5 @@ _ADAPTERS: Mapping[type[Record | JobEvent | StoryEvent], TypeAdapter[Any]] = {
     Project: TypeAdapter(Project | None, config=_CONFIG),
     Department: TypeAdapter(Department | None, config=_CONFIG),
     Window: TypeAdapter(Window | None, config=_CONFIG),
+    Pool: TypeAdapter(Pool | None, config=_CONFIG),
 }

@@ -28,10 +28,11 @@ from coordinator.core.records import Attempt, Execution, Job, Node, Record
 from coordinator.store.codec import encode
 from muster.domain.event import JobEvent, StoryEvent
 from muster.domain.fleet.access import Project
+from muster.domain.fleet.pool import Pool
 from muster.domain.fleet.quota import Department
 from muster.domain.fleet.window import Window
 
-VERSION = "0104"
+VERSION = "0108"
 """The newest migration."""
 
 PART_OF_KEY: dict[str, bool] = {"part of key": True}
@@ -154,6 +155,14 @@ windows = Table(
 )
 """Nodes that are out of service, or for one project alone, from a time to a time."""
 
+pools = Table(
+    "pools",
+    metadata,
+    Column("name", String, primary_key=True),
+    Column("body", Text, nullable=False),
+)
+"""Which nodes are in a pool, and what holds there."""
+
 EVENT_ID = ("job", "attempt", "kind", "rank", "again")
 """What the id of an event of a job is made of."""
 GIVEN_OF_EVENTS = (*EVENT_ID, "at", "body")
@@ -202,7 +211,7 @@ fleet = Table("fleet", metadata, Column("id", String, primary_key=True))
 Row = dict[str, object]
 
 
-def row(record: Record) -> tuple[Table, Row]:
+def row(record: Record) -> tuple[Table, Row]:  # noqa: PLR0911 - one case for each kind of record
     """Where a record is kept, and as what."""
     match record:
         case Job():
@@ -218,6 +227,8 @@ def row(record: Record) -> tuple[Table, Row]:
             return table, {"name": record.name, "created_at": record.created_at, "body": encode(record)}
         case Window():
             return windows, _window(record)
+        case Pool():
+            return pools, {"name": record.name, "body": encode(record)}
         case _:
             assert_never(record)
 

@@ -8,6 +8,7 @@ from coordinator.core.records import Attempt, Change, Execution, Job, Node, Reco
 from muster.domain.errors import MusterError
 from muster.domain.event import FleetEvent, JobEvent, NodeEvent
 from muster.domain.fleet.access import Project
+from muster.domain.fleet.pool import Pool
 from muster.domain.fleet.quota import Department
 from muster.domain.fleet.window import Window
 from muster.domain.ids import JobId, NodeId
@@ -39,12 +40,14 @@ class Snapshot:
     """The departments by name."""
     windows: tuple[Window, ...] = ()
     """The windows by name."""
+    pools: tuple[Pool, ...] = ()
+    """What is said of pools, by name."""
 
     @property
     def records(self) -> tuple[Record, ...]:
         """All of them, those that others belong to first."""
-        units: tuple[Record, ...] = (*self.departments, *self.projects)
-        return (*units, *self.jobs, *self.attempts, *self.executions, *self.nodes, *self.windows)
+        units: tuple[Record, ...] = (*self.departments, *self.projects, *self.pools)
+        return (*units, *self.nodes, *self.jobs, *self.attempts, *self.executions, *self.windows)
 
 
 class Store(Protocol):
@@ -104,6 +107,7 @@ class _Sorted:
         self.nodes: list[Node] = []
         self.units: list[Project | Department] = []
         self.windows: list[Window] = []
+        self.pools: list[Pool] = []
 
     def add(self, record: Record) -> None:
         match record:
@@ -119,6 +123,8 @@ class _Sorted:
                 self.units.append(record)
             case Window():
                 self.windows.append(record)
+            case Pool():
+                self.pools.append(record)
 
     def snapshot(self) -> Snapshot:
         jobs = sorted(self.jobs, key=lambda job: (job.sequence, job.id))
@@ -132,4 +138,5 @@ class _Sorted:
             projects=tuple(unit for unit in units if isinstance(unit, Project)),
             departments=tuple(unit for unit in units if isinstance(unit, Department)),
             windows=tuple(sorted(self.windows, key=lambda window: window.name)),
+            pools=tuple(sorted(self.pools, key=lambda pool: pool.name)),
         )

@@ -16,7 +16,7 @@ from coordinator.core.scheduling.bars import Bars
 from coordinator.core.scheduling.windows import why_closed
 from coordinator.core.sharing.sentences import bar_text
 from coordinator.views import silence
-from coordinator.views.idle import idle_outlook
+from coordinator.views.idle import idle_outlook, longest_run_outlook
 from coordinator.views.summary import both, summarise
 from muster.domain.fleet.quota import amounts_of_job
 from muster.domain.gangs.plan import Goal
@@ -46,6 +46,7 @@ def explain(
     attempt = cluster.newest_attempt(job)
     awaited = _awaited(cluster, attempt) if phase is JobPhase.PREPARING else ()
     text = both(both(summarise(cluster, job), silence.told(cluster, job)), idle_outlook(cluster, job))
+    text = both(text, longest_run_outlook(cluster, job))
     if awaited and attempt.deadline is not None:
         left = max(0.0, (attempt.deadline - now).total_seconds())
         text = f"{text}; waits for {len(awaited)} more, for at most {left:.0f} s from now"

@@ -8,7 +8,7 @@ from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.cluster.job_index import EVERY_JOB, Among, Projects
 from coordinator.core.records import Attempt, Execution, Job
 from coordinator.views import silence
-from coordinator.views.idle import idle_outlook
+from coordinator.views.idle import idle_outlook, longest_run_outlook
 from coordinator.views.summary import both, summarise
 from muster.domain.errors import ConflictError, UnknownNameError
 from muster.domain.ids import AttemptId, JobId
@@ -80,7 +80,8 @@ def _summary(cluster: Cluster, job: JobId, *, whole: bool) -> str:
     """A line on a job; `whole` with all that is known of its nodes, and of how long it may go unused."""
     if not whole:
         return both(summarise(cluster, job), idle_outlook(cluster, job, soon=True))
-    return both(both(summarise(cluster, job), silence.told(cluster, job)), idle_outlook(cluster, job))
+    told = both(both(summarise(cluster, job), silence.told(cluster, job)), idle_outlook(cluster, job))
+    return both(told, longest_run_outlook(cluster, job))
 
 
 def with_executions(view: JobView, job: Job, number: int, executions: Sequence[Execution]) -> JobView:

@@ -39,4 +39,5 @@ def node_view(cluster: Cluster, node: NodeId) -> NodeView:
         joined_at=record.joined_at,
         cordon=record.cordon,
         taints=record.taints,
+        pool=cluster.load.total.of(node).pool,
     )

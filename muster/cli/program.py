@@ -162,6 +162,12 @@ def _add_trust(app: typer.Typer) -> None:
     app.add_typer(projects.projects, name="projects")
 
 
+def _add_pools(app: typer.Typer) -> None:
+    from muster.cli.commands.sharing import pools
+
+    app.add_typer(pools.pools, name="pools")
+
+
 def _add_quotas(app: typer.Typer) -> None:
     from muster.cli.commands.sharing import quotas
 
@@ -243,6 +249,7 @@ _PARTS: Mapping[Add, tuple[str, ...]] = {
     _add_windows: ("windows",),
     _add_secrets: ("secrets",),
     _add_trust: ("users", "accounts", "tokens", "projects"),
+    _add_pools: ("pools",),
     _add_quotas: ("departments", "quota", "queue"),
     _add_audit: ("audit",),
     _add_bundles: ("bundles",),

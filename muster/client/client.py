@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from muster.client.services.jobs import JobsClient
     from muster.client.services.logins import LoginsClient
     from muster.client.services.nodes import FleetClient, NodesClient, WindowsClient
-    from muster.client.services.projects import ProjectsClient
+    from muster.client.services.projects import PoolsClient, ProjectsClient
     from muster.client.services.secrets import SecretsClient
     from muster.client.services.tokens import JoinTokensClient, TokensClient
 
@@ -83,6 +83,13 @@ class Client(ClientFrame):
         from muster.client.services.projects import ProjectsClient
 
         return ProjectsClient(self._calls)
+
+    @cached_property
+    def pools(self) -> "PoolsClient":
+        """Pools: which nodes are in each, and what holds there."""
+        from muster.client.services.projects import PoolsClient
+
+        return PoolsClient(self._calls)
 
     @cached_property
     def windows(self) -> "WindowsClient":

@@ -156,6 +156,8 @@ class FleetEventKind(StrEnum):
     WINDOW_SET = "window_set"  #: nodes will be out of service, or for one project alone
     WINDOW_REMOVED = "window_removed"  #: an admin has removed a window
     WINDOW_ENDED = "window_ended"  #: the end of a window has come
+    POOL_SET = "pool_set"  #: other nodes may be in a pool, or something else holds there
+    POOL_REMOVED = "pool_removed"  #: nothing is said of a pool any longer
 
     @property
     def words(self) -> str:
@@ -174,6 +176,8 @@ _FLEET_WORDS: Mapping[FleetEventKind, str] = {
     FleetEventKind.WINDOW_SET: "window was set",
     FleetEventKind.WINDOW_REMOVED: "window was removed",
     FleetEventKind.WINDOW_ENDED: "window is over",
+    FleetEventKind.POOL_SET: "pool was set",
+    FleetEventKind.POOL_REMOVED: "pool was removed",
 }
 
 

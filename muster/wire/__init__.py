@@ -80,6 +80,7 @@ if TYPE_CHECKING:
         secret_from_wire,
         secret_to_wire,
     )
+    from muster.wire.sharing.pools import pool_from_wire, pool_to_wire, pool_view_from_wire, pool_view_to_wire
     from muster.wire.sharing.projects import project_from_wire, project_to_wire
     from muster.wire.sharing.quotas import (
         queue_page_from_wire,
@@ -182,6 +183,10 @@ __all__ = [
     "opened_attachment_to_wire",
     "plan_from_wire",
     "plan_to_wire",
+    "pool_from_wire",
+    "pool_to_wire",
+    "pool_view_from_wire",
+    "pool_view_to_wire",
     "port_lease_from_wire",
     "port_lease_to_wire",
     "project_from_wire",
@@ -325,6 +330,12 @@ _NAMES = {
         "unit_change_to_wire",
         "unit_standing_from_wire",
         "unit_standing_to_wire",
+    ),
+    "sharing.pools": (
+        "pool_from_wire",
+        "pool_to_wire",
+        "pool_view_from_wire",
+        "pool_view_to_wire",
     ),
     "sharing.projects": (
         "project_from_wire",

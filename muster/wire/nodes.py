@@ -135,6 +135,7 @@ def node_to_wire(node: NodeView) -> nodes_pb2.Node:
         joined_at=checks.timestamp(node.joined_at),
         cordon=_cordon_to_wire(node.cordon),
         taints=map(_node_taint_to_wire, node.taints),
+        pool=node.pool,
     )
 
 
@@ -155,6 +156,7 @@ def node_from_wire(message: nodes_pb2.Node) -> NodeView:
         joined_at=checks.optional_moment(message, "joined_at"),
         cordon=_cordon_from_wire(message),
         taints=tuple(map(_node_taint_from_wire, message.taints)),
+        pool=checks.text(message.pool, "Node.pool"),
     )
 
 

@@ -17,6 +17,7 @@ from coordinator.core.records import (
 from muster.domain.event import FleetEvent, FleetEventKind, JobEvent, JobEventKind, NodeEvent, NodeEventKind
 from muster.domain.fleet.access import Permissions, Project
 from muster.domain.fleet.node import Inventory
+from muster.domain.fleet.pool import Pool
 from muster.domain.fleet.window import Window
 from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId, execution_id
 from muster.domain.jobs.job import InlineFile, JobSpec, Role
@@ -113,6 +114,10 @@ def node_events(of: str, count: int, *, first: int = 0) -> list[KeepStoryEvent]:
 
 def window(name: str = "disks", *, reason: str = "") -> Window:
     return Window(name=name, begins=AT, ends=AT + timedelta(hours=1), nodes=(NodeId("a"),), reason=reason)
+
+
+def pool(name: str = "h100", **selector: str) -> Pool:
+    return Pool(name=name, selector=selector, longest_run=timedelta(days=3))
 
 
 def fleet_event(project: str = "") -> KeepStoryEvent:

@@ -11,6 +11,7 @@ from coordinator.core.records import (
     DropExecutions,
     DropJob,
     DropNode,
+    DropPool,
     DropProject,
     DropWindow,
     KeepEvent,
@@ -19,7 +20,7 @@ from coordinator.store.store import Snapshot, Store, StoreError
 from muster.domain.event import JobEventKind
 from muster.domain.ids import JobId, NodeId
 from muster.domain.jobs.lifecycle import State
-from tests.contract.records import attempt, events, execution, gang, ids, job, node, project, puts, window
+from tests.contract.records import attempt, events, execution, gang, ids, job, node, pool, project, puts, window
 from tests.contract.stores import Open
 
 
@@ -100,6 +101,23 @@ def test_windows_come_by_name_as_they_were_put_last_and_go_alone(store: Store) -
     store.commit([DropWindow(window="a")])
 
     assert store.load().windows == (window("b"),)
+
+
+def test_pools_come_by_name_as_they_were_put_last_and_go_alone(store: Store) -> None:
+    store.commit(puts(pool("b"), pool("a")))
+    store.commit(puts(pool("a", gpu="süd")))
+    assert store.load().pools == (pool("a", gpu="süd"), pool("b"))
+
+    store.commit([DropPool(pool="a")])
+
+    assert store.load().pools == (pool("b"),)
+
+
+def test_what_others_belong_to_is_loaded_before_them(store: Store) -> None:
+    store.commit([*gang("a"), *puts(node(), pool())])
+
+    kinds = [type(record).__name__ for record in store.load().records]
+    assert list(dict.fromkeys(kinds)) == ["Pool", "Node", "Job", "Attempt", "Execution"]
 
 
 def test_a_project_is_dropped_alone_and_its_jobs_stay(open_store: Open) -> None:

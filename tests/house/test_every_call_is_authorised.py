@@ -17,6 +17,7 @@ from muster.rpc.v1 import (
     jobs_pb2,
     model_pb2,
     nodes_pb2,
+    pools_pb2,
     projects_pb2,
     trust_pb2,
 )
@@ -32,6 +33,7 @@ MODULES = (
     jobs_pb2,
     model_pb2,
     nodes_pb2,
+    pools_pb2,
     projects_pb2,
     trust_pb2,
 )

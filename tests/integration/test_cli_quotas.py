@@ -1,11 +1,10 @@
 """`muster departments`, `muster quota`, `muster queue` and `muster projects` against a coordinator."""
 
-import asyncio
 import json
 from pathlib import Path
 
-from tests.integration.secured import Secured, secured
-from tests.integration.terminal import PROGRAM, environment
+from tests.integration.secured import secured
+from tests.integration.secured_program import muster
 
 FILE = """
 departments:
@@ -13,16 +12,6 @@ departments:
 projects:
   vision: {department: research, quota: {gpus: 4}, limit: {gpus: 6}, weight: 2}
 """
-
-
-async def muster(fleet: Secured, *arguments: str, stdin: str = "") -> tuple[int, str, str]:
-    """The exit code of the program, and what it prints."""
-    pipe = asyncio.subprocess.PIPE
-    program = await asyncio.create_subprocess_exec(
-        *PROGRAM, *arguments, env=environment(fleet), cwd=fleet.directory, stdin=pipe, stdout=pipe, stderr=pipe
-    )
-    out, err = await asyncio.wait_for(program.communicate(stdin.encode()), 60)
-    return await program.wait(), out.decode(), err.decode()
 
 
 async def test_a_file_is_shown_applied_and_applied_again(tmp_path: Path) -> None:

@@ -72,6 +72,7 @@ node_views = st.builds(
     agent_version=texts,
     last_seen_at=optional(moments),
     joined_at=optional(moments),
+    pool=st.just("") | labels,
 )
 windows = st.builds(
     window.Window,

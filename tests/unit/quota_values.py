@@ -4,9 +4,9 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from muster.domain.fleet import quota, standing_view
+from muster.domain.fleet import pool, quota, standing_view
 from muster.domain.jobs.job_class import JobClass
-from tests.unit.plain_values import labels, moments, optional, spans, texts
+from tests.unit.plain_values import labels, labels_map, moments, node_ids, optional, spans, texts, tuples_of
 
 some = st.integers(0, quota.UNLIMITED_AMOUNT)
 amounts = st.builds(quota.Amounts, some, some, some)
@@ -74,3 +74,13 @@ lines = st.builds(
     reason=texts,
 )
 queue_pages = st.builds(standing_view.QueuePage, lines=st.lists(lines, max_size=2).map(tuple), next_page=texts)
+set_pools = st.builds(pool.Pool, name=labels, selector=labels_map, longest_run=optional(spans))
+pool_views = st.builds(
+    standing_view.PoolView,
+    pool=set_pools,
+    is_set=st.booleans(),
+    nodes=tuples_of(node_ids),
+    capacity=amounts,
+    held=amounts,
+    warnings=st.lists(texts, max_size=2).map(tuple),
+)

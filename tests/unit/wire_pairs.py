@@ -15,6 +15,7 @@ from muster.rpc.v1 import (
     jobs_pb2,
     model_pb2,
     nodes_pb2,
+    pools_pb2,
     projects_pb2,
     trust_pb2,
 )
@@ -50,6 +51,8 @@ PAIRS = (
     Pair("project", trust_values.projects, projects_pb2.Project),
     Pair("unit_change", quota_values.changes, projects_pb2.UnitChange),
     Pair("unit_standing", quota_values.standings, projects_pb2.UnitStanding),
+    Pair("pool", quota_values.set_pools, pools_pb2.Pool),
+    Pair("pool_view", quota_values.pool_views, pools_pb2.PoolView),
     Pair("queue_page", quota_values.queue_pages, projects_pb2.QueueResponse),
     Pair("token", trust_values.tokens, trust_pb2.Token),
     Pair("attachment_frame", attachment_values.attachment_frames, attachments_pb2.AttachmentFrame),

@@ -146,12 +146,14 @@ def miss_check_in(turn: Turn, attempt_id: AttemptId) -> None:
 def exceed_run_time(turn: Turn, attempt_id: AttemptId) -> None:
     """The limit on run time has come: the attempt is stopped and fails."""
     attempt = turn.cluster.attempts.get(attempt_id)
-    limit = turn.cluster.jobs[attempt_id.job].spec.timeouts.run if attempt is not None else None
+    of_job = turn.cluster.jobs[attempt_id.job].spec.timeouts.run if attempt is not None else None
+    limit = attempt.run_limit(of_job) if attempt is not None else None
     if attempt is None or limit is None or attempt.goal is not Goal.RUN or attempt.released_at is None:
         return
     if attempt.released_at + limit > turn.now:
         return
-    message = f"still ran after {_seconds(limit)}, the job's limit (timeouts.run)"
+    whose = "the job's limit (timeouts.run)" if limit == of_job else f"the longest run in pool {attempt.pool}"
+    message = f"still ran after {_seconds(limit)}, {whose}"
     failure = Failure(kind=FailureKind.TIME_LIMIT, message=message)
     running = (member.id for member in turn.cluster.gangs.members(attempt_id) if member.state not in TERMINAL)
     _condemn(turn, attempt_id, dict.fromkeys(running, failure), failure)

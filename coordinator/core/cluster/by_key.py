@@ -5,11 +5,12 @@ from typing import TypeVar, cast
 
 from coordinator.core.records import Attempt, Execution, Job, Node, Record
 from muster.domain.fleet.access import Project
+from muster.domain.fleet.pool import Pool
 from muster.domain.fleet.quota import Department
 from muster.domain.fleet.window import Window
 from muster.domain.ids import AttemptId, ExecutionId, JobId, NodeId
 
-RecordT = TypeVar("RecordT", Job, Attempt, Execution, Node, Project, Department, Window)
+RecordT = TypeVar("RecordT", Job, Attempt, Execution, Node, Project, Department, Window, Pool)
 
 RecordKey = tuple[type[Record], object]
 """The kind of a record and its key among those of its kind."""
@@ -24,12 +25,12 @@ def key_of_record(record: Record) -> RecordKey:
             return (Job, record.id)
         case Attempt():
             return (Attempt, record.attempt_id)
-        case Node() | Project() | Department() | Window():
+        case Node() | Project() | Department() | Window() | Pool():
             return (type(record), record.name)
 
 
 class Records:
-    """Jobs, attempts, executions, nodes, projects, departments and windows by key."""
+    """Jobs, attempts, executions, nodes, projects, departments, windows and pools by key."""
 
     def __init__(self) -> None:
         self.jobs: dict[JobId, Job] = {}
@@ -39,6 +40,7 @@ class Records:
         self.projects: dict[str, Project] = {}
         self.departments: dict[str, Department] = {}
         self.windows: dict[str, Window] = {}
+        self.pools: dict[str, Pool] = {}
         self._tables: dict[type[Record], MutableMapping[object, Record]] = {
             Job: cast("MutableMapping[object, Record]", self.jobs),
             Attempt: cast("MutableMapping[object, Record]", self.attempts),
@@ -47,6 +49,7 @@ class Records:
             Project: cast("MutableMapping[object, Record]", self.projects),
             Department: cast("MutableMapping[object, Record]", self.departments),
             Window: cast("MutableMapping[object, Record]", self.windows),
+            Pool: cast("MutableMapping[object, Record]", self.pools),
         }
 
     def __iter__(self) -> Iterator[Record]:

@@ -19,6 +19,7 @@ from coordinator.core.limits import Limits
 from coordinator.core.records import Attempt, Execution, Job, Node, Record
 from muster.domain.fleet.access import Project
 from muster.domain.fleet.node import NodeState
+from muster.domain.fleet.pool import Pool
 from muster.domain.fleet.quota import Department
 from muster.domain.fleet.window import Window
 from muster.domain.gangs.fence import LEASE
@@ -137,7 +138,10 @@ class Cluster:
                 self.unit_load.unit_changed(record)
             case Window():
                 before = self.records.put(record)
-                self._window_changed(before, record)
+                self._rules_changed(before, record)
+            case Pool():
+                before = self.records.put(record)
+                self._rules_changed()
         return before
 
     def drop_job(self, job: JobId) -> None:
@@ -173,20 +177,26 @@ class Cluster:
         self.records.drop(unit)
         self.unit_load.unit_dropped(unit.name)
 
-    def drop_window(self, name: str) -> None:
-        """Forget a window."""
-        dropped = self.records.windows[name]
-        self.records.drop(dropped)
-        self._window_changed(dropped, None)
+    def drop_rule(self, rule: Window | Pool) -> None:
+        """Forget a window, or what was said of a pool."""
+        self.records.drop(rule)
+        self._rules_changed(*((rule, None) if isinstance(rule, Window) else ()))
 
     def appear(self, node: NodeId, now: datetime) -> Presence:
         """Start to believe in a node."""
         self.deadlines.watch_lease(node, now + LEASE)
         return self.presence.appear(node, now)
 
-    def _window_changed(self, before: Window | None, after: Window | None) -> None:
-        self.load.windows.changed(before, after)
-        self.queue.mind_times(minded=len(self.load.windows) > 0)
+    def _rules_changed(self, before: Window | None = None, after: Window | None = None) -> None:
+        """Hear that a window is other than before, or, without one, that pools are."""
+        if before is not None or after is not None:
+            self.load.windows.changed(before, after)
+        else:
+            self.load.pools_changed()
+            self.unit_load.pools_changed()
+            self.queue.try_all_again()
+        limited = any(pool.longest_run is not None for pool in self.records.pools.values())
+        self.queue.mind_times(minded=limited or len(self.load.windows) > 0)
 
     def _job_changed(self, before: Job | None, after: Job | None) -> None:
         self.queue.job_changed(before, after)

@@ -163,7 +163,7 @@ class Deadlines:
             self.add(looks, StartDue(attempt=attempt_id))
         if attempt.deadline is not None and attempt.released_at is None:
             self.add(attempt.deadline, CheckInDue(attempt=attempt_id))
-        limit = job.spec.timeouts.run
+        limit = attempt.run_limit(job.spec.timeouts.run)
         if limit is not None and attempt.released_at is not None:
             self.add(attempt.released_at + limit, RunTimeDue(attempt=attempt_id))
 

@@ -11,6 +11,7 @@ from coordinator.core.placement.live_capacities import LiveCapacities
 from coordinator.core.placement.node_capacity import UsedCapacity, free_capacity, total_capacity
 from coordinator.core.placement.reservation import Reservation, holds
 from coordinator.core.records import Attempt, Execution, Node
+from muster.domain.fleet.pool import pool_of
 from muster.domain.ids import ExecutionId, NodeId
 from muster.domain.jobs.job import JobSpec
 from muster.domain.jobs.lifecycle import NOT_PLACED, TERMINAL, State
@@ -32,7 +33,7 @@ class Load:
         """Whether its nodes were found able to hold it since anything about them changed."""
         self.windows = Windows(records.nodes, opened)
         """Nodes that are closed to some jobs from a time to a time."""
-        self.total = LiveCapacities(lambda node: total_capacity(records.nodes[node]))
+        self.total = LiveCapacities(lambda node: total_capacity(records.nodes[node], records.pools.values()))
         """Capacity of all nodes, there or not."""
         self.empty = LiveCapacities(lambda node: free_capacity(self.total.of(node), UsedCapacity(), placeable(node)))
         """Capacity that would be free if nothing ran."""
@@ -120,6 +121,14 @@ class Load:
         self._used.pop(before.name, None)
         for capacities in (self.total, self.empty, self.free, self.unreserved):
             capacities.forget(before.name)
+
+    def pools_changed(self) -> None:
+        """Hear that pools are others than before, so that nodes may be in another one."""
+        pools = self._records.pools.values()
+        for node in self._records.nodes.values():
+            if self.total.of(node.name).pool != pool_of(node.inventory.labels, pools):
+                self.total.touch(node.name)
+                self.touch(node.name)
 
     def changed(self, before: Execution | None, after: Execution | None) -> None:
         """Hear of an execution that is new, other than before, or forgotten because it has ended."""

@@ -97,6 +97,10 @@ class UnitLoad:
         assert node is not None
         self.touch(node.name)
 
+    def pools_changed(self) -> None:
+        """Hear that pools are others than before, so that nodes may be in another one."""
+        self._touched.update(dict.fromkeys(self._records.nodes))
+
     def unit_changed(self, after: Project | Department) -> None:
         """Hear of a project or a department that is new or other than before."""
         self.units.put(after.unit)
@@ -165,7 +169,7 @@ class UnitLoad:
     def _hold(self, job: Job, execution: Execution, amounts: Amounts) -> None:
         held = self._held.get(execution.attempt_id)
         if held is None:
-            held = self._held[execution.attempt_id] = _Held(self._pool_of_node(execution.node))
+            held = self._held[execution.attempt_id] = _Held(self._pool_of(execution))
             self.units.count_jobs(job.spec.project, job.owner, running=1)
         held.take()
         self._count_held(job, execution, held.pool, amounts, 1)
@@ -184,9 +188,14 @@ class UnitLoad:
         if execution.node is not None and self._is_cordoned(execution.node):
             self.touch(execution.node)
 
+    def _pool_of(self, execution: Execution) -> str:
+        attempt = self._records.attempts.get(execution.attempt_id)
+        placed_in = "" if attempt is None else attempt.pool
+        return placed_in or self._pool_of_node(execution.node)
+
     def _pool_of_node(self, name: NodeId | None) -> str:
         node = None if name is None else self._records.nodes.get(name)
-        return DEFAULT_POOL if node is None else pool_of(node.inventory.labels)
+        return DEFAULT_POOL if node is None else pool_of(node.inventory.labels, self._records.pools.values())
 
     def _is_cordoned(self, name: NodeId) -> bool:
         node = self._records.nodes.get(name)

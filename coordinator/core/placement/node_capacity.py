@@ -1,13 +1,13 @@
 """The capacity of a node: in total, used by executions, and free."""
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 
 from coordinator.core.placement.capacity import Capacity
 from coordinator.core.records import Node
 from muster.domain.fleet.features import ALL_FEATURES
-from muster.domain.fleet.pool import pool_of
+from muster.domain.fleet.pool import Pool, pool_of
 from muster.domain.ids import ExecutionId, GpuUuid
 from muster.domain.jobs.job import Resources
 
@@ -62,8 +62,8 @@ class UsedCapacity:
         self.memory -= resources.memory or 0
 
 
-def total_capacity(node: Node) -> Capacity:
-    """Capacity of a node as if nothing ran there and every GPU were well."""
+def total_capacity(node: Node, pools: Iterable[Pool] = ()) -> Capacity:
+    """Capacity of a node as if nothing ran there and every GPU were well; it is in one of these pools or none."""
     inventory = node.inventory
     return Capacity(
         node=node.name,
@@ -73,7 +73,7 @@ def total_capacity(node: Node) -> Capacity:
         runtimes=inventory.runtimes,
         labels=inventory.labels,
         features=node.features & ALL_FEATURES,
-        pool=pool_of(inventory.labels),
+        pool=pool_of(inventory.labels, pools),
         taints=tuple(each.taint for each in node.taints),
     )
 

@@ -16,6 +16,7 @@ from coordinator.core.placement.candidates import Available
 from coordinator.core.placement.placement import NoFit
 from coordinator.core.placement.unknown_labels import unknown_label
 from coordinator.core.records import Job
+from coordinator.core.requests import pools
 from coordinator.core.requests.projects import unknown_project
 from coordinator.core.scheduling.cycle import possible
 from coordinator.core.sharing.job_classes import broken, class_of
@@ -131,6 +132,8 @@ def _refusal(cluster: Cluster, event: JobSubmitted, ahead: _Ahead, *, by_node: b
 
 def _never(cluster: Cluster, spec: JobSpec, *, by_node: bool) -> Refused | None:
     """Why a job could never run in its project or on the nodes that there are; None where it could."""
+    if (closed := pools.refusal(cluster, spec)) is not None:
+        return closed
     over, no_fit = _over_terms(cluster, spec), possible(cluster, spec)
     if over is not None or no_fit is None:
         return over

@@ -8,6 +8,7 @@ from coordinator.core.answers import Answer, QuotasSet, RefusalCause, Refused
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.cluster.job_index import Among
 from coordinator.core.events import QuotasChanged
+from coordinator.core.requests.pools import known_pools, unknown_pool
 from coordinator.core.requests.projects import unknown_project
 from coordinator.core.sharing.job_classes import class_of
 from coordinator.core.sharing.units import Units
@@ -51,8 +52,11 @@ def unit_of(cluster: Cluster, name: str) -> QuotaUnit | None:
 
 def warnings(cluster: Cluster) -> Iterator[str]:
     """What of the quotas cannot be kept, or may surprise."""
-    load = cluster.unit_load
+    load, known = cluster.unit_load, known_pools(cluster)
     load.settle()
+    for named in load.units:
+        for pool in sorted(named.terms.pools.keys() - known):
+            yield f"{named.name} has terms for a pool that is not there: {unknown_pool(cluster, pool)}"
     for pool in load.units.pools:
         standings = load.units.in_pool(pool)
         for place in standings.counted:

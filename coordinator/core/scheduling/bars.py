@@ -11,14 +11,17 @@ from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.cluster.lines import LineEntry
 from coordinator.core.placement.request_classes import RequestClass
 from coordinator.core.records import Job
+from coordinator.core.scheduling.run_limits import longest_runs
 from coordinator.core.sharing.job_classes import broken
 from coordinator.core.sharing.precedence import Bar, BarKind, barred
 from muster.domain.fleet.quota import Amounts, amounts_of_job
 from muster.domain.ids import JobId
 from muster.domain.jobs.job_class import JobClass
 
-_OF_ALL = frozenset({BarKind.LIMIT, BarKind.MAX_RUNNING})
+_OF_ALL = frozenset({BarKind.LIMIT, BarKind.MAX_RUNNING, BarKind.LONGEST_RUN})
 """Bars of all jobs of a line alike."""
+_FOR_EVER = frozenset({BarKind.LONGEST_RUN})
+"""Bars that nothing lifts that ends."""
 _PATIENT = frozenset({BarKind.LIMIT, BarKind.QUOTA})
 """Bars for which others wait in the end."""
 
@@ -31,20 +34,23 @@ class Bars:
         self._units = cluster.unit_load.units
         self._patience = cluster.unit_load.patience
         self._now = now
+        self._runs = longest_runs(cluster)
+        self._is_free = not self._units.has_terms and not self._runs
+        """Whether nothing can bar any job."""
         self._sizes: dict[RequestClass, Amounts] = {}
         self._in_vain: set[JobId] = set()
         """Jobs that had no room in those of their pools in which they are not barred."""
 
     def of(self, job: Job) -> Bar | None:
         """Why a job cannot be placed now, whatever room there is; None: nothing of its own keeps it waiting."""
-        if not self._units.has_terms:
+        if self._is_free:
             return None
         return self._of(job, amounts_of_job(job.spec))
 
     def pools(self, job: Job) -> tuple[str, ...] | None:
         """The pools in which a queued job may be placed now, in order; None: in any."""
         pools = self._cluster.queue.request_class(job.id).pools
-        if not self._units.has_terms:
+        if self._is_free:
             return pools
         wanted = self._pools_of(job)
         allowed = self.allowed(job, wanted)
@@ -61,6 +67,12 @@ class Bars:
         """The pool in which a queued job is compared with others: the first in which it is not barred."""
         return next(iter(self.pools(job) or self._pools_of(job)))
 
+    def only_for_ever(self, job: Job) -> bool:
+        """Whether a queued job is barred in none of its pools, but for bars of all that are alike and that stay."""
+        if self._is_free:
+            return True
+        return all(bar is None or bar.kind in _FOR_EVER for _, bar in self.by_pool(job))
+
     def by_pool(self, job: Job) -> Iterator[tuple[str, Bar | None]]:
         """Each pool in which a queued job may be placed by now, in order, with what bars the job there."""
         size = amounts_of_job(job.spec)
@@ -74,7 +86,7 @@ class Bars:
         """The first job of a project that is not barred; None: all are."""
         lines, jobs = self._cluster.queue.lines, self._cluster.jobs
         first = jobs[lines.first_of(leaf)[1]]
-        if not self._units.has_terms:
+        if self._is_free:
             return first
         bar = self.of(first)
         self._note(leaf, first, bar)
@@ -88,7 +100,7 @@ class Bars:
     def first(self, leaf: str, request_class: RequestClass) -> LineEntry | None:
         """The first job of a line that is not barred; None: all are, or there is none."""
         line = self._cluster.queue.lines.line(leaf, request_class)
-        if not line or not self._units.has_terms:
+        if not line or self._is_free:
             return line[0] if line else None
         size = self._sizes.get(request_class)
         if size is None:
@@ -118,6 +130,10 @@ class Bars:
         return None if None in bars else bars[0]
 
     def _in_pool(self, job: Job, size: Amounts, pool: str) -> Bar | None:
+        limit, longest = job.spec.timeouts.run, self._runs.get(pool)
+        if limit is not None and longest is not None and limit > longest:
+            seconds = (int(each.total_seconds()) for each in (limit, longest))
+            return Bar(BarKind.LONGEST_RUN, job.spec.project, 0, *seconds, pool)
         path, unit = self._units.path(job.spec.project, pool), self._units.get(job.spec.project)
         bar = barred(path, unit, size, self._units.counted(pool), job.job_class, job.owner)
         if bar is not None:

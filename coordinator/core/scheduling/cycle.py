@@ -27,6 +27,7 @@ from coordinator.core.scheduling.eviction.course import evict_for_waiting
 from coordinator.core.scheduling.eviction.settling import settle_claims
 from coordinator.core.scheduling.first_jobs import Firsts, OpenLines
 from coordinator.core.scheduling.order import worst_tier
+from coordinator.core.scheduling.run_limits import longest_runs, pools_for
 from coordinator.core.scheduling.windows import closed_nodes
 from coordinator.core.turn.turn import Turn
 from muster.domain.gangs.plan import Goal
@@ -64,8 +65,7 @@ def _still_waits(cluster: Cluster, job: JobId) -> bool:
 
 def possible(cluster: Cluster, spec: JobSpec) -> NoFit | None:
     """Why a job could not run even if every node were there and empty; None: it could."""
-    pools = tuple(choice.pool for choice in spec.pools) or None
-    available = Available(capacities=cluster.load.total.fresh(), pools=pools)
+    available = Available(capacities=cluster.load.total.fresh(), pools=pools_for(cluster, spec))
     if placement.fits(spec, available):
         return None
     fit = placement.place(spec, available)
@@ -98,7 +98,7 @@ def _outside_windows(
 def _fail(cluster: Cluster, job: Job, capacities: Capacities, bars: Bars) -> None:
     """Note that a job has no room; others that are alike have none either, unless they may be in more pools."""
     request_class = cluster.queue.request_class(job.id)
-    if bars.pools(job) == request_class.pools:
+    if bars.only_for_ever(job):
         request_class.fail(capacities)
     else:
         bars.exclude(job)
@@ -214,7 +214,7 @@ def _reservation(turn: Turn, head: Job, bars: Bars) -> Reservation | None:
     if request_class.fails(empty):
         return None
     found = reserve(head.id, head.spec, offered)
-    if found is None and bars.pools(head) == request_class.pools:
+    if found is None and bars.only_for_ever(head):
         request_class.fail(empty)
     return found
 
@@ -223,7 +223,15 @@ def _seat(turn: Turn, job: Job, fit: Placement) -> None:
     """Give every execution of the gang its seat, in one step."""
     cluster, attempt_id = turn.cluster, job.attempt_id
     deadline = turn.now + job.spec.timeouts.check_in
-    attempt = replace(cluster.attempts[attempt_id], goal=Goal.PREPARE, placed_at=turn.now, deadline=deadline)
+    pool = cluster.load.total.of(fit.seats[0].node).pool
+    attempt = replace(
+        cluster.attempts[attempt_id],
+        goal=Goal.PREPARE,
+        placed_at=turn.now,
+        pool=pool,
+        longest_run=longest_runs(cluster).get(pool),
+        deadline=deadline,
+    )
     turn.put(attempt)
     cluster.deadlines.watch_attempt(attempt, job)
     for seat, execution in zip(fit.seats, list(cluster.gangs.members(attempt_id)), strict=True):

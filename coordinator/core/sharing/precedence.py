@@ -81,6 +81,7 @@ class BarKind(IntEnum):
     QUOTA = 2  #: guaranteed jobs of its unit would hold more than its quota
     MAX_RUNNING = 3  #: as many jobs of its unit run as may
     MAX_RUNNING_PER_USER = 4  #: as many jobs of its owner run there as may
+    LONGEST_RUN = 6  #: it may run for longer than anything may in this pool
     TURN = 5  #: another job of its unit has waited for a term for so long that it goes first
 
 
@@ -92,7 +93,7 @@ class Bar(NamedTuple):
     place: int = 0
     """The resource that is short, by its place in amounts."""
     holds: int = 0
-    """What counts for the term now: amounts, or jobs."""
+    """What counts for the term now: amounts, jobs, or seconds."""
     bound: int = 0
     """What the term allows."""
     pool: str = ""

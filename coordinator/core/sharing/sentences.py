@@ -1,8 +1,11 @@
 """Amounts and terms as people read them."""
 
+from collections.abc import Mapping
+from datetime import timedelta
+
 from coordinator.core.sharing.precedence import Bar, BarKind
 from muster.domain.fleet.quota import RESOURCES, Amounts, amount_text
-from muster.domain.quantity import counted
+from muster.domain.quantity import counted, format_duration
 
 
 def bar_text(bar: Bar, size: Amounts) -> str:
@@ -25,8 +28,18 @@ def bar_text(bar: Bar, size: Amounts) -> str:
                 f"{counted(bar.holds, 'job')} of its owner run in {bar.unit}, as many as may "
                 f"(max_running_per_user: {bar.bound})"
             )
+        case BarKind.LONGEST_RUN:
+            return longest_run_text(timedelta(seconds=bar.holds), {bar.pool: timedelta(seconds=bar.bound)})
         case BarKind.TURN:
             return f"job {bar.waits_for} has waited long for what {bar.unit} may have, so it goes first"
+
+
+def longest_run_text(limit: timedelta, longest: Mapping[str, timedelta]) -> str:
+    """Why a job that may run for so long is not placed in pools where nothing runs as long."""
+    pools = ", and ".join(
+        f"in pool {pool} nothing runs longer than {format_duration(most)}" for pool, most in longest.items()
+    )
+    return f"it may run for {format_duration(limit)} (timeouts.run), and {pools}"
 
 
 def never_text(bar: Bar, size: Amounts, pool: str) -> str:

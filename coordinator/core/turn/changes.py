@@ -10,6 +10,7 @@ from coordinator.core.records import (
     DropExecutions,
     DropJob,
     DropNode,
+    DropPool,
     DropProject,
     DropWindow,
     Execution,
@@ -19,6 +20,7 @@ from coordinator.core.records import (
     Record,
 )
 from muster.domain.fleet.access import Project
+from muster.domain.fleet.pool import Pool
 from muster.domain.fleet.quota import Department
 from muster.domain.fleet.window import Window
 from muster.domain.ids import AttemptId, JobId, NodeId
@@ -36,6 +38,7 @@ class Changes:
         self._projects: dict[str, None] = {}
         self._departments: dict[str, None] = {}
         self._windows: dict[str, None] = {}
+        self._pools: dict[str, None] = {}
         self._members: dict[AttemptId, None] = {}
 
     @property
@@ -49,7 +52,8 @@ class Changes:
         return (
             bool(self._puts)
             and all(isinstance(record, Execution) for record in self._puts.values())
-            and not (self._jobs or self._nodes or self._projects or self._departments or self._windows)
+            and not (self._jobs or self._nodes or self._projects or self._departments)
+            and not (self._windows or self._pools)
         )
 
     def put(self, before: Record | None, after: Record) -> None:
@@ -94,6 +98,12 @@ class Changes:
         self._puts.pop(key_of_record(window), None)
         self._windows[window.name] = None
 
+    def drop_pool(self, pool: Pool) -> None:
+        """Note that what was said of a pool is forgotten."""
+        self.forget(pool)
+        self._puts.pop(key_of_record(pool), None)
+        self._pools[pool.name] = None
+
     def drop_members(self, attempt: AttemptId) -> None:
         """Note that the store forgets the executions of an attempt."""
         self._members[attempt] = None
@@ -106,6 +116,7 @@ class Changes:
             *(DropProject(project=project) for project in self._projects),
             *(DropDepartment(department=department) for department in self._departments),
             *(DropWindow(window=window) for window in self._windows),
+            *(DropPool(pool=pool) for pool in self._pools),
             *(Put(record=record) for record in self._puts.values()),
             *(DropExecutions(job=job, attempt=number) for job, number in self._members),
         )

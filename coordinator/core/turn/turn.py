@@ -13,6 +13,7 @@ from coordinator.core.turn.sends import Sends
 from muster.domain.errors import IllegalTransitionError
 from muster.domain.event import StoryEvent, StorySubject
 from muster.domain.fleet.access import Project
+from muster.domain.fleet.pool import Pool
 from muster.domain.fleet.quota import Department
 from muster.domain.fleet.window import Window
 from muster.domain.ids import AttemptId, JobId, NodeId
@@ -131,8 +132,8 @@ class Turn:
         self.put(replace(self.cluster.attempts[attempt_id], executions_dropped=True))
         self._changes.drop_members(attempt_id)
 
-    def forget(self, record: Node | Project | Department | Window) -> None:
-        """Forget a node that runs nothing, a project without live jobs, an empty department, or a window."""
+    def forget(self, record: Node | Project | Department | Window | Pool) -> None:
+        """Forget a node that runs nothing, a project without live jobs, an empty department, a window or a pool."""
         match record:
             case Node(name=node):
                 self._changes.drop_node(record)
@@ -145,9 +146,13 @@ class Turn:
             case Department():
                 self._changes.drop_department(record)
                 self.cluster.drop_unit(record)
-            case Window(name=window):
+            case Window():
                 self._changes.drop_window(record)
-                self.cluster.drop_window(window)
+                self.cluster.drop_rule(record)
+                self.reconsider_queue()
+            case Pool():
+                self._changes.drop_pool(record)
+                self.cluster.drop_rule(record)
                 self.reconsider_queue()
 
     # what nodes are told

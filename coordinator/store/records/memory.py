@@ -13,6 +13,7 @@ from coordinator.core.records import (
     DropExecutions,
     DropJob,
     DropNode,
+    DropPool,
     DropProject,
     DropWindow,
     Execution,
@@ -29,6 +30,7 @@ from coordinator.store.records.memory_stories import MemoryStories
 from coordinator.store.store import Snapshot, StoreError, snapshot_of
 from muster.domain.event import FLEET_SUBJECT, FleetEvent, JobEvent, NodeEvent, node_subject
 from muster.domain.fleet.access import Project
+from muster.domain.fleet.pool import Pool
 from muster.domain.fleet.quota import Department
 from muster.domain.fleet.window import Window
 from muster.domain.ids import ExecutionId, JobId, NodeId
@@ -47,6 +49,7 @@ class MemoryStore:
         self._projects: dict[str, Project] = {}
         self._departments: dict[str, Department] = {}
         self._windows: dict[str, Window] = {}
+        self._pools: dict[str, Pool] = {}
         self._stories = MemoryStories()
 
     def load(self) -> Snapshot:
@@ -61,6 +64,7 @@ class MemoryStore:
                 self._projects.values(),
                 self._departments.values(),
                 self._windows.values(),
+                self._pools.values(),
             )
         )
 
@@ -96,6 +100,7 @@ class MemoryStore:
         _settle(self._projects, draft.projects)
         _settle(self._departments, draft.departments)
         _settle(self._windows, draft.windows)
+        _settle(self._pools, draft.pools)
         self._stories.apply(draft.stories)
 
     def close(self) -> None:
@@ -113,6 +118,7 @@ class _Draft:
         self.projects: dict[str, Project | None] = {}
         self.departments: dict[str, Department | None] = {}
         self.windows: dict[str, Window | None] = {}
+        self.pools: dict[str, Pool | None] = {}
         self.stories: list[StoryChange] = []
 
     def take(self, change: Change) -> None:
@@ -123,7 +129,7 @@ class _Draft:
                 self.jobs[job] = _Kept()
             case DropExecutions(job=job, attempt=number):
                 self.of_job(job).drop(number)
-            case DropNode() | DropProject() | DropDepartment() | DropWindow():
+            case DropNode() | DropProject() | DropDepartment() | DropWindow() | DropPool():
                 self.drop(change)
             case KeepEvent(event=event):
                 self.of_job(event.job).keep(replace(event, number=next(self._numbers)))
@@ -134,7 +140,7 @@ class _Draft:
             case _:
                 assert_never(change)
 
-    def drop(self, change: DropNode | DropProject | DropDepartment | DropWindow) -> None:
+    def drop(self, change: DropNode | DropProject | DropDepartment | DropWindow | DropPool) -> None:
         match change:
             case DropNode(node=node):
                 self.nodes[node] = None
@@ -144,6 +150,8 @@ class _Draft:
                 self.departments[department] = None
             case DropWindow(window=window):
                 self.windows[window] = None
+            case DropPool(pool=pool):
+                self.pools[pool] = None
             case _:
                 assert_never(change)
 
@@ -157,6 +165,8 @@ class _Draft:
                 self.departments[record.name] = record
             case Window():
                 self.windows[record.name] = record
+            case Pool():
+                self.pools[record.name] = record
             case Job():
                 self.of_job(record.id).put(record)
             case Attempt() | Execution():

@@ -16,6 +16,7 @@ from coordinator.core.records import (
     DropExecutions,
     DropJob,
     DropNode,
+    DropPool,
     DropProject,
     DropWindow,
     Execution,
@@ -37,6 +38,7 @@ from coordinator.store.schema_version import bring_up_to_date
 from coordinator.store.store import Snapshot, snapshot_of
 from muster.domain.event import FLEET_SUBJECT, FleetEvent, JobEvent, NodeEvent, node_subject
 from muster.domain.fleet.access import Project
+from muster.domain.fleet.pool import Pool
 from muster.domain.fleet.quota import Department
 from muster.domain.fleet.window import Window
 from muster.domain.ids import JobId, NodeId
@@ -49,8 +51,9 @@ _PARENTS_FIRST = (
     schema.executions,
     schema.nodes,
     schema.windows,
+    schema.pools,
 )
-_NAMED = (schema.departments, schema.projects, schema.nodes, schema.windows)
+_NAMED = (schema.departments, schema.projects, schema.nodes, schema.windows, schema.pools)
 """Tables whose rows are dropped by name."""
 
 
@@ -101,6 +104,7 @@ class SqlStore:
                     _records(connection, schema.projects, Project),
                     _records(connection, schema.departments, Department),
                     _records(connection, schema.windows, Window),
+                    _records(connection, schema.pools, Pool),
                 )
             )
 
@@ -125,7 +129,7 @@ class SqlStore:
         """Events of the fleet after a number."""
         return self._stories.events(FleetEvent, FLEET_SUBJECT, after, most)
 
-    def commit(self, changes: Sequence[Change]) -> None:  # noqa: C901 - one case for each kind of change
+    def commit(self, changes: Sequence[Change]) -> None:  # noqa: C901, PLR0912 - a case for each kind of change
         """Apply all changes in one transaction; StoreError: none of them is there."""
         with explained(self._engine), self._engine.begin() as connection:
             batch = _Batch()
@@ -153,6 +157,8 @@ class SqlStore:
                         self._drop(connection, batch, schema.departments, name)
                     case DropWindow(window=name):
                         self._drop(connection, batch, schema.windows, name)
+                    case DropPool(pool=name):
+                        self._drop(connection, batch, schema.pools, name)
                     case _:
                         assert_never(change)
             self._write(connection, batch)

@@ -11,6 +11,7 @@ from muster.cli.output.plain.columns import Column
 from muster.cli.output.tables import TextTable, facts, joined, listing, shown, word
 from muster.cli.output.units import cpus_text, labels_text, size_text, span_text, time_text
 from muster.domain.fleet.node import Cordon, Gpu, NodeState, NodeView, RuntimeOffer
+from muster.domain.fleet.pool import DEFAULT_POOL
 from muster.domain.fleet.window import Window
 from muster.domain.jobs.placing.taint import NodeTaint
 from muster.domain.quantity import format_duration
@@ -21,8 +22,6 @@ _SILENT = (
 )
 
 
-_POOL = "pool"
-"""The label that names the pool of a node."""
 _COLUMNS = (
     Column("NODE", least=10),
     Column("STATE", least=10),
@@ -37,7 +36,7 @@ _MORE_COLUMNS = (Column("LABELS"), Column("VERSION"), Column("LAST HEARD"), Colu
 
 def nodes_table(nodes: Sequence[NodeView], now: datetime, *, wide: bool = False) -> TextTable:
     """One line a node; free of total. Pool, taints and the reason of a cordon have a column where any node has one."""
-    pools = wide or any(_POOL in node.inventory.labels for node in nodes)
+    pools = wide or any(node.pool not in {"", DEFAULT_POOL} for node in nodes)
     tainted = wide or any(node.taints for node in nodes)
     reasons = wide or any(node.cordon is not None and node.cordon.reason for node in nodes)
     columns = (
@@ -58,7 +57,7 @@ def nodes_table(nodes: Sequence[NodeView], now: datetime, *, wide: bool = False)
         yield str(len(node.executions))
         yield node.address
         if pools:
-            yield inventory.labels.get(_POOL, "-")
+            yield node.pool or "-"
         if tainted:
             yield ", ".join(str(each.taint) for each in node.taints) or "-"
         if reasons:
@@ -81,6 +80,7 @@ def node_details(node: NodeView, now: datetime) -> Group:
                 ("node", node.name),
                 ("state", _state_text(node)),
                 ("cordoned", _cordon_text(node.cordon, now)),
+                ("pool", node.pool),
                 ("taints", "\n".join(_taint_text(each, now) for each in node.taints)),
                 ("last heard", "" if node.last_seen_at is None else f"{span_text(now - node.last_seen_at)} ago"),
                 ("joined", time_text(node.joined_at)),

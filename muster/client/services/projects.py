@@ -1,14 +1,18 @@
-"""The SDK for projects, and for what each is opened for."""
+"""The SDK for projects and what each is opened for, and for pools."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from muster.client.calls import Calls
 from muster.domain.fleet.access import Permissions, Project
+from muster.domain.fleet.pool import Pool
 from muster.domain.fleet.quota import UnitChange
-from muster.domain.fleet.standing_view import QueuePage, UnitStandingView
+from muster.domain.fleet.standing_view import PoolView, QueuePage, UnitStandingView
+from muster.rpc.v1 import pools_pb2
 from muster.rpc.v1 import projects_pb2 as pb
+from muster.rpc.v1.pools_pb2_grpc import PoolServiceStub
 from muster.rpc.v1.projects_pb2_grpc import ProjectServiceStub
+from muster.wire.sharing.pools import pool_to_wire, pool_view_from_wire
 from muster.wire.sharing.projects import permissions_to_wire, project_from_wire
 from muster.wire.sharing.quotas import queue_page_from_wire, unit_change_to_wire, unit_standing_from_wire
 
@@ -91,3 +95,41 @@ class ProjectsClient:
         """
         request = pb.QueueRequest(project=project, pool=pool, page=page)
         return queue_page_from_wire(await self._calls.ask(self._stub.Queue, request))
+
+
+class PoolsClient:
+    """Pools, reached as `client.pools`."""
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+
+    @property
+    def _stub(self) -> Any:  # noqa: ANN401 - that of PoolService, whose two kinds mypy cannot tell apart here
+        return self._calls.stub(PoolServiceStub)
+
+    async def list(self) -> tuple[PoolView, ...]:
+        """All pools by name, those that are set and those that have nodes, with what they have.
+
+        >>> nodes = {view.pool.name: view.nodes for view in await client.pools.list()}
+        """
+        answer = await self._calls.ask(self._stub.List, pools_pb2.ListPoolsRequest())
+        return tuple(map(pool_view_from_wire, answer.pools))
+
+    async def put(self, pool: Pool, *, anyway: bool = False) -> tuple[str, ...]:
+        """Set a pool, in place of what was said of it; warnings, a sentence each.
+
+        Raises ConflictError where its selector takes no node, unless it is to be set `anyway`.
+
+        >>> await client.pools.put(Pool(name="h100", selector={"gpu": "h100"}, longest_run=timedelta(days=3)))
+        """
+        request = pools_pb2.PutPoolRequest(pool=pool_to_wire(pool), anyway=anyway)
+        return tuple((await self._calls.ask(self._stub.Put, request)).warnings)
+
+    async def remove(self, name: str) -> tuple[str, ...]:
+        """Say nothing of a pool any longer, so that its nodes are in another one; warnings, a sentence each.
+
+        >>> await client.pools.remove("h100")
+        """
+        request = pools_pb2.RemovePoolRequest(name=name)
+        # Never repeated: what was removed by a request whose answer got lost would not be found by the next one.
+        return tuple((await self._calls.ask(self._stub.Remove, request, pauses=())).warnings)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from muster.client.sync.jobs import SyncJobsClient
     from muster.client.sync.logins import SyncLoginsClient
     from muster.client.sync.nodes import SyncFleetClient, SyncNodesClient, SyncWindowsClient
-    from muster.client.sync.projects import SyncProjectsClient
+    from muster.client.sync.projects import SyncPoolsClient, SyncProjectsClient
     from muster.client.sync.secrets import SyncSecretsClient
     from muster.client.sync.tokens import SyncJoinTokensClient, SyncTokensClient
 
@@ -72,6 +72,13 @@ class SyncClient(SyncFrame):
         from muster.client.sync.projects import SyncProjectsClient
 
         return SyncProjectsClient(self._own.projects, self._loop)
+
+    @cached_property
+    def pools(self) -> "SyncPoolsClient":
+        """Pools: which nodes are in each, and what holds there."""
+        from muster.client.sync.projects import SyncPoolsClient
+
+        return SyncPoolsClient(self._own.pools, self._loop)
 
     @cached_property
     def windows(self) -> "SyncWindowsClient":

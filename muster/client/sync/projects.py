@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 
-from muster.client.services.projects import ProjectsClient
+from muster.client.services.projects import PoolsClient, ProjectsClient
 from muster.client.sync.loop_thread import LoopThread
 from muster.domain.fleet.access import Permissions, Project
+from muster.domain.fleet.pool import Pool
 from muster.domain.fleet.quota import UnitChange
-from muster.domain.fleet.standing_view import QueuePage, UnitStandingView
+from muster.domain.fleet.standing_view import PoolView, QueuePage, UnitStandingView
 
 
 class SyncProjectsClient:
@@ -77,3 +78,34 @@ class SyncProjectsClient:
         >>> first = (client.projects.queue(project="vision")).lines
         """
         return self._loop.run(self._own.queue(project=project, pool=pool, page=page))
+
+
+class SyncPoolsClient:
+    """Pools, reached as `client.pools`."""
+
+    def __init__(self, own: PoolsClient, loop: LoopThread) -> None:
+        self._own = own
+        self._loop = loop
+
+    def list(self) -> tuple[PoolView, ...]:
+        """All pools by name, those that are set and those that have nodes, with what they have.
+
+        >>> nodes = {view.pool.name: view.nodes for view in client.pools.list()}
+        """
+        return self._loop.run(self._own.list())
+
+    def put(self, pool: Pool, *, anyway: bool = False) -> tuple[str, ...]:
+        """Set a pool, in place of what was said of it; warnings, a sentence each.
+
+        Raises ConflictError where its selector takes no node, unless it is to be set `anyway`.
+
+        >>> client.pools.put(Pool(name="h100", selector={"gpu": "h100"}, longest_run=timedelta(days=3)))
+        """
+        return self._loop.run(self._own.put(pool, anyway=anyway))
+
+    def remove(self, name: str) -> tuple[str, ...]:
+        """Say nothing of a pool any longer, so that its nodes are in another one; warnings, a sentence each.
+
+        >>> client.pools.remove("h100")
+        """
+        return self._loop.run(self._own.remove(name))

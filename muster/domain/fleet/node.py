@@ -139,3 +139,5 @@ class NodeView:
     """Nothing new is placed on it; None: it takes jobs."""
     taints: tuple[NodeTaint, ...] = ()
     """What keeps jobs off it, in the order of keys and effects."""
+    pool: str = ""
+    """The pool that it is in."""

@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from muster.domain.fleet.quota import Amounts, QuotaUnit
-from muster.domain.ids import JobId
+from muster.domain.fleet.pool import Pool
+from muster.domain.fleet.quota import NO_AMOUNTS, Amounts, QuotaUnit
+from muster.domain.ids import JobId, NodeId
 from muster.domain.jobs.job_class import JobClass
 
 
@@ -36,6 +37,23 @@ class UnitStandingView:
     queued: int = 0
     pools: tuple[PoolStandingView, ...] = ()
     """Pools in which something was counted, by name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolView:
+    """A pool as people are shown it: what was set, and what it has."""
+
+    pool: Pool
+    is_set: bool
+    """Whether somebody has set it up; if not, it is there because nodes are in it."""
+    nodes: tuple[NodeId, ...] = ()
+    """The nodes that are in it, by name."""
+    capacity: Amounts = NO_AMOUNTS
+    """What its nodes have that can be used."""
+    held: Amounts = NO_AMOUNTS
+    """What jobs hold there."""
+    warnings: tuple[str, ...] = ()
+    """Nodes that another pool claims as well; a sentence each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -582,6 +582,7 @@ class Node(_message.Message):
     JOINED_AT_FIELD_NUMBER: _builtins.int
     CORDON_FIELD_NUMBER: _builtins.int
     TAINTS_FIELD_NUMBER: _builtins.int
+    POOL_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Its name."""
     state: _builtins.str
@@ -594,6 +595,8 @@ class Node(_message.Message):
     """Memory that is given to executions."""
     agent_version: _builtins.str
     """The agent's version."""
+    pool: _builtins.str
+    """The pool that it is in."""
     @_builtins.property
     def inventory(self) -> _model_pb2.Inventory:
         """What it has."""
@@ -638,10 +641,11 @@ class Node(_message.Message):
         joined_at: _timestamp_pb2.Timestamp | None = ...,
         cordon: Global___Cordon | None = ...,
         taints: _abc.Iterable[Global___NodeTaint] | None = ...,
+        pool: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["cordon", b"cordon", "inventory", b"inventory", "joined_at", b"joined_at", "last_seen_at", b"last_seen_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["address", b"address", "agent_version", b"agent_version", "cordon", b"cordon", "cpu_millis_taken", b"cpu_millis_taken", "executions", b"executions", "gpus_taken", b"gpus_taken", "inventory", b"inventory", "joined_at", b"joined_at", "last_seen_at", b"last_seen_at", "memory_taken", b"memory_taken", "name", b"name", "state", b"state", "taints", b"taints"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["address", b"address", "agent_version", b"agent_version", "cordon", b"cordon", "cpu_millis_taken", b"cpu_millis_taken", "executions", b"executions", "gpus_taken", b"gpus_taken", "inventory", b"inventory", "joined_at", b"joined_at", "last_seen_at", b"last_seen_at", "memory_taken", b"memory_taken", "name", b"name", "pool", b"pool", "state", b"state", "taints", b"taints"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

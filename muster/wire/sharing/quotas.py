@@ -56,14 +56,14 @@ def unit_standing_to_wire(view: UnitStandingView) -> pb.UnitStanding:
         pools=[
             pb.PoolStanding(
                 pool=each.pool,
-                quota=_amounts_to_wire(each.quota),
-                limit=_amounts_to_wire(each.limit),
+                quota=amounts_to_wire(each.quota),
+                limit=amounts_to_wire(each.limit),
                 weight=each.weight,
                 rank=each.rank,
-                share=_amounts_to_wire(each.share),
-                held=_amounts_to_wire(each.held),
-                guaranteed=_amounts_to_wire(each.guaranteed),
-                waiting=_amounts_to_wire(each.waiting),
+                share=amounts_to_wire(each.share),
+                held=amounts_to_wire(each.held),
+                guaranteed=amounts_to_wire(each.guaranteed),
+                waiting=amounts_to_wire(each.waiting),
             )
             for each in view.pools
         ],
@@ -80,14 +80,14 @@ def unit_standing_from_wire(message: pb.UnitStanding) -> UnitStandingView:
         pools=tuple(
             PoolStandingView(
                 pool=_pool(each.pool, "PoolStanding.pool"),
-                quota=_amounts_from_wire(each.quota),
-                limit=_amounts_from_wire(each.limit),
+                quota=amounts_from_wire(each.quota),
+                limit=amounts_from_wire(each.limit),
                 weight=each.weight,
                 rank=each.rank,
-                share=_amounts_from_wire(each.share),
-                held=_amounts_from_wire(each.held),
-                guaranteed=_amounts_from_wire(each.guaranteed),
-                waiting=_amounts_from_wire(each.waiting),
+                share=amounts_from_wire(each.share),
+                held=amounts_from_wire(each.held),
+                guaranteed=amounts_from_wire(each.guaranteed),
+                waiting=amounts_from_wire(each.waiting),
             )
             for each in message.pools
         ),
@@ -108,7 +108,7 @@ def queue_page_to_wire(page: QueuePage) -> pb.QueueResponse:
                 job_class=line.job_class,
                 priority=line.priority,
                 tier=line.tier,
-                size=_amounts_to_wire(line.size),
+                size=amounts_to_wire(line.size),
                 since=checks.timestamp(line.since),
                 reason=line.reason,
             )
@@ -132,7 +132,7 @@ def queue_page_from_wire(message: pb.QueueResponse) -> QueuePage:
                 job_class=checks.word(JobClass, line.job_class, "QueueLine.job_class"),
                 priority=line.priority,
                 tier=checks.text(line.tier, "QueueLine.tier"),
-                size=_amounts_from_wire(line.size),
+                size=amounts_from_wire(line.size),
                 since=checks.moment(line.since, "QueueLine.since"),
                 reason=checks.text(line.reason, "QueueLine.reason"),
             )
@@ -207,11 +207,13 @@ def _bounds_from_wire(message: pb.AmountBounds) -> AmountBounds:
     return AmountBounds(*(_amount(getattr(message, name)) if name in told else None for name in RESOURCES))
 
 
-def _amounts_to_wire(amounts: Amounts) -> pb.Amounts:
+def amounts_to_wire(amounts: Amounts) -> pb.Amounts:
+    """Amounts as a message."""
     return pb.Amounts(gpus=amounts.gpus, cpus=amounts.cpus, memory=amounts.memory)
 
 
-def _amounts_from_wire(message: pb.Amounts) -> Amounts:
+def amounts_from_wire(message: pb.Amounts) -> Amounts:
+    """Amounts that somebody tells; raises WireError."""
     return Amounts(*(_amount(getattr(message, name)) for name in RESOURCES))
 
 

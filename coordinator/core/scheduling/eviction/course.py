@@ -169,8 +169,8 @@ def _seeker(cluster: Cluster, job: Job, pool: str, bar: Bar | None) -> RoomSeeke
     path, counted, size = units.path(job.spec.project, pool), units.counted(pool), amounts_of_job(job.spec)
     lift: Lift | None = None
     if bar is not None:
-        if bar.kind is BarKind.TURN:
-            return None  # it waits for another one, which has waited long
+        if bar.kind in {BarKind.TURN, BarKind.LONGEST_RUN}:
+            return None  # it waits for another one, which has waited long, or may run too long
         lift = lift_for(path, units.get(job.spec.project), size, counted, job.job_class, job.owner)
         if lift is None:
             return None

@@ -55,7 +55,7 @@ async def every_node(
     cordoned: Annotated[
         bool | None, typer.Option("--cordoned/--not-cordoned", help="List only nodes that are cordoned, or are not.")
     ] = None,
-    pool: Annotated[str | None, typer.Option(help="List only nodes with the label pool=POOL.")] = None,
+    pool: Annotated[str | None, typer.Option(help="List only nodes of this pool.")] = None,
     label: Annotated[
         list[str] | None,
         typer.Option(metavar="KEY[=VALUE]", help="List only nodes with this label; may be repeated."),
@@ -85,7 +85,7 @@ async def every_node(
             for node in await client.nodes.list()
             if (not state or node.state in state)
             and (cordoned is None or (node.cordon is not None) is cordoned)
-            and (pool is None or node.inventory.labels.get("pool") == pool)
+            and (pool is None or node.pool == pool)
             and all(
                 name in node.inventory.labels and value in {None, node.inventory.labels[name]} for name, value in labels
             )
