@@ -193,7 +193,8 @@ class Cluster:
             self.load.windows.changed(before, after)
         else:
             self.load.pools_changed()
-            self.unit_load.pools_changed()
+            for node in self.records.nodes:
+                self.unit_load.touch(node)
             self.queue.try_all_again()
         limited = any(pool.longest_run is not None for pool in self.records.pools.values())
         self.queue.mind_times(minded=limited or len(self.load.windows) > 0)

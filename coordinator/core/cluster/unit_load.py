@@ -97,10 +97,6 @@ class UnitLoad:
         assert node is not None
         self.touch(node.name)
 
-    def pools_changed(self) -> None:
-        """Hear that pools are others than before, so that nodes may be in another one."""
-        self._touched.update(dict.fromkeys(self._records.nodes))
-
     def unit_changed(self, after: Project | Department) -> None:
         """Hear of a project or a department that is new or other than before."""
         self.units.put(after.unit)

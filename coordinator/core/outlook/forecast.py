@@ -23,6 +23,7 @@ from coordinator.core.placement.parts import part_of
 from coordinator.core.placement.reservation import holds
 from coordinator.core.records import Attempt, Execution, Job
 from coordinator.core.scheduling.bars import Bars
+from coordinator.core.scheduling.run_limits import too_short
 from coordinator.core.scheduling.windows import closed_nodes
 from muster.domain.fleet.quota import MILLIS_PER_GPU, NO_AMOUNTS, Amounts, amounts_of_job
 from muster.domain.gangs.plan import Goal
@@ -86,6 +87,8 @@ def _about(cluster: Cluster, job: Job, now: datetime) -> datetime | None:
     if ahead is None:
         return None
     pools = cluster.queue.request_class(job.id).pools
+    if short := too_short(cluster, job.spec):
+        pools = tuple(pool for pool in pools or cluster.unit_load.pools if pool not in short)
     ends = _expected_ends(cluster, pools, now)
     closed = closed_nodes(cluster, job.spec, now)
     free = Available(capacities=cluster.load.free.fresh(), pools=pools, closed=closed)

@@ -58,7 +58,7 @@ class Bars:
 
     def allowed(self, job: Job, pools: tuple[str, ...]) -> tuple[str, ...]:
         """Pools of these in which nothing of its own keeps a job waiting, as it is or as it might be."""
-        if not self._units.has_terms:
+        if self._is_free:
             return pools
         size = amounts_of_job(job.spec)
         return tuple(pool for pool in pools if self._in_pool(job, size, pool) is None)
@@ -132,8 +132,8 @@ class Bars:
     def _in_pool(self, job: Job, size: Amounts, pool: str) -> Bar | None:
         limit, longest = job.spec.timeouts.run, self._runs.get(pool)
         if limit is not None and longest is not None and limit > longest:
-            seconds = (int(each.total_seconds()) for each in (limit, longest))
-            return Bar(BarKind.LONGEST_RUN, job.spec.project, 0, *seconds, pool)
+            wants, most = int(limit.total_seconds()), int(longest.total_seconds())
+            return Bar(BarKind.LONGEST_RUN, job.spec.project, 0, wants, most, pool)
         path, unit = self._units.path(job.spec.project, pool), self._units.get(job.spec.project)
         bar = barred(path, unit, size, self._units.counted(pool), job.job_class, job.owner)
         if bar is not None:

@@ -23,6 +23,7 @@ from coordinator.core.scheduling.eviction.rooms import EvictionRooms
 from coordinator.core.scheduling.eviction.running import RunningGangs
 from coordinator.core.scheduling.eviction.victims import LEAST_CANDIDATES, MOST_CANDIDATES
 from coordinator.core.scheduling.order import across_leaves
+from coordinator.core.scheduling.run_limits import longest_runs
 from coordinator.core.sharing.precedence import Bar, BarKind
 from coordinator.core.turn.turn import Turn
 from muster.domain.fleet.quota import amounts_of_job
@@ -107,7 +108,8 @@ def _state(cluster: Cluster) -> object:
     load, kept = cluster.load, cluster.load.reservation
     rooms = (load.free.fresh().version, load.unreserved.fresh().version, load.empty.fresh().version)
     head = None if kept is None else kept.job
-    return (rooms, load.windows.version, cluster.unit_load.units.eased, cluster.gangs.evictable.version, head)
+    runs = tuple(longest_runs(cluster).items())
+    return (rooms, load.windows.version, cluster.unit_load.units.eased, cluster.gangs.evictable.version, head, runs)
 
 
 def _state_of(cluster: Cluster, job: Job) -> object:

@@ -123,3 +123,16 @@ def test_a_job_with_a_shorter_limit_keeps_its_own() -> None:
     failure = w.cluster.newest_attempt(job).failure
     assert failure is not None
     assert failure.message == "still ran after 3600 s, the job's limit (timeouts.run)"
+
+
+def test_how_long_others_still_run_in_a_pool_tells_nothing_of_a_job_that_never_goes_there() -> None:
+    w = fleet("debug", "long")
+    start(w, w.submit(wanting(HOUR, DEBUG)))
+    start(w, w.submit(wanting(None, LONG)))
+    job = w.submit(wanting(3 * HOUR))
+
+    told = explain(w.cluster, job, w.now)
+
+    assert {each.pool: each.reason for each in told.pools}["debug"] == (
+        "it may run for 3h (timeouts.run), and in pool debug nothing runs longer than 2h"
+    )
