@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from agent.code.store import CODE_CACHE, CodeStore
 from agent.executions.ports import PortLedger
 from agent.fencing.killer import Killer
 from agent.gpus.open import open_source
@@ -221,6 +222,7 @@ def _node(
     root = None if programs.secrets is None else programs.secrets / identity(local.state)
     secret_calls = SecretCalls()
     secrets = ExecutionSecrets(SecretDirectories(root), secret_calls.ask)
+    code = CodeStore(local.state / CODE_CACHE, secret_calls.ask_for_data, coordinator.address, coordinator.credentials)
     declared = _declared(settings, share)
     config = NodeConfig(
         name=local.name,
@@ -235,8 +237,9 @@ def _node(
         shown_to_peers=programs.shown_to_peers,
         secret_calls=secret_calls,
         secrets=secrets,
+        code=code,
     )
-    return NodeAgent(config, _runtimes(settings, local.state, programs, secrets), source, ports)
+    return NodeAgent(config, _runtimes(settings, local.state, programs, secrets, code), source, ports)
 
 
 def _declared(settings: AgentSettings, share: tuple[int, int] | None) -> Declared:
@@ -250,7 +253,7 @@ def _declared(settings: AgentSettings, share: tuple[int, int] | None) -> Declare
 
 
 def _runtimes(
-    settings: AgentSettings, state: Path, programs: AgentPrograms, secrets: ExecutionSecrets
+    settings: AgentSettings, state: Path, programs: AgentPrograms, secrets: ExecutionSecrets, code: CodeStore
 ) -> dict[RuntimeKind, Runtime]:
     runtimes: dict[RuntimeKind, Runtime] = {}
     if settings.docker_socket is not None:
@@ -260,7 +263,7 @@ def _runtimes(
 
         private = tuple(filter(None, (settings.state, programs.secrets)))
         confines = Confines(mount_roots=settings.mount_roots, private=private, job_user=settings.job_user)
-        docker = DockerRuntime(settings.docker_socket, identity(state), confines, secrets=secrets)
+        docker = DockerRuntime(settings.docker_socket, identity(state), confines, secrets=secrets, code=code)
         runtimes[RuntimeKind.DOCKER] = docker
     if settings.processes:
         runtimes[RuntimeKind.PROCESS] = ProcessRuntime(
@@ -269,5 +272,6 @@ def _runtimes(
             secrets.directories,
             settings.job_user,
             settings.process_users,
+            code,
         )
     return runtimes

@@ -15,6 +15,7 @@ from agent.attach.gang_commands import CommandsInGangs
 from agent.attach.local_commands import LocalCommands
 from agent.attach.relayed.attachments import RelayedAttachments
 from agent.attach.relayed.relay import RelayConnection
+from agent.code.store import CODE_CACHE, CodeStore
 from agent.core.events import GpuFaulted, LogCompleted
 from agent.core.step import AgentState
 from agent.executions.directories import ExecutionDirectories
@@ -82,6 +83,8 @@ class NodeConfig:
     """Ask for secrets while there is a connection."""
     secrets: ExecutionSecrets | None = None
     """Shared with the runtimes; None: one of its own."""
+    code: CodeStore | None = None
+    """The same."""
     clock: Clock = field(default_factory=Clock)
 
 
@@ -114,6 +117,7 @@ class NodeAgent:
             address=config.address,
             interface=interface_of(config.address),
             secrets=secrets,
+            code=config.code or CodeStore(config.state / CODE_CACHE),
             log_limit=config.log_limit,
             catch_up_on_faults=source.catch_up,
             gpu_use=source.use,

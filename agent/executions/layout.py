@@ -48,6 +48,11 @@ class ExecutionDirectory:
         return self.path / "inputs"
 
     @cached_property
+    def code(self) -> Path:
+        """The execution's copy of the code that its job brings along, where it brings any."""
+        return self.path / "code"
+
+    @cached_property
     def home(self) -> Path:
         """Made by runtimes whose users need one."""
         return self.path / "home"

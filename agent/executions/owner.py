@@ -11,7 +11,7 @@ from agent.core.launching.job_user import JobUser
 from agent.executions.layout import ExecutionDirectory
 from muster.domain.ids import ExecutionId
 from muster.domain.jobs.failure import ExecutionError, FailureKind
-from muster.domain.jobs.job import InlineFile
+from muster.domain.jobs.job import InlineFile, Role
 
 _ALONE, _OWN, _ANYBODYS = 0o700, 0o770, 0o1777
 _PASS_THROUGH, _READ_AND_WRITE = 0o001, 0o006
@@ -93,10 +93,17 @@ def let_through(directory: ExecutionDirectory) -> None:
             path.chmod(wanted)
 
 
-def refuse_elsewhere(files: Sequence[InlineFile], workdir: Path, work: Path) -> None:
+def process_workdir(role: Role, directory: ExecutionDirectory) -> Path:
+    """The working directory of a process: what its role names, else the code that its job brings, else an empty one."""
+    if role.code is not None and role.workdir is None:
+        return directory.code
+    return directory.work / (role.workdir or "")
+
+
+def refuse_elsewhere(files: Sequence[InlineFile], workdir: Path, directory: ExecutionDirectory) -> None:
     """Raise ExecutionError for files that the agent would write where their user may not."""
     for file in files:
         path = Path(posixpath.normpath(workdir / file.path))
-        if not path.is_relative_to(work):
+        if not (path.is_relative_to(directory.work) or path.is_relative_to(directory.code)):
             message = f"files: {file.path} does not lie in the working directory that is made for the process"
             raise ExecutionError(FailureKind.INVALID_OPTION, message)

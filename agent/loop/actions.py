@@ -17,6 +17,7 @@ from agent.core.launching.site import LaunchSite
 from agent.core.step import AgentState
 from agent.executions.layout import DOOR, ExecutionDirectory
 from agent.executions.notices import give_notice
+from agent.executions.owner import process_workdir
 from agent.executions.record import record_of
 from agent.logs.spool import LogSpool
 from agent.loop.doors import ExecutionDoors, with_door
@@ -25,6 +26,7 @@ from agent.loop.failures import failed
 from agent.loop.live_execution import LiveExecution
 from agent.loop.retry import insist
 from agent.loop.workbench import OngoingWork, Workbench, ended
+from muster.domain.data.code import CODE_DIRECTORY
 from muster.domain.gangs.plan import LAUNCH_PROGRAMS, Assignment
 from muster.domain.ids import ExecutionId
 from muster.domain.jobs.failure import ExecutionError, FailureKind
@@ -116,6 +118,7 @@ class Actions:
         bench.logs.follow(execution, spool)
         await self._doors.open(live, assignment)
         await bench.secrets.fetch(assignment, progress)
+        await bench.code.fetch(assignment, progress)
         live.sandbox = await runtime.prepare(assignment, directory, live.spool, ports, progress)
         return Prepared(execution=execution, address=bench.address, ports=ports)
 
@@ -140,6 +143,7 @@ class Actions:
                 config=CONTAINER_CONFIG,
                 outputs=CONTAINER_OUTPUTS,
                 status=CONTAINER_STATUS,
+                code="" if role.code is None else CODE_DIRECTORY,
                 workdir=role.workdir or "",
                 interface=self._bench.interface,
             )
@@ -148,7 +152,8 @@ class Actions:
             outputs=str(directory.outputs),
             status=str(directory.status),
             inputs=str(directory.inputs),
-            workdir=str(directory.work / (role.workdir or "")),
+            code="" if role.code is None else str(directory.code),
+            workdir=str(process_workdir(role, directory)),
             programs=str(directory.programs.absolute()) if doored else "",
             inside=str(directory.programs.absolute() / INSIDE),
             door=str(directory.door.absolute()) if doored else "",
@@ -218,6 +223,7 @@ class Actions:
         if live is not None:
             live.close()
         await bench.secrets.forget(execution)
+        bench.code.forget(execution)
         await insist(execution, partial(asyncio.to_thread, bench.directories.clear, bench.directories.of(execution)))
         bench.live.pop(execution, None)
         bench.usage.forget(execution)

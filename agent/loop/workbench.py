@@ -1,12 +1,15 @@
 """What the actions of a node work with: directories, runtimes, ports, secrets, and the tasks that are under way."""
 
 import asyncio
+import os
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from agent.attach.relayed.launches import LaunchesFirst
 from agent.attach.relayed.usage import Usage
+from agent.code.store import CodeStore
 from agent.core.launching.site import NetworkInterface
 from agent.executions.directories import ExecutionDirectories
 from agent.executions.held_resources import HeldResources
@@ -46,6 +49,7 @@ class Workbench:
     interface: NetworkInterface | None
     """Network interface with that address, if it is known."""
     secrets: ExecutionSecrets = field(default_factory=ExecutionSecrets)
+    code: CodeStore = field(default_factory=lambda: CodeStore(Path(os.devnull)))
     log_limit: int = DEFAULT_LIMIT
     """Bytes that are kept of what one execution prints."""
     catch_up_on_faults: Callable[[], Awaitable[None]] = _at_once

@@ -1,14 +1,16 @@
-"""Asks the coordinator for secrets over the connection that the agent has, as long as it takes."""
+"""Asks the coordinator for secrets, and the way to code, over the agent's connection, as long as it takes."""
 
 import asyncio
 import logging
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from typing import TypeAlias, TypeVar
 
 import grpc
 import grpc.aio
 
 from muster import wire
+from muster.domain.data.upload import DepotPass
 from muster.domain.fleet.secret import DeliveredSecret
 from muster.domain.ids import ExecutionId
 from muster.domain.jobs.failure import ExecutionError, FailureKind
@@ -32,6 +34,11 @@ _JOB = frozenset({_Code.NOT_FOUND, _Code.FAILED_PRECONDITION, _Code.INVALID_ARGU
 """What the job asks for is not there."""
 
 
+_Secrets = tuple[DeliveredSecret, ...]
+_Answer = TypeVar("_Answer")
+_Asked: TypeAlias = Callable[["agents_pb2_grpc.AgentServiceAsyncStub", Credentials], Awaitable[_Answer]]
+
+
 class SecretCalls:
     """Waits for a connection wherever there is none; whoever asks gives up by cancelling."""
 
@@ -52,29 +59,49 @@ class SecretCalls:
 
     async def ask(self, execution: ExecutionId) -> tuple[DeliveredSecret, ...]:
         """The secrets of an execution; raises ExecutionError with the coordinator's words where it refuses."""
+
+        async def secrets(stub: "agents_pb2_grpc.AgentServiceAsyncStub", shown: Credentials) -> _Secrets:
+            request = pb.SecretsRequest(execution=execution)
+            answer = await stub.Secrets(request, timeout=SECRETS_LIMIT, metadata=shown.metadata)
+            return tuple(map(wire.delivered_from_wire, answer.secrets))
+
+        return await self._answer("secrets", execution, secrets)
+
+    async def ask_for_data(self, execution: ExecutionId) -> DepotPass:
+        """What opens the depot for the code of an execution; raises ExecutionError as above."""
+
+        async def data(stub: "agents_pb2_grpc.AgentServiceAsyncStub", shown: Credentials) -> DepotPass:
+            request = pb.DataRequest(execution=execution)
+            answer = await stub.Data(request, timeout=SECRETS_LIMIT, metadata=shown.metadata)
+            return DepotPass(depot=answer.depot, ticket=answer.ticket)
+
+        return await self._answer("code", execution, data)
+
+    async def _answer(self, what: str, execution: ExecutionId, ask: "_Asked[_Answer]") -> _Answer:
         while True:
             await self._connected.wait()
             if self._line is not None:  # it may be gone again by now
-                found = await self._try(*self._line, execution)
+                found = await self._try(self._line, what, execution, ask)
                 if found is not None:
                     return found
             await asyncio.sleep(PAUSE)
 
     async def _try(
-        self, stub: "agents_pb2_grpc.AgentServiceAsyncStub", shown: Credentials, execution: ExecutionId
-    ) -> tuple[DeliveredSecret, ...] | None:
+        self,
+        line: "tuple[agents_pb2_grpc.AgentServiceAsyncStub, Credentials]",
+        what: str,
+        execution: ExecutionId,
+        ask: "_Asked[_Answer]",
+    ) -> _Answer | None:
         """None: there was no answer."""
         try:
-            answer = await stub.Secrets(
-                pb.SecretsRequest(execution=execution), timeout=SECRETS_LIMIT, metadata=shown.metadata
-            )
-            return tuple(map(wire.delivered_from_wire, answer.secrets))
+            return await ask(*line)
         except grpc.aio.AioRpcError as error:
             if error.code() not in _LATER:
-                raise _refusal(error) from None
-            log.warning("no secrets yet", extra={"execution": execution, "cause": error.details()})
+                raise _refusal(error, what) from None
+            log.warning("no %s yet", what, extra={"execution": execution, "cause": error.details()})
         except wire.WireError as error:
-            raise ExecutionError(FailureKind.RUNTIME, f"secrets: the coordinator's answer is none: {error}") from None
+            raise ExecutionError(FailureKind.RUNTIME, f"{what}: the coordinator's answer is none: {error}") from None
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if task is None or task.cancelling():
@@ -83,8 +110,8 @@ class SecretCalls:
         return None
 
 
-def _refusal(error: grpc.aio.AioRpcError) -> ExecutionError:
+def _refusal(error: grpc.aio.AioRpcError, what: str) -> ExecutionError:
     kind = FailureKind.INVALID_OPTION if error.code() in _JOB else FailureKind.RUNTIME
     if error.code() is _Code.UNIMPLEMENTED:
-        return ExecutionError(kind, "the coordinator is older than its agents and knows no secrets; upgrade it")
-    return ExecutionError(kind, error.details() or f"the coordinator gives no secrets ({error.code().name})")
+        return ExecutionError(kind, f"the coordinator is older than its agents and knows no {what}; upgrade it")
+    return ExecutionError(kind, error.details() or f"the coordinator gives no {what} ({error.code().name})")

@@ -107,6 +107,7 @@ _OURS: Mapping[str, Mapping[str, str]] = {
         "PushLogs": "agents.push_logs",
         "Renew": "agents.renew",
         "Secrets": "secrets.deliver",
+        "Data": "data.deliver",
     },
 }
 

@@ -20,10 +20,11 @@ from coordinator.logins.desk import LoginDesk
 from coordinator.rpc import limits
 from coordinator.rpc.admission.interceptor import Admission, AdmissionPolicy
 from coordinator.rpc.agents.attachments import AgentAttachments
+from coordinator.rpc.agents.data_delivery import DataDelivery
 from coordinator.rpc.agents.log_intake import LogIntake
 from coordinator.rpc.agents.renewals import Renewals
 from coordinator.rpc.agents.secret_delivery import SecretDelivery
-from coordinator.rpc.agents.service import AgentService
+from coordinator.rpc.agents.service import AgentService, GivenToNodes
 from coordinator.rpc.callers import Who
 from coordinator.rpc.calls import is_public
 from coordinator.rpc.clients.attachments import AttachmentService
@@ -353,8 +354,11 @@ def _add_agents(
 ) -> None:
     intake = LogIntake(parts.engine, parts.logs, parts.log_quota)
     renewals = Renewals(parts.registry.joined, authority)
-    secrets = SecretDelivery(parts.engine, parts.secrets, parts.audit)
-    agents = AgentService(parts.engine, intake, parts.registry.joined, renewals, secrets, attachments)
+    given = GivenToNodes(
+        secrets=SecretDelivery(parts.engine, parts.secrets, parts.audit),
+        data=DataDelivery(parts.engine, parts.depot, parts.audit),
+    )
+    agents = AgentService(parts.engine, intake, parts.registry.joined, renewals, given, attachments)
     agents_pb2_grpc.add_AgentServiceServicer_to_server(agents, server)
     closings.append(agents.closing.set)
 

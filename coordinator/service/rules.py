@@ -108,6 +108,7 @@ RULES: Mapping[str, OperationRule] = {
     "secrets.list": OperationRule(AccessScope.PROJECT, Access.MEMBER, Audited.LATER),
     "secrets.remove": OperationRule(AccessScope.PROJECT, Access.OPERATOR, Audited.FAILURES),
     "secrets.deliver": OperationRule(AccessScope.NODE),
+    "data.deliver": OperationRule(AccessScope.NODE),
     "bundles.list": _FLEET_LOOK,
     "bundles.get": _FLEET_LOOK,
     "bundles.put": _ADMIN_ORDER,

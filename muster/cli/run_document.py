@@ -50,6 +50,7 @@ class RunFlags(NamedTuple):  # made in a tenth of the time of a data class, whic
     lost_after: str | None = None
     on_disconnect: str | None = None
     files: Sequence[str] = ()
+    code: Path | None = None
     env_files: Sequence[Path] = ()
     pull: str | None = None
     entrypoint: str | None = None
@@ -102,6 +103,7 @@ def run_document(flags: RunFlags, environ: Mapping[str, str]) -> dict[str, Any]:
         restarts=restarts or None,
         on_disconnect=flags.on_disconnect,
         files=[_file(text) for text in flags.files] or None,
+        code=None if flags.code is None else str(flags.code),
         pull=flags.pull,
         entrypoint=shlex.split(flags.entrypoint) if flags.entrypoint is not None else None,
         ulimits=dict(_ulimit(text) for text in flags.ulimits) or None,

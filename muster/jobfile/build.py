@@ -3,6 +3,7 @@
 import pathlib
 from collections.abc import Iterator, Sequence
 
+from muster.domain.data.code import JobCode
 from muster.domain.fault import Fault, Path
 from muster.domain.ids import NodeId
 from muster.domain.jobs.frameworks.framework import Framework
@@ -114,7 +115,18 @@ class Builder:
             security=_security(effective.security),
             exit_codes=_exit_codes(effective.exit_codes),
             expand=effective.expand,
+            code=self._code(keys),
         )
+
+    def _code(self, keys: "_Layered") -> JobCode | None:
+        code = keys.effective.code
+        if code is None or code.folder is None:
+            return None if code is None else JobCode(tree=code.tree or "", size=code.size or 0)
+        folder = None if self._base is None else self._base / code.folder
+        if folder is None or not folder.is_dir():
+            why = "cannot be read here" if folder is None else f"{quote(str(folder), most=4096)} is no folder"
+            self._find(keys.where("code"), FieldError(f"{why}; `muster upload` sends one, and prints its tree"))
+        return JobCode(folder=str(folder or code.folder))
 
     def _files(self, keys: "_Layered") -> Iterator[InlineFile]:
         for place, file in enumerate(keys.effective.files):

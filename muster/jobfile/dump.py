@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any
 
+from muster.domain.data.code import JobCode
 from muster.domain.jobs.frameworks.framework import PER_GPU, Framework, FrameworkName, Rendezvous
 from muster.domain.jobs.interactive import NEVER_IDLE, Interactive
 from muster.domain.jobs.job import (
@@ -84,7 +85,14 @@ def _role(role: Role) -> dict[str, Any]:
         security=_security(role.security),
         exit_codes=_exit_codes(role.exit_codes),
         expand=role.expand or None,
+        code=_code(role.code),
     )
+
+
+def _code(code: JobCode | None) -> dict[str, Any] | str | None:
+    if code is None:
+        return None
+    return {"tree": code.tree, "size": code.size} if code.tree else code.folder
 
 
 def _resources(resources: Resources) -> dict[str, Any]:

@@ -29,6 +29,7 @@ from muster.jobfile.section import (
     SHORT_INTERACTIVE,
     AffinityKeys,
     Also,
+    CodeForm,
     ExitCodesKeys,
     FrameworkKeys,
     InteractiveKeys,
@@ -249,6 +250,10 @@ class RoleDefaults(Section):
         "list of names or maps",
         "Secrets of the project that each execution gets, as files or variables, see below.",
         [],
+    )
+    code: CodeForm | None = key(
+        "folder, or map",
+        "A folder of which each execution gets a copy, as its working directory, see below.",
     )
     exit_codes: ExitCodesKeys | None = key("map", "Which exit codes end the job or restart the gang, see below.")
     expand: fields.Flag = key(

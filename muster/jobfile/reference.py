@@ -23,6 +23,7 @@ from muster.jobfile.models import (
 from muster.jobfile.secret_keys import SecretKeys
 from muster.jobfile.section import (
     AffinityKeys,
+    CodeKeys,
     ExitCodesKeys,
     FrameworkKeys,
     InteractiveKeys,
@@ -50,6 +51,7 @@ _SECTIONS: Sequence[tuple[str, type[BaseModel], type[BaseModel] | None]] = (
     ("`mounts[]`", MountKeys, None),
     ("`ulimits.NAME`", UlimitKeys, None),
     ("`files[]`", FileKeys, None),
+    ("`code`", CodeKeys, None),
     ("`secrets[]`", SecretKeys, None),
     ("`security`", SecurityKeys, None),
     ("`framework`", FrameworkKeys, None),

@@ -70,6 +70,10 @@ class ObjectFiles:
         """The beginnings of all objects that are not whole."""
         yield from self._inside(self._parts.iterdir())
 
+    def touch(self, digest: str) -> None:
+        """Note that an object was used now. Raises FileNotFoundError where it is not here."""
+        os.utime(self._path(digest))
+
     def remove(self, digest: str) -> None:
         """Remove an object, if it is here; whoever reads it still gets it to its end."""
         self._path(digest).unlink(missing_ok=True)

@@ -5,6 +5,7 @@ What is checked here makes a value of a message. What a valid job is says `muste
 
 from collections.abc import Iterable
 
+from muster.domain.data.code import JobCode
 from muster.domain.ids import NodeId
 from muster.domain.jobs.disconnect import DEFAULT_LOST_AFTER, OnDisconnect
 from muster.domain.jobs.frameworks.dialect import Dialect
@@ -246,6 +247,7 @@ def role_to_wire(role: Role) -> pb.Role:
         security=security_to_wire(role.security),
         exit_codes=_exit_rules_to_wire(role.exit_codes),
         expand=role.expand,
+        code=None if role.code is None else pb.Code(tree=role.code.tree, size=role.code.size),
     )
 
 
@@ -271,6 +273,7 @@ def role_from_wire(message: pb.Role) -> Role:
         security=security_from_wire(message.security) if message.HasField("security") else Security(),
         exit_codes=_exit_rules(message.exit_codes) if message.HasField("exit_codes") else ExitRules(),
         expand=message.expand,
+        code=JobCode(tree=message.code.tree, size=message.code.size) if message.HasField("code") else None,
     )
 
 

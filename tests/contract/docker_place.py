@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from agent.code.store import CodeStore
 from agent.core.containers.spec import EXECUTION_LABEL
 from agent.core.launching.job_user import NOBODY, JobUser
 from agent.core.launching.launch import CONTAINER_CONFIG, CONTAINER_STATUS
@@ -31,9 +32,10 @@ class DockerPlace:
         private: Sequence[Path] = (),
         job_user: JobUser | None = NOBODY,
         min_free: int = 0,
+        code: CodeStore | None = None,
     ) -> AsyncIterator[DockerRuntime]:
         confines = Confines(mount_roots=mount_roots, private=private, job_user=job_user)
-        runtime = DockerRuntime(self.socket, self.identity, confines, min_free)
+        runtime = DockerRuntime(self.socket, self.identity, confines, min_free, code=code)
         try:
             yield runtime
         finally:

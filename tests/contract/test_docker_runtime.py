@@ -3,21 +3,26 @@
 import asyncio
 import contextlib
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
+from agent.code.store import CodeStore
 from agent.core.containers.spec import EXECUTION_LABEL
 from agent.logs.spool import LogSpool
 from agent.runtimes.docker.runtime import DockerRuntime
+from muster.domain.data.code import CODE_DIRECTORY, JobCode
+from muster.domain.data.tree import ContentEntry, ContentKind, ContentTree, content_tree
 from muster.domain.fleet.node import RuntimeOffer
 from muster.domain.gangs.log import Stream
 from muster.domain.gangs.roster import PortLease
 from muster.domain.jobs.failure import ExecutionError, Exit, FailureKind
 from muster.domain.jobs.frameworks.dialect import VALOHAI_REPOSITORY, Dialect
 from muster.domain.jobs.job import InlineFile, Mount, Network, Resources, Role, RuntimeKind, Ulimit
+from muster.transfer.objects import ObjectFiles
 from tests.contract.docker_place import DockerPlace
 from tests.contract.docker_trials import assigned, prepared, refusal, script
 from tests.contract.runtimes import directory_for, ignored
@@ -213,6 +218,36 @@ async def test_files_leave_the_directories_above_them_as_they_are(place: DockerP
     async with place.runtime() as runtime, prepared(runtime, tmp_path, assigned(role)) as it:
         await it.run()
         assert it.printed() == [b"1777", b"x"]
+
+
+async def test_code_of_the_job_is_where_it_runs_and_the_users_own(place: DockerPlace, tmp_path: Path) -> None:
+    tree = kept_tree(
+        tmp_path / "cache",
+        {"train.sh": b"#!/bin/sh\ncat a.txt extra >> a.txt.new; cat a.txt.new; pwd", "a.txt": b"a\n"},
+    )
+    code = JobCode(tree=tree.digest, size=len(tree.form))
+    files = (InlineFile(path="extra", content=b"b\n"),)
+    role = Role(image=place.image, command=("sh", "train.sh"), code=code, workdir=CODE_DIRECTORY, files=files)
+    store, assignment = CodeStore(tmp_path / "cache"), assigned(role)
+    await store.fetch(assignment, ignored)
+    async with place.runtime(code=store) as runtime, prepared(runtime, tmp_path, assignment) as it:
+        assert await it.run() == Exit(code=0)
+        assert it.printed() == [b"a", b"b", b"/muster/code"]
+
+
+def kept_tree(cache: Path, files: Mapping[str, bytes]) -> ContentTree:
+    """A tree as a node has it that has fetched it before."""
+    names = {path: sha256(content).hexdigest() for path, content in files.items()}
+    entries = (
+        ContentEntry(path=path, kind=ContentKind.FILE, size=len(files[path]), content=name)
+        for path, name in names.items()
+    )
+    tree = content_tree(entries)
+    for digest, content in {tree.digest: tree.form, **{names[path]: each for path, each in files.items()}}.items():
+        with ObjectFiles(cache).arriving(digest, len(content)) as arriving:
+            arriving.write(content)
+            arriving.commit()
+    return tree
 
 
 async def test_a_script_without_its_interpreter_is_missed_when_arming(place: DockerPlace, tmp_path: Path) -> None:

@@ -50,9 +50,8 @@ def _variables(role: Role, *gpus: str) -> set[str]:
         gpus=tuple(GpuUuid(gpu) for gpu in gpus),
     )
     interface = NetworkInterface(name="eth0", subnet="10.0.0.0/24")
-    found = launch(
-        assignment, _roster(), LaunchSite(config="/config", outputs="/outputs", status="/status", interface=interface)
-    )
+    site = LaunchSite(config="/config", outputs="/outputs", status="/status", code="/code", interface=interface)
+    found = launch(assignment, _roster(), site)
     return {*found.env, *found.defaults}
 
 

@@ -27,6 +27,11 @@ class RefusingCoordinator(agents_pb2_grpc.AgentServiceServicer):
         await context.abort(_UNIMPLEMENTED)
         raise AssertionError("abort raises")
 
+    async def Data(self, request: pb.DataRequest, context: Any) -> pb.DataResponse:
+        del request
+        await context.abort(_UNIMPLEMENTED)
+        raise AssertionError("abort raises")
+
     async def Secrets(self, request: pb.SecretsRequest, context: Any) -> pb.SecretsResponse:
         del request
         await context.abort(_UNIMPLEMENTED)

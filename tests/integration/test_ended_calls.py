@@ -13,10 +13,11 @@ import pytest
 from coordinator.engine.agent_streams import AgentStream
 from coordinator.rpc.admission.open_calls import CallSeat
 from coordinator.rpc.agents.attachments import AgentAttachments
+from coordinator.rpc.agents.data_delivery import DataDelivery
 from coordinator.rpc.agents.log_intake import LogIntake
 from coordinator.rpc.agents.renewals import Renewals
 from coordinator.rpc.agents.secret_delivery import SecretDelivery
-from coordinator.rpc.agents.service import AgentService
+from coordinator.rpc.agents.service import AgentService, GivenToNodes
 from coordinator.rpc.callers import CALLER
 from coordinator.rpc.server import Parts
 from coordinator.service.attaching.attachments import AttachmentOperations, AttachWays
@@ -135,14 +136,17 @@ class Hearer:
 def agents_of(parts: Parts) -> AgentService:
     """The service for agents."""
     nodes = parts.registry.joined
-    secrets = SecretDelivery(parts.engine, parts.secrets, parts.audit)
+    given = GivenToNodes(
+        secrets=SecretDelivery(parts.engine, parts.secrets, parts.audit),
+        data=DataDelivery(parts.engine, None, parts.audit),
+    )
     rights = AttachRights(permissions_of=lambda _: OPEN, holder_of=parts.registry.holder_of)
     lines = AgentLines()
     ways = AttachWays(relay=None, lines=lines)
     operations = AttachmentOperations(parts.operations, parts.engine, parts.audit, rights, AttachmentBook(), ways)
     attachments = AgentAttachments(lines, operations)
     intake = LogIntake(parts.engine, parts.logs, parts.log_quota)
-    return AgentService(parts.engine, intake, nodes, Renewals(nodes, None), secrets, attachments)
+    return AgentService(parts.engine, intake, nodes, Renewals(nodes, None), given, attachments)
 
 
 async def test_a_node_whose_stream_is_cancelled_leaves_no_circle(tmp_path: Path, circles: list[object]) -> None:

@@ -246,6 +246,48 @@ def test_a_folder_is_sent_once_and_then_only_what_has_changed(tmp_path: Path) ->
     assert ": 2 new, " in told
 
 
+def test_a_folder_that_a_job_brings_along_is_the_working_directory_of_every_rank(tmp_path: Path) -> None:
+    folder = tmp_path / "trainer"
+    (folder / "lib").mkdir(parents=True)
+    (folder / "lib" / "words.txt").write_text("from the folder")
+    (folder / "latest").symlink_to("lib/words.txt")
+    script = '#!/bin/sh\ncat latest; echo " $RANK"; test "$PWD" = "$MUSTER_CODE_DIR" && cat extra\n'
+    (folder / "train.sh").write_text(script)
+    (folder / "train.sh").chmod(0o755)
+    (tmp_path / "job.yaml").write_text(
+        "name: brings-code\nworkers: 2\ncode: trainer\ncommand: [./train.sh]\n"
+        'files: [{path: extra, content: "and a file\\n"}]\n'
+    )
+    with started(tmp_path, *UP) as program:
+        read_until(program, "Ctrl-C stops all of it")
+        done = ran(tmp_path, "submit", "-f", str(tmp_path / "job.yaml"))
+        again = ran(tmp_path, "run", "--code", str(folder), "--", "/bin/sh", "-c", "echo more >> latest; cat latest")
+        unchanged = ran(tmp_path, "run", "--code", str(folder), "--", "cat", "latest")
+        program.send_signal(signal.SIGINT)
+        assert program.wait(LIMIT) == 0
+    assert sorted(done.stdout.splitlines()) == [
+        "[0] and a file",
+        "[0] from the folder 0",
+        "[1] and a file",
+        "[1] from the folder 1",
+    ], done.stderr
+    assert "code 3 files, " in done.stderr
+    assert "0 new, 0 B sent" in again.stderr
+    assert again.stdout.rstrip() == "[0] from the foldermore"
+    assert unchanged.stdout.rstrip() == "[0] from the folder"
+
+
+def test_code_that_is_not_in_the_depot_ends_the_job_with_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "job.yaml").write_text(f"name: lost\ncode: {{tree: {'ab' * 32}, size: 10}}\ncommand: ['true']\n")
+    with started(tmp_path, *UP) as program:
+        read_until(program, "Ctrl-C stops all of it")
+        done = ran(tmp_path, "submit", "-f", str(tmp_path / "job.yaml"))
+        program.send_signal(signal.SIGINT)
+        assert program.wait(LIMIT) == 0
+    assert done.returncode == ExitCode.JOB_FAILED
+    assert f"code: the depot has no tree {'ab' * 32}" in done.stderr
+
+
 def companion_of(program: "subprocess.Popen[str]", name: str) -> psutil.Process:
     children = psutil.Process(program.pid).children()
     return next(each for each in children if f"coordinator.{name}" in each.cmdline())

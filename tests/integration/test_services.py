@@ -32,6 +32,7 @@ OURS = [
         "AgentService",
         "AttachmentService",
         "BundleService",
+        "DataService",
         "FleetService",
         "JobService",
         "LoginService",

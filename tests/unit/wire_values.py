@@ -2,6 +2,8 @@
 
 from hypothesis import strategies as st
 
+from muster.domain.data.code import JobCode
+from muster.domain.data.tree import LARGEST_TREE_FORM
 from muster.domain.gangs import fence, plan, roster
 from muster.domain.ids import JobId
 from muster.domain.jobs import disconnect, explanation, failure, job, lifecycle, restart, view
@@ -99,6 +101,9 @@ roles = st.builds(
     secrets=tuples_of(secret_uses),
     security=securities,
     expand=st.booleans(),
+    code=optional(
+        st.builds(JobCode, tree=st.from_regex("[0-9a-f]{64}", fullmatch=True), size=st.integers(0, LARGEST_TREE_FORM))
+    ),
     exit_codes=st.builds(ExitRules, restart=st.none() | exit_codes, fail=st.just(ExitCodes()) | exit_codes),
 )
 restarts = st.builds(

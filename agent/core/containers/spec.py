@@ -16,6 +16,7 @@ from agent.core.launching.launch import (
     CONTAINER_OUTPUTS,
     CONTAINER_STATUS,
 )
+from muster.domain.data.code import CODE_DIRECTORY
 from muster.domain.gangs.plan import LAUNCH_PROGRAMS, Assignment, Launch
 from muster.domain.gangs.roster import Json, PortLease
 from muster.domain.ids import ExecutionId
@@ -90,6 +91,8 @@ class ContainerSite:
     """The user of user code; None: the user that the role or the image names, which may be root."""
     home: PurePath | None = None
     """The home directory of that user."""
+    code: PurePath | None = None
+    """The copy of the code that the job brings along; None: it brings none."""
     first: PurePath | None = None
     """The directory with the program in front of user code, which does what docker-init does; None: there is none."""
 
@@ -338,6 +341,8 @@ def _mounts(assignment: Assignment, site: ContainerSite, hosts: PurePath | None)
     ]
     if site.home is not None:
         mounts.append(Mount(source=str(site.home), target=CONTAINER_HOME, read_only=False))
+    if site.code is not None:
+        mounts.append(Mount(source=str(site.code), target=CODE_DIRECTORY, read_only=False))
     if site.first is not None:
         mounts.append(Mount(source=str(site.first), target=CONTAINER_FIRST, read_only=False))
     if hosts is not None:

@@ -10,6 +10,7 @@ from agent.core.launching.frameworks.surroundings import if_short
 from agent.core.launching.main_program import setup_words, with_main_program
 from agent.core.launching.network_defaults import network_defaults
 from agent.core.launching.site import LaunchSite
+from muster.domain.data.code import CODE_DIRECTORY_VARIABLE
 from muster.domain.fleet.secret import Handover
 from muster.domain.gangs.plan import Assignment, Launch
 from muster.domain.gangs.roster import HOSTFILE, Roster, config_files, host_names
@@ -103,6 +104,7 @@ def _identity(assignment: Assignment, roster: Roster, site: LaunchSite) -> Mappi
         "MUSTER_CONFIG_DIR": site.config,
         "MUSTER_HOSTFILE": f"{site.config}/{HOSTFILE}",
         "MUSTER_OUTPUTS_DIR": site.outputs,
+        **({CODE_DIRECTORY_VARIABLE: site.code} if site.code else {}),
         **({"MUSTER_STATUS_DIR": site.status} if site.status else {}),
         **({"MUSTER_DOOR": site.door} if site.door else {}),
     }

@@ -22,6 +22,8 @@ class LaunchSite:
     """Where user code tells its agent how far it is; empty where there is nothing of that."""
     inputs: str = ""
     """The directory of inputs, for dialects that have one."""
+    code: str = ""
+    """The copy of the code that the job brings along; empty where it brings none."""
     workdir: str = ""
     """Empty where only the image knows it."""
     programs: str = ""

@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from weakref import WeakSet
 
+from agent.code.store import CodeStore
 from agent.core.containers.spec import (
     EXECUTION_LABEL,
     HOLDER_PROGRAM,
@@ -90,12 +91,14 @@ class DockerRuntime:
         confines: Confines = Confines(),
         min_free: int = MIN_FREE,
         secrets: ExecutionSecrets | None = None,
+        code: CodeStore | None = None,
     ) -> None:
         self._socket = socket
         self._identity = identity
         self._confines = confines
         self._min_free = min_free
         self._secrets = secrets or ExecutionSecrets()
+        self._code = code or CodeStore(Path(os.devnull))
         self._engine = DockerEngine(socket)
         self._programs = ContainerPrograms(self._engine.files)
         self._about: About | None = None
@@ -229,7 +232,10 @@ class DockerRuntime:
             user=user,
             home=None if user is None or user.uid == 0 else directory.home,
             first=directory.first if noting else None,
+            code=None if role.code is None else directory.code,
         )
+        if role.code is not None:
+            directory.code.mkdir(exist_ok=True)  # a rehearsal has it mounted
         if needs_rehearsal(role):
             progress("trying the container's options")
             await self._rehearse(assignment, site, image, containers, about)
@@ -245,6 +251,7 @@ class DockerRuntime:
             holder=holder,
             architecture=about.architecture,
             programs=self._programs,
+            code=self._code,
         )
 
     def _checked(self, role: Role, directory: ExecutionDirectory, about: About) -> tuple[Role, bool]:

@@ -11,6 +11,8 @@ from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
+from agent.code.places import files_in, give_code
+from agent.code.store import CodeStore
 from agent.core.containers.attended import CONTAINER_INSIDE, behind_parent, without_parent
 from agent.core.containers.first import behind_first, without_first
 from agent.core.containers.secrets import beside_with_variables, is_behind_variables
@@ -46,6 +48,7 @@ from agent.runtimes.docker.programs import ContainerPrograms, Sought
 from agent.runtimes.docker.secrets import ContainerSecrets
 from agent.runtimes.docker.side_work import begun
 from agent.secrets.directories import VARIABLES, SecretDirectories
+from muster.domain.data.code import CODE_DIRECTORY
 from muster.domain.gangs.plan import Assignment, Launch
 from muster.domain.ids import ExecutionId
 from muster.domain.jobs.failure import ExecutionError, Exit, FailureKind
@@ -81,6 +84,7 @@ class PreparedContainer:
     architecture: str
     """The architecture of the engine's processor."""
     programs: ContainerPrograms
+    code: CodeStore
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,18 +169,22 @@ class DockerSandbox:
                 _refuse_unattended(prepared)
                 body = behind_parent(body, launch.main_program, CONTAINER_DOOR)
             writing = begun(partial(_write, prepared, launch, hosts))
+            files = await _files_apart(prepared)
             if hosts is not None:
                 await writing  # the engine refuses to mount what is not there yet
             self._container = await self._containers.create(ContainerPart.USER, body)
             await writing
-            files = inline_paths(prepared.assignment.role, prepared.image)
             if files:
-                lent = [mount.target for mount in prepared.assignment.role.mounts]
-                await refuse_lent(self._engine.files, self._container, files, lent)
-                await self._engine.files.put(self._container, _archive(files, prepared.site.user, int(time.time())))
+                await self._put(files, prepared)
             await prepared.programs.check(self._container, _sought(prepared, launch, body))
             if launch.secrets:
                 await secrets.provided(self._engine, self._container, prepared.architecture)
+
+    async def _put(self, files: Mapping[str, InlineFile], prepared: PreparedContainer) -> None:
+        """Have inline files in the container, by their absolute paths."""
+        lent = [mount.target for mount in prepared.assignment.role.mounts]
+        await refuse_lent(self._engine.files, self._container, files, lent)
+        await self._engine.files.put(self._container, _archive(files, prepared.site.user, int(time.time())))
 
     async def start(self) -> None:
         """Start user code; from here on its output is copied."""
@@ -308,7 +316,7 @@ def _sought(prepared: PreparedContainer, launch: Launch, body: Body) -> Sought:
     """What user code begins with, in a container that was created as `body` says."""
     role, image = prepared.assignment.role, prepared.image
     (name, *_), places = _user_code(prepared, launch)
-    mounts = frozenset(mount.target for mount in role.mounts)
+    mounts = frozenset((*(mount.target for mount in role.mounts), *((CODE_DIRECTORY,) if role.code else ())))
     return Sought(
         name=name,
         places=tuple(places),
@@ -319,6 +327,24 @@ def _sought(prepared: PreparedContainer, launch: Launch, body: Body) -> Sought:
         files=frozenset(inline_paths(role, image)),
         own=frozenset(mount_targets(body)) - mounts,
     )
+
+
+async def _files_apart(prepared: PreparedContainer) -> Mapping[str, InlineFile]:
+    """Have the execution's copy of its code, if any, with the inline files that belong there; gives the others."""
+    files = inline_paths(prepared.assignment.role, prepared.image)
+    if prepared.site.code is None:
+        return files
+    await begun(partial(_lay_out_code, prepared, files_in(files, CODE_DIRECTORY)))
+    return {path: file for path, file in files.items() if not path.startswith(f"{CODE_DIRECTORY}/")}
+
+
+def _lay_out_code(prepared: PreparedContainer, files: Mapping[str, InlineFile]) -> None:
+    directory = prepared.directory.code
+    prepared.code.lay_out(prepared.assignment.execution, directory, files)
+    try:
+        give_code(directory, prepared.site.user)
+    except OSError as problem:
+        raise ExecutionError(FailureKind.RUNTIME, f"code: {problem.filename}: {problem.strerror}") from problem
 
 
 def _write(prepared: PreparedContainer, launch: Launch, hosts: Path | None) -> None:

@@ -1,15 +1,18 @@
 """Gets everything ready that a program finds at its start: its files, its secrets, its environment, and itself."""
 
 import os
+import posixpath
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from agent.code.places import files_in
+from agent.code.store import CodeStore
 from agent.core.launching.job_user import USER_NAME, JobUser
 from agent.executions.files import write_config, write_inline
 from agent.executions.layout import ExecutionDirectory
-from agent.executions.owner import give_all, refuse_elsewhere, renew
+from agent.executions.owner import give_all, process_workdir, refuse_elsewhere, renew
 from agent.logs.mask import Mask
 from agent.runtimes.process.attaching.asking import companion_start, parent_of_main_program
 from agent.runtimes.process.faults import write_failure
@@ -19,7 +22,7 @@ from agent.secrets.directories import SecretDirectories
 from muster.domain.gangs.plan import Launch
 from muster.domain.ids import ExecutionId
 from muster.domain.jobs.failure import ExecutionError, FailureKind
-from muster.domain.jobs.job import InlineFile, Role
+from muster.domain.jobs.job import Role
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +33,7 @@ class Preparation:
     environment: Mapping[str, str]
     spares: SpareSupervisors
     secrets: SecretDirectories
+    code: CodeStore
     user: JobUser | None
     """The user that the program runs as; None: the agent's."""
     own_user: bool
@@ -40,9 +44,9 @@ class Preparation:
     def order(self, directory: ExecutionDirectory, launch: Launch, log_limit: int) -> ProgramOrder:
         """Write the files and find the program; the order for its supervisor. Raises ExecutionError."""
         role = launch.role or self.role
-        workdir = directory.work / (role.workdir or "")
+        workdir = process_workdir(role, directory)
         try:
-            self._write(directory, workdir, role.files, launch)
+            self._write(directory, workdir, role, launch)
         except OSError as problem:
             raise write_failure(directory, problem) from problem
         secret = {name: value.decode(errors="surrogateescape") for name, value in launch.secrets.env.items()}
@@ -67,17 +71,23 @@ class Preparation:
             masked=tuple(pattern.decode("latin-1") for pattern in Mask.of(launch.secrets.masked).patterns),
         )
 
-    def _write(self, directory: ExecutionDirectory, workdir: Path, files: Sequence[InlineFile], launch: Launch) -> None:
+    def _write(self, directory: ExecutionDirectory, workdir: Path, role: Role, launch: Launch) -> None:
         write_config(directory, launch)
+        files = {posixpath.normpath(workdir / file.path): file for file in role.files}
+        in_code = {} if role.code is None else files_in(files, str(directory.code))
+        if role.code is not None:
+            self.code.lay_out(ExecutionId(directory.path.name), directory.code, in_code)
         if not workdir.is_dir():
             message = f"the working directory {workdir} is not there; make it on the node or leave it out"
             raise ExecutionError(FailureKind.INVALID_OPTION, message)
         if self.user is not None:
-            refuse_elsewhere(files, workdir, directory.work)
+            refuse_elsewhere(role.files, workdir, directory)
             renew(directory.work)
-        write_inline(files, workdir)
+        write_inline([file for file in role.files if file not in in_code.values()], workdir)
         if self.user is not None:
             give_all(directory.work, self.user)
+            if role.code is not None:
+                give_all(directory.code, self.user)
         if launch.secrets.files:
             execution = ExecutionId(directory.path.name)
             reader = os.geteuid() if self.user is None else self.user.uid

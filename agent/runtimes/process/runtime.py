@@ -13,6 +13,7 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
+from agent.code.store import CodeStore
 from agent.core.launching.job_user import JobUser
 from agent.executions.layout import BELL, CGROUPS, GRACE, PROCESS_RECORD, ExecutionDirectory
 from agent.executions.owner import free_user, let_through, open_to, own_user
@@ -57,6 +58,7 @@ class ProcessRuntime:
         secrets: SecretDirectories | None = None,
         job_user: JobUser | None = None,
         users: Sequence[int] = (),
+        code: CodeStore | None = None,
     ) -> None:
         passed_on = {name: environment[name] for name in PASSED_ON if name in environment}
         self._environment = {"PATH": os.defpath, **passed_on}
@@ -67,6 +69,7 @@ class ProcessRuntime:
         self._spares = spares or SpareSupervisors(Launcher(other_users=self._user is not None))
         self._cgroups = self._spares.cgroups
         self._secrets = secrets or SecretDirectories(None)
+        self._code = code or CodeStore(Path(os.devnull))
         self._sandboxes: weakref.WeakSet[ProcessSandbox] = weakref.WeakSet()
 
     async def offer(self) -> RuntimeOffer:
@@ -96,6 +99,7 @@ class ProcessRuntime:
             environment=self._environment,
             spares=self._spares,
             secrets=self._secrets,
+            code=self._code,
             user=user,
             own_user=own is not None,
             groups=groups,

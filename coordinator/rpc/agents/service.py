@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import grpc
@@ -24,6 +24,7 @@ from coordinator.core.events import (
 from coordinator.engine.agent_streams import AgentStream
 from coordinator.engine.engine import Engine
 from coordinator.rpc.agents.attachments import AgentAttachments
+from coordinator.rpc.agents.data_delivery import DataDelivery
 from coordinator.rpc.agents.downlink import Downlink, StreamEnded
 from coordinator.rpc.agents.heartbeats import Heartbeats, Pulse
 from coordinator.rpc.agents.log_intake import LogIntake
@@ -59,6 +60,14 @@ Context = grpc.aio.ServicerContext[Any, Any]
 # A streaming handler here is a coroutine that writes to its context, which gRPC allows and the stubs do not know.
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenToNodes:
+    """What nodes get for the executions that they run."""
+
+    secrets: SecretDelivery
+    data: DataDelivery
+
+
 class AgentService(agents_pb2_grpc.AgentServiceServicer):
     """One Connect and one PushLogs stream per agent."""
 
@@ -68,14 +77,14 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
         intake: LogIntake,
         nodes: JoinedNodes,
         renewals: Renewals,
-        secrets: SecretDelivery,
+        given: GivenToNodes,
         attachments: AgentAttachments,
     ) -> None:
         self._engine = engine
         self._intake = intake
         self._nodes = nodes
         self._renewals = renewals
-        self._secrets = secrets
+        self._given = given
         self._attachments = attachments
         self._plans = PlanSender(engine)
         self._heartbeats = Heartbeats(engine)
@@ -127,8 +136,15 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
     async def Secrets(self, request: pb.SecretsRequest, context: Context) -> pb.SecretsResponse:
         """The secrets of an execution that is placed on the node that asks, and not over."""
         execution = ExecutionId(checks.identifier(request.execution, "SecretsRequest.execution"))
-        delivered = await self._secrets.delivered(caller(), execution)
+        delivered = await self._given.secrets.delivered(caller(), execution)
         return pb.SecretsResponse(secrets=map(wire.delivered_to_wire, delivered))
+
+    @translated
+    async def Data(self, request: pb.DataRequest, context: Context) -> pb.DataResponse:
+        """The way to the data of an execution that is placed on the node that asks, and not over."""
+        execution = ExecutionId(checks.identifier(request.execution, "DataRequest.execution"))
+        shown = await self._given.data.shown(caller(), execution)
+        return pb.DataResponse(depot=shown.depot, ticket=shown.ticket)
 
     async def _greeted(
         self, messages: AsyncIterator[pb.AgentMessage], session: AgentStream

@@ -26,6 +26,10 @@ class DepotSide(Protocol):
         """What a client shows that sends objects, so many bytes at most."""
         ...
 
+    def get_ticket(self, tree: str, *, project: str, account: str, now: datetime) -> str:
+        """What a node or client shows that fetches a tree."""
+        ...
+
 
 class DataOperations:
     """What callers may do with data of jobs; an empty project is the default one."""

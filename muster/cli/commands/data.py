@@ -1,7 +1,7 @@
 """Commands for data of jobs."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,6 +10,10 @@ from muster.cli.options import Output
 from muster.cli.output.documents import Format, text_of
 from muster.cli.output.screen import clear_status, draw_status, say, say_lines
 from muster.domain.quantity import size_text
+
+if TYPE_CHECKING:
+    from muster.client.client import Client
+    from muster.domain.data.upload import UploadedFolder
 
 
 @answers
@@ -37,15 +41,21 @@ async def upload(
       muster upload trainer --project vision
     """
     async with session_of(context).client() as client:
-        sent = await client.data.upload(folder, project=project, told=_tell_progress)
-    clear_status()
+        sent = await uploaded(client, folder, project)
     if output.for_people:
         say(f"{sent.sentence}; tree {sent.tree}")
     else:
         say_lines(text_of(sent, output))
 
 
+async def uploaded(client: "Client", folder: Path, project: str) -> "UploadedFolder":
+    """Send a folder, and say on a terminal meanwhile how far it is."""
+    sent = await client.data.upload(folder, project=project, told=_tell_progress)
+    clear_status()
+    return sent
+
+
 def _tell_progress(sent: int, total: int) -> None:
-    """Say on a terminal how far the folder is."""
+    """Say on a terminal how far a folder is."""
     share = f" ({100 * sent // total} %)" if total else ""
     draw_status(f"sending: {size_text(sent)} of {size_text(total)}{share}")

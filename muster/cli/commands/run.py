@@ -82,6 +82,10 @@ async def run(
             help="Small file from here that each execution gets, at PATH in its working directory; may be repeated.",
         ),
     ] = None,
+    code: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Folder of which each execution gets a copy, as its working directory."),
+    ] = None,
     env_file: Annotated[
         list[Path] | None,
         typer.Option(
@@ -245,6 +249,7 @@ async def run(
         lost_after=lost_after,
         on_disconnect=on_disconnect,
         files=file or (),
+        code=code,
         env_files=env_file or (),
         pull=pull,
         entrypoint=entrypoint,
@@ -264,16 +269,16 @@ async def run(
     try:
         if attached and not dry_run:
             return await _run_attached(session_of(context), spec, wish, command or (), alone=alone, terminal=terminal)
-        code = await make(session_of(context), spec, wish)
+        ended = await make(session_of(context), spec, wish)
     except InvalidJobError as error:
         located = refused_in_values(str(error), "muster run", document, base=Path(), overrides=overrides)
         raise located or error from None
     if has_unread_input() and not attached:
         print_dim("warning: what has come on stdin since the start did not reach the job")
-    if code in MISSING_FILE_CODES:
+    if ended in MISSING_FILE_CODES:
         for word in forgotten_files(spec, [Path()]):
             print_dim(f"hint: the file {word} is here, and no execution got it; `--file {word}` sends it along")
-    return code
+    return ended
 
 
 def _refuse_unattended(*, stays: bool) -> None:

@@ -137,6 +137,7 @@ def _warn(spec: JobSpec) -> None:
 
 async def submitted(client: "Client", spec: JobSpec, wish: Wish) -> "JobView":
     """The job, accepted; what it takes to read that, and to stay with it, is loaded while the coordinator stores it."""
+    spec = await with_code(client, spec)
     async with asyncio.TaskGroup() as tasks:
         asked = tasks.create_task(client.jobs.submit(spec, queue_anyway=wish.queue_anyway), name=f"submit {spec.name}")
         await asyncio.wait([asked], timeout=_ON_ITS_WAY)
@@ -147,11 +148,24 @@ async def submitted(client: "Client", spec: JobSpec, wish: Wish) -> "JobView":
     return asked.result()
 
 
+async def with_code(client: "Client", spec: JobSpec, *, send: bool = True) -> JobSpec:
+    """The job with the folders that it brings along sent, which is told on stderr."""
+    folders = {role.code.folder for role in spec.roles if role.code is not None and not role.code.tree}
+    if not folders:
+        return spec
+    from muster.cli.commands.data import uploaded
+
+    for folder in sorted(folders) if send else ():
+        say((await uploaded(client, Path(folder), spec.project)).sentence, err=True)
+    return await client.data.with_code(spec, send=send)
+
+
 async def _check(session: CliContext, spec: JobSpec, wish: Wish) -> int:
     """Print what would be sent; where a coordinator answers, it says whether it would take it."""
     say_lines(text_of(spec, Format.JSON if wish.output is Format.JSON else Format.YAML), flush=True)
     try:
         async with session.client() as client:
+            spec = await with_code(client, spec, send=False)
             await client.jobs.submit(spec, queue_anyway=wish.queue_anyway, dry_run=True)
     except UnavailableError as error:
         say(f"the job is valid; whether it fits was not checked: {error}", err=True)
@@ -170,6 +184,7 @@ async def _make_all(session: CliContext, jobs: "Sequence[Described]", wish: Wish
         say_lines(_all_texts(specs, wish.output), flush=True)
     try:
         async with session.client() as client:
+            specs = [await with_code(client, spec, send=not wish.dry_run) for spec in specs]
             if wish.dry_run or len(specs) > MAX_JOBS:  # so many are not accepted all at once
                 await client.jobs.submit_many(specs, queue_anyway=wish.queue_anyway, dry_run=True)
             if not wish.dry_run:

@@ -4,11 +4,14 @@ import asyncio
 import os
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from muster.client.calls import Calls
+from muster.domain.data.code import JobCode
 from muster.domain.data.upload import UploadedFolder
+from muster.domain.jobs.job import JobSpec
 from muster.rpc.channel import Credentials, open_channel
 from muster.rpc.v1 import data_pb2 as pb
 from muster.rpc.v1.data_pb2_grpc import DataServiceStub
@@ -52,6 +55,33 @@ class DataClient:
             new=sent.new,
             sent=sent.sent,
         )
+
+    async def with_code(
+        self, spec: JobSpec, *, send: bool = True, told: Callable[[int, int], None] | None = None
+    ) -> JobSpec:
+        """The job with the folders of its roles sent to the depot, as it can be submitted; harmless when repeated.
+
+        `send`: False only finds out what their trees are. `told` is as for `upload`.
+
+        >>> job = await client.jobs.submit(await client.data.with_code(spec))
+        """
+        sent: dict[str, JobCode] = {}
+        for code in (role.code for role in spec.roles):
+            if code is None or code.tree or code.folder in sent:
+                continue
+            if send:
+                done = await self.upload(code.folder, project=spec.project, told=told)
+                sent[code.folder] = JobCode(tree=done.tree, size=done.size)
+            else:
+                tree = (await asyncio.to_thread(_read, Path(code.folder))).tree
+                sent[code.folder] = JobCode(tree=tree.digest, size=len(tree.form))
+        if not sent:
+            return spec
+        roles = (
+            role if role.code is None else replace(role, code=sent.get(role.code.folder, role.code))
+            for role in spec.roles
+        )
+        return replace(spec, roles=tuple(roles))
 
 
 def _read(folder: Path) -> Folder:

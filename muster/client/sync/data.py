@@ -6,6 +6,7 @@ from pathlib import Path
 from muster.client.services.data import DataClient
 from muster.client.sync.loop_thread import LoopThread
 from muster.domain.data.upload import UploadedFolder
+from muster.domain.jobs.job import JobSpec
 
 
 class SyncDataClient:
@@ -25,3 +26,12 @@ class SyncDataClient:
         >>> print((client.data.upload("trainer")).tree)
         """
         return self._loop.run(self._own.upload(folder, project=project, told=told))
+
+    def with_code(self, spec: JobSpec, *, send: bool = True, told: Callable[[int, int], None] | None = None) -> JobSpec:
+        """The job with the folders of its roles sent to the depot, as it can be submitted; harmless when repeated.
+
+        `send`: False only finds out what their trees are. `told` is as for `upload`.
+
+        >>> job = client.jobs.submit(client.data.with_code(spec))
+        """
+        return self._loop.run(self._own.with_code(spec, send=send, told=told))

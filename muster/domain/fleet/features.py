@@ -24,7 +24,10 @@ INTERACTIVE = "interactive"
 MAIN_PROGRAM = "main-program"
 """The agent gives main programs an input or a terminal; one that lets nobody attach does not say it."""
 
-ALL_FEATURES = frozenset({SECRETS, GANG_COMMANDS, ATTACH, INTERACTIVE, MAIN_PROGRAM})
+CODE = "code"
+"""The agent gives executions the code that their job brings along."""
+
+ALL_FEATURES = frozenset({SECRETS, GANG_COMMANDS, ATTACH, INTERACTIVE, MAIN_PROGRAM, CODE})
 """Features of the agent of this version."""
 
 MEANINGS: Mapping[str, str] = MappingProxyType(
@@ -34,6 +37,7 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         ATTACH: "attaching to running executions",
         INTERACTIVE: "interactive jobs and limits for jobs that nobody uses",
         MAIN_PROGRAM: "main programs with an input or a terminal",
+        CODE: "code that jobs bring along",
     }
 )
 """The words as a person reads them in `muster why`."""
@@ -47,10 +51,17 @@ def needed(spec: JobSpec, role: Role) -> frozenset[str]:
         gang_commands=bool(spec.gang_commands),
         interactive=watched,
         main_program=spec.main_program is not None and role.name == spec.roles[0].name,
+        code=role.code is not None,
     )
 
 
-@cache  # one and the same set for all roles that are alike; there are sixteen
-def _words(*, secrets: bool, gang_commands: bool, interactive: bool, main_program: bool) -> frozenset[str]:
-    wanted = {SECRETS: secrets, GANG_COMMANDS: gang_commands, INTERACTIVE: interactive, MAIN_PROGRAM: main_program}
+@cache  # one and the same set for all roles that are alike; there are thirty-two
+def _words(*, secrets: bool, gang_commands: bool, interactive: bool, main_program: bool, code: bool) -> frozenset[str]:
+    wanted = {
+        SECRETS: secrets,
+        GANG_COMMANDS: gang_commands,
+        INTERACTIVE: interactive,
+        MAIN_PROGRAM: main_program,
+        CODE: code,
+    }
     return frozenset(word for word, is_needed in wanted.items() if is_needed)

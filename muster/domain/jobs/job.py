@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from muster.domain.data.code import JobCode
 from muster.domain.ids import NodeId
 from muster.domain.jobs.disconnect import DEFAULT_LOST_AFTER, OnDisconnect
 from muster.domain.jobs.frameworks.dialect import Dialect
@@ -187,6 +188,8 @@ class Role:
     exit_codes: ExitRules = NO_EXIT_RULES
     expand: bool = False
     """Whether placeholders in words, variables and files are replaced."""
+    code: JobCode | None = None
+    """The folder of which each execution gets a copy; None: none."""
 
     @property
     def runtime(self) -> RuntimeKind:

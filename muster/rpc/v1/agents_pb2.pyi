@@ -1063,6 +1063,54 @@ class SecretsResponse(_message.Message):
 Global___SecretsResponse: _TypeAlias = SecretsResponse  # noqa: Y015
 
 @_typing.final
+class DataRequest(_message.Message):
+    """Asks for the way to the data of an execution."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    EXECUTION_FIELD_NUMBER: _builtins.int
+    execution: _builtins.str
+    """Its id."""
+    def __init__(
+        self,
+        *,
+        execution: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["execution", b"execution"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DataRequest: _TypeAlias = DataRequest  # noqa: Y015
+
+@_typing.final
+class DataResponse(_message.Message):
+    """What opens the depot for the code of an execution."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DEPOT_FIELD_NUMBER: _builtins.int
+    TICKET_FIELD_NUMBER: _builtins.int
+    depot: _builtins.str
+    """HOST:PORT of the depot; an empty host is the one that the agent has reached the coordinator at."""
+    ticket: _builtins.str
+    """What the agent shows the depot."""
+    def __init__(
+        self,
+        *,
+        depot: _builtins.str = ...,
+        ticket: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["depot", b"depot", "ticket", b"ticket"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DataResponse: _TypeAlias = DataResponse  # noqa: Y015
+
+@_typing.final
 class DeliveredSecret(_message.Message):
     """A secret with its values; never stored or logged."""
 

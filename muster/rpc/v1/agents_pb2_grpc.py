@@ -56,6 +56,11 @@ class AgentServiceStub(object):
                 request_serializer=muster_dot_rpc_dot_v1_dot_agents__pb2.SecretsRequest.SerializeToString,
                 response_deserializer=muster_dot_rpc_dot_v1_dot_agents__pb2.SecretsResponse.FromString,
                 _registered_method=True)
+        self.Data = channel.unary_unary(
+                '/muster.rpc.v1.AgentService/Data',
+                request_serializer=muster_dot_rpc_dot_v1_dot_agents__pb2.DataRequest.SerializeToString,
+                response_deserializer=muster_dot_rpc_dot_v1_dot_agents__pb2.DataResponse.FromString,
+                _registered_method=True)
 
 
 class AgentServiceServicer(object):
@@ -90,6 +95,13 @@ class AgentServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Data(self, request, context):
+        """The way to the data of an execution that is placed on the node that asks and is not over.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_AgentServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -112,6 +124,11 @@ def add_AgentServiceServicer_to_server(servicer, server):
                     servicer.Secrets,
                     request_deserializer=muster_dot_rpc_dot_v1_dot_agents__pb2.SecretsRequest.FromString,
                     response_serializer=muster_dot_rpc_dot_v1_dot_agents__pb2.SecretsResponse.SerializeToString,
+            ),
+            'Data': grpc.unary_unary_rpc_method_handler(
+                    servicer.Data,
+                    request_deserializer=muster_dot_rpc_dot_v1_dot_agents__pb2.DataRequest.FromString,
+                    response_serializer=muster_dot_rpc_dot_v1_dot_agents__pb2.DataResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -223,6 +240,33 @@ class AgentService(object):
             '/muster.rpc.v1.AgentService/Secrets',
             muster_dot_rpc_dot_v1_dot_agents__pb2.SecretsRequest.SerializeToString,
             muster_dot_rpc_dot_v1_dot_agents__pb2.SecretsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Data(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/muster.rpc.v1.AgentService/Data',
+            muster_dot_rpc_dot_v1_dot_agents__pb2.DataRequest.SerializeToString,
+            muster_dot_rpc_dot_v1_dot_agents__pb2.DataResponse.FromString,
             options,
             channel_credentials,
             insecure,

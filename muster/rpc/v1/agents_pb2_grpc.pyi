@@ -42,6 +42,8 @@ class AgentServiceStub:
     """Gives the node that asks the next certificate for the key that it has; long before the present one ends."""
     Secrets: _grpc.UnaryUnaryMultiCallable[_agents_pb2.SecretsRequest, _agents_pb2.SecretsResponse]
     """The secrets of an execution that is placed on the node that asks and is not over."""
+    Data: _grpc.UnaryUnaryMultiCallable[_agents_pb2.DataRequest, _agents_pb2.DataResponse]
+    """The way to the data of an execution that is placed on the node that asks and is not over."""
 
 @_typing.type_check_only
 class AgentServiceAsyncStub(AgentServiceStub):
@@ -56,6 +58,8 @@ class AgentServiceAsyncStub(AgentServiceStub):
     """Gives the node that asks the next certificate for the key that it has; long before the present one ends."""
     Secrets: _aio.UnaryUnaryMultiCallable[_agents_pb2.SecretsRequest, _agents_pb2.SecretsResponse]  # type: ignore[assignment]
     """The secrets of an execution that is placed on the node that asks and is not over."""
+    Data: _aio.UnaryUnaryMultiCallable[_agents_pb2.DataRequest, _agents_pb2.DataResponse]  # type: ignore[assignment]
+    """The way to the data of an execution that is placed on the node that asks and is not over."""
 
 class AgentServiceServicer(metaclass=_abc_1.ABCMeta):
     """What agents call."""
@@ -91,6 +95,14 @@ class AgentServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_agents_pb2.SecretsResponse, _abc.Awaitable[_agents_pb2.SecretsResponse]]:
         """The secrets of an execution that is placed on the node that asks and is not over."""
+
+    @_abc_1.abstractmethod
+    def Data(
+        self,
+        request: _agents_pb2.DataRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_agents_pb2.DataResponse, _abc.Awaitable[_agents_pb2.DataResponse]]:
+        """The way to the data of an execution that is placed on the node that asks and is not over."""
 
 def add_AgentServiceServicer_to_server(servicer: AgentServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
 

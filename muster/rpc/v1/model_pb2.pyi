@@ -269,6 +269,7 @@ class Role(_message.Message):
     SECURITY_FIELD_NUMBER: _builtins.int
     EXIT_CODES_FIELD_NUMBER: _builtins.int
     EXPAND_FIELD_NUMBER: _builtins.int
+    CODE_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Unique in the job; also the stem of host names (`worker-0`)."""
     count: _builtins.int
@@ -327,6 +328,10 @@ class Role(_message.Message):
     def exit_codes(self) -> Global___ExitRules:
         """What its exit codes mean for the next attempt; absent: nothing."""
 
+    @_builtins.property
+    def code(self) -> Global___Code:
+        """The folder of which each execution gets a copy; absent: none."""
+
     def __init__(
         self,
         *,
@@ -348,14 +353,41 @@ class Role(_message.Message):
         security: Global___Security | None = ...,
         exit_codes: Global___ExitRules | None = ...,
         expand: _builtins.bool = ...,
+        code: Global___Code | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["entrypoint", b"entrypoint", "exit_codes", b"exit_codes", "resources", b"resources", "security", b"security"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["code", b"code", "entrypoint", b"entrypoint", "exit_codes", b"exit_codes", "resources", b"resources", "security", b"security"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["command", b"command", "count", b"count", "entrypoint", b"entrypoint", "env", b"env", "exit_codes", b"exit_codes", "expand", b"expand", "files", b"files", "image", b"image", "mounts", b"mounts", "name", b"name", "ports", b"ports", "pull", b"pull", "resources", b"resources", "secrets", b"secrets", "security", b"security", "ulimits", b"ulimits", "user", b"user", "workdir", b"workdir"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["code", b"code", "command", b"command", "count", b"count", "entrypoint", b"entrypoint", "env", b"env", "exit_codes", b"exit_codes", "expand", b"expand", "files", b"files", "image", b"image", "mounts", b"mounts", "name", b"name", "ports", b"ports", "pull", b"pull", "resources", b"resources", "secrets", b"secrets", "security", b"security", "ulimits", b"ulimits", "user", b"user", "workdir", b"workdir"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Role: _TypeAlias = Role  # noqa: Y015
+
+@_typing.final
+class Code(_message.Message):
+    """A folder that was sent to the depot."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TREE_FIELD_NUMBER: _builtins.int
+    SIZE_FIELD_NUMBER: _builtins.int
+    tree: _builtins.str
+    """SHA-256 of its content tree, in hexadecimal digits."""
+    size: _builtins.int
+    """Bytes of the canonical form of the tree."""
+    def __init__(
+        self,
+        *,
+        tree: _builtins.str = ...,
+        size: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["size", b"size", "tree", b"tree"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Code: _TypeAlias = Code  # noqa: Y015
 
 @_typing.final
 class ExitRules(_message.Message):

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from muster.domain.data.code import CODE_DIRECTORY
 from muster.domain.jobs.frameworks.dialect import VALOHAI_REPOSITORY, Dialect
 from muster.domain.jobs.frameworks.framework import Framework, FrameworkName, LaunchPlace
 from muster.domain.jobs.frameworks.tensorflow_roles import chief_of, needs_chief
@@ -18,6 +19,8 @@ def filled_in(spec: JobSpec) -> JobSpec:
         spec = replace(spec, timeouts=replace(spec.timeouts, idle=DEFAULT_IDLE))
     if spec.tty and not spec.stdin:
         spec = replace(spec, stdin=True)
+    if any(role.code for role in spec.roles):
+        spec = replace(spec, roles=tuple(map(_in_its_code, spec.roles)))
     if Dialect.VALOHAI in spec.dialects:
         spec = replace(spec, roles=tuple(map(_in_repository, spec.roles)))
     return spec if spec.success is not None else replace(spec, success=_success(spec))
@@ -33,6 +36,13 @@ def _with_framework(spec: JobSpec, framework: Framework) -> JobSpec:
     if spec.gang_commands is None and framework.starts_elsewhere:
         spec = replace(spec, gang_commands=True)
     return spec
+
+
+def _in_its_code(role: Role) -> Role:
+    """The role with its code as the working directory of containers; a plain process has a place of its own."""
+    if role.code is None or role.image is None or role.workdir is not None:
+        return role
+    return replace(role, workdir=CODE_DIRECTORY)
 
 
 def _in_repository(role: Role) -> Role:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import PurePosixPath
 
+from muster.domain.data.tree import LARGEST_TREE_FORM
 from muster.domain.errors import InvalidJobError
 from muster.domain.fault import Fault, Path, spell
 from muster.domain.jobs.job import MOST_PIDS, JobSpec, Network, PullPolicy, Resources, Role, Timeouts
@@ -86,7 +87,7 @@ def refuse_faults(spec: JobSpec) -> JobSpec:
 def _in_role(spec: JobSpec, number: int) -> Iterator[Fault]:
     """What is wrong with one role, by itself and together with what the job says for all."""
     role, where = spec.roles[number], ("roles", number)
-    for fault in (*_words(role), *_needs(role), *_places(role), *_secrets(role)):
+    for fault in (*_words(role), *_needs(role), *_places(role), *_code(role), *_secrets(role)):
         yield replace(fault, path=(*where, *fault.path))
     if role.image is None:
         yield from _without_image(spec, number)
@@ -148,6 +149,15 @@ def _words(role: Role) -> Iterator[Fault]:
         if role.security.image_user:
             message = "stands beside user; only one of them can say who runs"
             yield Fault(path=("security", "image_user"), message=message)
+
+
+def _code(role: Role) -> Iterator[Fault]:
+    """The folder that a role brings along."""
+    if role.code is None:
+        return
+    yield from _told(("code", "tree"), values.code_tree(role.code))
+    if role.code.tree:
+        yield from _told(("code", "size"), values.number(role.code.size, 0, LARGEST_TREE_FORM))
 
 
 def _first(found: Iterable[Wrong | None]) -> Wrong | None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import PurePosixPath
 
+from muster.domain.data.code import JobCode
 from muster.domain.jobs.disconnect import LONGEST_LOST_AFTER, SHORTEST_LOST_AFTER
 from muster.domain.jobs.interactive import NEVER_IDLE, SHORTEST_IDLE
 from muster.domain.jobs.job import CAPABILITIES, NODE_LABEL
@@ -34,6 +35,7 @@ from muster.domain.quoting import nearest, quote
 from muster.domain.visible_text import hidden_in, visible
 
 LABEL = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
+CODE_TREE = r"[0-9a-f]{64}"
 PORT_NAME = r"[a-z][a-z0-9-]{0,14}"
 ENV_NAME = r"[A-Za-z_][A-Za-z0-9_]*"
 USER = r"[A-Za-z0-9_][A-Za-z0-9_.-]*(:[A-Za-z0-9_][A-Za-z0-9_.-]*)?"
@@ -244,6 +246,14 @@ def secret_directory(text: str) -> Wrong | None:
     if path.is_relative_to(OWN_DIRECTORY) and path.parent != PurePosixPath(SECRETS_DIRECTORY):
         return Wrong(f"{quote(text)} is in {OWN_DIRECTORY}, which Muster fills itself")
     return None
+
+
+def code_tree(code: JobCode) -> Wrong | None:
+    """The tree of a folder that was sent; one that is still to be sent has none."""
+    if re.fullmatch(CODE_TREE, code.tree) or (code.folder and not code.tree):
+        return None
+    said = quote(code.tree) if code.tree else "missing"
+    return Wrong(f"is {said}, not the SHA-256 of a tree; `muster submit` and `muster upload` send a folder and say it")
 
 
 def secret_key(name: str, key: str) -> Wrong | None:

@@ -1,0 +1,227 @@
+"""Code as a node keeps it: fetched once, there for later, and copied for each execution."""
+
+import asyncio
+import errno
+import logging
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agent.code.copies import add_files, lay_out
+from muster.domain.data.code import JobCode
+from muster.domain.data.swarm import ContentSpan
+from muster.domain.data.tree import ContentObject, ContentTree, MalformedTreeError, read_content_tree
+from muster.domain.data.upload import DepotPass
+from muster.domain.errors import MusterError, UnavailableError
+from muster.domain.gangs.plan import Assignment
+from muster.domain.ids import ExecutionId
+from muster.domain.jobs.failure import ExecutionError, FailureKind
+from muster.domain.jobs.job import InlineFile
+from muster.domain.quantity import size_text
+from muster.rpc.channel import Credentials, open_channel
+from muster.transfer.objects import ArrivingObject, ObjectFiles, commit_all
+
+if TYPE_CHECKING:  # loaded once there is something to fetch
+    from muster.transfer.depot_client import DepotClient
+
+log = logging.getLogger(__name__)
+
+CODE_KEPT = 10 * 1024**3
+"""Bytes of code that a node keeps for later; what was used longest ago goes first."""
+
+FETCHED_TOGETHER = 256
+"""Objects in one question to the depot."""
+
+_PAUSE = 1.0
+"""Seconds until a depot that was away is asked again."""
+
+
+class KeptCode:
+    """Keeps what was fetched below a directory of the node. Fetches one code at a time: the next may need the same."""
+
+    def __init__(
+        self,
+        directory: Path,
+        ask: Callable[[ExecutionId], Awaitable[DepotPass]],
+        coordinator: Callable[[], str],
+        credentials: Callable[[], Credentials],
+        kept: int = CODE_KEPT,
+    ) -> None:
+        """Touch nothing yet; what `coordinator` and `credentials` give is asked again for each connection."""
+        self._directory = directory
+        self._ask = ask
+        self._coordinator = coordinator
+        self._credentials = credentials
+        self._kept = kept
+        self._fetching = asyncio.Lock()
+        self._needed: dict[ExecutionId, ContentTree] = {}
+        """The code of executions that are here."""
+
+    async def fetch(self, assignment: Assignment, progress: Callable[[str], None]) -> None:
+        """Have the code of an execution on this node; raises ExecutionError where that cannot be had."""
+        code = assignment.role.code
+        assert code is not None, "nobody asks for the code of a job without any"
+        async with self._fetching:
+            while True:
+                try:
+                    self._needed[assignment.execution] = await self._fetched(assignment.execution, code, progress)
+                except UnavailableError as error:
+                    progress(f"waiting for the depot: {error}")
+                    log.warning("no code yet", extra={"execution": assignment.execution, "cause": str(error)})
+                except MusterError as error:
+                    raise ExecutionError(FailureKind.INVALID_OPTION, f"code: {error}") from error
+                except MalformedTreeError as error:
+                    raise ExecutionError(FailureKind.INVALID_OPTION, f"code: no tree: {error}") from error
+                except OSError as error:
+                    raise _disk_failure(error) from error
+                else:
+                    return
+                await asyncio.sleep(_PAUSE)
+
+    def lay_out(self, execution: ExecutionId, into: Path, files: Mapping[str, InlineFile]) -> None:
+        """Have a directory with nothing but a copy of the execution's code and these files, by their paths there.
+
+        It belongs to the agent. Raises ExecutionError.
+        """
+        try:
+            lay_out(self._needed[execution], ObjectFiles(self._directory), into)
+            add_files(files, into)
+        except OSError as error:
+            raise _disk_failure(error) from error
+
+    def forget(self, execution: ExecutionId) -> None:
+        """Note that an execution needs its code no more."""
+        self._needed.pop(execution, None)
+
+    def trim(self, fetched: ContentTree) -> None:
+        """Remove what was used longest ago, and neither this code nor another one here needs, where there is too much.
+
+        Raises OSError.
+        """
+        objects = ObjectFiles(self._directory)
+        needed = {name for tree in (fetched, *self._needed.values()) for name in _names(tree)}
+        there = sorted(objects.all(), key=lambda each: each[1].st_mtime)
+        surplus = sum(about.st_size for _, about in there) - self._kept
+        for digest, about in there:
+            if surplus <= 0:
+                return
+            if digest not in needed:
+                objects.remove(digest)
+                surplus -= about.st_size
+
+    async def _fetched(self, execution: ExecutionId, code: JobCode, progress: Callable[[str], None]) -> ContentTree:
+        objects = await asyncio.to_thread(ObjectFiles, self._directory)
+        tree = await asyncio.to_thread(_known, objects, code.tree)
+        missing = () if tree is None else await asyncio.to_thread(_missing, objects, tree)
+        if tree is not None and not missing:
+            await asyncio.to_thread(_used, objects, tree)
+            return tree
+        progress("fetching code")
+        passed = await self._ask(execution)
+        host, _, port = passed.depot.rpartition(":")
+        address = f"{host or self._coordinator().rpartition(':')[0]}:{port}"
+        from muster.transfer.depot_client import (  # noqa: PLC0415 - agents without such jobs do without it
+            DEPOT_CHANNEL_OPTIONS,
+            DepotClient,
+        )
+
+        believed = Credentials(authority=self._credentials().authority)
+        async with open_channel(address, believed, DEPOT_CHANNEL_OPTIONS) as channel:
+            client = DepotClient(channel, passed.ticket, address)
+            if tree is None:
+                tree = await client.tree(code.tree, code.size)
+                await asyncio.to_thread(_keep, objects, tree)
+                missing = await asyncio.to_thread(_missing, objects, tree)
+            await self._fetch_objects(client, objects, missing, progress)
+        await asyncio.to_thread(self.trim, tree)
+        log.info("code fetched", extra={"execution": execution, "tree": tree.digest, "objects": len(missing)})
+        return tree
+
+    @staticmethod
+    async def _fetch_objects(
+        client: "DepotClient", objects: ObjectFiles, missing: Sequence[ContentObject], progress: Callable[[str], None]
+    ) -> None:
+        """Go on with each object from where it was left."""
+        done, total = 0, sum(each.size for each in missing)
+        for at in range(0, len(missing), FETCHED_TOGETHER):
+            with ExitStack() as open_ones:
+                arriving = [
+                    open_ones.enter_context(await asyncio.to_thread(objects.arriving, each.digest, each.size))
+                    for each in missing[at : at + FETCHED_TOGETHER]
+                ]
+                wanted = list(zip(missing[at : at + FETCHED_TOGETHER], arriving, strict=True))
+                spans = [
+                    ContentSpan(digest=each.digest, offset=arrival.offset, length=each.size - arrival.offset)
+                    for each, arrival in wanted
+                    if arrival.offset < each.size
+                ]
+                filling = _Filling([(arrival, each.size) for each, arrival in wanted])
+                if spans:
+                    async for data in client.get(spans):
+                        await asyncio.to_thread(filling.take, data)
+                        done += len(data)
+                        progress(f"fetching code {size_text(done)} of {size_text(total)}")
+                for each in arriving:
+                    each.check()
+                await asyncio.to_thread(commit_all, arriving)
+
+
+class _Filling:
+    """Objects that come as one stream of bytes."""
+
+    def __init__(self, arriving: Sequence[tuple[ArrivingObject, int]]) -> None:
+        self._left = [(each, size) for each, size in arriving if each.offset < size]
+
+    def take(self, data: bytes) -> None:
+        """The next bytes; more than was asked for is refused by whoever compares it. Raises OSError."""
+        rest = memoryview(data)
+        while rest and self._left:
+            arriving, size = self._left[0]
+            part = rest[: size - arriving.offset]
+            arriving.write(bytes(part))
+            rest = rest[len(part) :]
+            if arriving.offset == size:
+                del self._left[0]
+
+
+def _known(objects: ObjectFiles, digest: str) -> ContentTree | None:
+    """The tree, if this node has it, and as its name says."""
+    size = objects.size(digest)
+    if size is None:
+        return None
+    try:
+        tree = read_content_tree(b"".join(objects.read(digest, 0, size)))
+    except MalformedTreeError:
+        tree = None
+    if tree is None or tree.digest != digest:
+        objects.remove(digest)
+        return None
+    return tree
+
+
+def _keep(objects: ObjectFiles, tree: ContentTree) -> None:
+    with objects.arriving(tree.digest, len(tree.form)) as arriving:
+        arriving.write(tree.form[arriving.offset :])
+        arriving.commit()
+
+
+def _missing(objects: ObjectFiles, tree: ContentTree) -> tuple[ContentObject, ...]:
+    return tuple(each for each in tree.objects if objects.size(each.digest) != each.size)
+
+
+def _used(objects: ObjectFiles, tree: ContentTree) -> None:
+    """Note that a tree was used now."""
+    for name in _names(tree):
+        objects.touch(name)
+
+
+def _names(tree: ContentTree) -> Iterator[str]:
+    yield tree.digest
+    yield from (each.digest for each in tree.objects)
+
+
+def _disk_failure(error: OSError) -> ExecutionError:
+    full = error.errno in {errno.ENOSPC, errno.EDQUOT}
+    kind = FailureKind.DISK_FULL if full else FailureKind.RUNTIME
+    return ExecutionError(kind, f"code: {error.filename or 'the disk of this node'}: {error.strerror}")
