@@ -132,7 +132,7 @@ def _left_waiting(cluster: Cluster, name: str) -> Iterator[str]:
     left = sum(any(choice.pool == name for choice in job.spec.pools) for job in cluster.queue)
     if left:
         jobs = f"{counted(left, 'queued job')} {'names' if left == 1 else 'name'} it"
-        yield f"{jobs}; `muster change JOB --pool POOL` sends a job elsewhere"
+        yield f"{jobs}; what names no other pool waits until there is one of that name, or until it is stopped"
 
 
 def _unset(cluster: Cluster, name: str) -> str:

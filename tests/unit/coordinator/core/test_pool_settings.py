@@ -199,7 +199,9 @@ def test_whoever_removes_a_pool_is_told_of_jobs_that_wait_for_it() -> None:
     answer = w.turn(PoolRemoved(name="fast"))[0]
 
     assert isinstance(answer, PoolKept)
-    assert answer.warnings == ("1 queued job names it; `muster change JOB --pool POOL` sends a job elsewhere",)
+    assert answer.warnings == (
+        "1 queued job names it; what names no other pool waits until there is one of that name, or until it is stopped",
+    )
 
 
 def test_a_pool_that_is_not_set_is_not_removed() -> None:
