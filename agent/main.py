@@ -12,6 +12,7 @@ from pathlib import Path
 
 from agent.code.store import CODE_CACHE, CodeStore
 from agent.executions.ports import PortLedger
+from agent.executions.volumes import NodeVolumes
 from agent.fencing.killer import Killer
 from agent.gpus.open import open_source
 from agent.identity.enrolment import Enrolment
@@ -224,7 +225,9 @@ def _node(
     secrets = ExecutionSecrets(SecretDirectories(root), secret_calls.ask)
     code = CodeStore(local.state / CODE_CACHE, secret_calls.ask_for_data, coordinator.address, coordinator.credentials)
     declared = _declared(settings, share)
+    volumes = NodeVolumes(_volumes_directory(settings, local))
     config = NodeConfig(
+        volumes=volumes,
         name=local.name,
         state=local.state,
         address=local.address,
@@ -239,7 +242,14 @@ def _node(
         secrets=secrets,
         code=code,
     )
-    return NodeAgent(config, _runtimes(settings, local.state, programs, secrets, code), source, ports)
+    return NodeAgent(config, _runtimes(settings, local.state, programs, secrets, code, volumes), source, ports)
+
+
+def _volumes_directory(settings: AgentSettings, local: LocalNode) -> Path | None:
+    """Where the volumes of a node lie; local nodes share a directory that was named."""
+    if settings.volumes_dir is None or not settings.local_nodes:
+        return settings.volumes_dir
+    return settings.volumes_dir / local.name
 
 
 def _declared(settings: AgentSettings, share: tuple[int, int] | None) -> Declared:
@@ -253,7 +263,12 @@ def _declared(settings: AgentSettings, share: tuple[int, int] | None) -> Declare
 
 
 def _runtimes(
-    settings: AgentSettings, state: Path, programs: AgentPrograms, secrets: ExecutionSecrets, code: CodeStore
+    settings: AgentSettings,
+    state: Path,
+    programs: AgentPrograms,
+    secrets: ExecutionSecrets,
+    code: CodeStore,
+    volumes: NodeVolumes,
 ) -> dict[RuntimeKind, Runtime]:
     runtimes: dict[RuntimeKind, Runtime] = {}
     if settings.docker_socket is not None:
@@ -261,8 +276,10 @@ def _runtimes(
         take_back(AGENTS_DO_WITHOUT)  # Docker's client does not
         from agent.runtimes.docker.runtime import Confines, DockerRuntime  # noqa: PLC0415 - as said above
 
-        private = tuple(filter(None, (settings.state, programs.secrets)))
-        confines = Confines(mount_roots=settings.mount_roots, private=private, job_user=settings.job_user)
+        private = tuple(filter(None, (settings.state, programs.secrets, settings.volumes_dir)))
+        confines = Confines(
+            mount_roots=settings.mount_roots, private=private, job_user=settings.job_user, volumes=volumes
+        )
         docker = DockerRuntime(settings.docker_socket, identity(state), confines, secrets=secrets, code=code)
         runtimes[RuntimeKind.DOCKER] = docker
     if settings.processes:
@@ -273,5 +290,6 @@ def _runtimes(
             settings.job_user,
             settings.process_users,
             code,
+            volumes=volumes,
         )
     return runtimes

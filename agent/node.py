@@ -22,6 +22,7 @@ from agent.executions.directories import ExecutionDirectories
 from agent.executions.held_resources import HeldResources
 from agent.executions.ports import PortLedger
 from agent.executions.trees import make_directories
+from agent.executions.volumes import NodeVolumes
 from agent.fencing.clock import Clock
 from agent.fencing.guard import FenceGuard, FenceSite
 from agent.fencing.killer import Killer
@@ -77,6 +78,8 @@ class NodeConfig:
     log_limit: int = DEFAULT_LIMIT
     """Bytes that are kept of what one execution prints."""
     docker_socket: Path | None = None
+    volumes: NodeVolumes = field(default_factory=NodeVolumes)
+    """Shared with the runtimes."""
     killer: Killer = field(default_factory=Killer)
     """One for all nodes of a program."""
     secret_calls: SecretCalls = field(default_factory=SecretCalls)
@@ -110,7 +113,7 @@ class NodeAgent:
         self._bench = Workbench(
             inbox=self._inbox,
             guard=self._guard,
-            directories=ExecutionDirectories(self._guard.site.executions, self._guard.site.outputs),
+            directories=ExecutionDirectories(self._guard.site.executions, self._guard.site.outputs, config.volumes),
             held=HeldResources(ports, self._state.ledger.gpus),
             runtimes=runtimes,
             logs=logs,

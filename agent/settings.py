@@ -46,6 +46,8 @@ class AgentSettings:
     """Whether people and programs may attach to what runs here, where the project lets them."""
     mount_roots: tuple[Path, ...] = ()
     """Directories below which jobs may mount."""
+    volumes_dir: Path | None = None
+    """Where volumes of jobs lie; None: in the directory of the agent's state."""
     secrets_dir: Path | None = None
     """Directory in memory where executions find their secrets; None: a usual one."""
     job_user: JobUser | None = NOBODY
@@ -88,6 +90,7 @@ def parse(arguments: Sequence[str], environ: Mapping[str, str]) -> AgentSettings
         processes=given.processes if given.processes is not None else bool(given.local_nodes),
         attach=not given.no_attach,
         mount_roots=tuple(given.mount_root),
+        volumes_dir=given.volumes_dir,
         secrets_dir=given.secrets_dir,
         job_user=_job_user_of(given.job_user, local=bool(given.local_nodes)),
         process_users=_users_of(parser, given.process_users),
@@ -138,6 +141,7 @@ def _parser(environ: Mapping[str, str]) -> argparse.ArgumentParser:
         help="runs user code whose role names no user, processes too where the agent may switch users (65534:65534); "
         f"`{_NO_JOB_USER}`: containers as their images say, processes as the agent (so it is for local nodes)",
     )
+    add("--volumes-dir", type=Path, metavar="DIR", help="where volumes of jobs lie (`volumes` in the state directory)")
     in_memory = "where executions find their secrets; in memory (/run/muster/secrets, or what the user has)"
     add("--secrets-dir", type=Path, metavar="DIR", help=in_memory)
     add(

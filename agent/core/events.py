@@ -117,6 +117,14 @@ class Fenced:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class VolumeOutgrown:
+    """A volume of an execution has grown beyond its size."""
+
+    execution: ExecutionId
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LogCompleted:
     """The coordinator has every line of an execution."""
 
@@ -218,6 +226,7 @@ Observed = (
     | Exited
     | Halted
     | Fenced
+    | VolumeOutgrown
     | LogCompleted
     | Removed
 )

@@ -11,7 +11,7 @@ from muster.domain.errors import IllegalTransitionError
 from muster.domain.gangs.plan import Assignment, Goal, Report, Stage
 from muster.domain.gangs.roster import PortLease, Roster
 from muster.domain.ids import ExecutionId
-from muster.domain.jobs.failure import Exit, Failure
+from muster.domain.jobs.failure import Exit, Failure, FailureKind
 from muster.domain.jobs.stopping.notice import StopNotice, StopOrder, StopReason
 from muster.domain.jobs.stopping.preemption import PreemptSignal
 
@@ -134,8 +134,14 @@ class FenceCut:
     """Why the agent stops an execution by itself, and how fast."""
 
     message: str
+    kind: FailureKind = FailureKind.NODE_LOST
     grace: timedelta | None = None
     """Time that is left between SIGTERM and SIGKILL; None: that of its terms."""
+
+    @property
+    def fenced(self) -> bool:
+        """Whether it is stopped because the node is cut off."""
+        return self.kind is FailureKind.NODE_LOST
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,7 +240,7 @@ def halt(local: LocalExecution, now: datetime) -> Halt:
     return Halt(
         execution=local.execution,
         grace=max(timedelta(), kill_at - now),
-        fenced="" if local.cut is None else local.cut.message,
+        fenced=local.cut.message if local.cut is not None and local.cut.fenced else "",
         signal=signal,
         notice=StopNotice(reason=_reason(local), kill_at=kill_at) if runs else None,
     )
@@ -250,7 +256,7 @@ def _grace(local: LocalExecution) -> timedelta:
 
 def _reason(local: LocalExecution) -> StopReason:
     if local.cut is not None:
-        return StopReason.DISCONNECTED
+        return StopReason.DISCONNECTED if local.cut.fenced else StopReason.VOLUME_FULL
     return StopReason.STOPPED if local.wanted.stop is None else local.wanted.stop.reason
 
 

@@ -21,6 +21,7 @@ from agent.core.events import (
     Started,
     StoppingFound,
     Used,
+    VolumeOutgrown,
 )
 from agent.core.ledger import Ledger
 from agent.core.local import (
@@ -87,7 +88,10 @@ def observe(ledger: Ledger, event: Observed, now: datetime) -> list[LedgerAction
         case Halted():
             return ledger.move(local, Move.HALTED, now) if local.phase is LocalState.HALTING else []
         case Fenced():
-            return _fence(ledger, local, event, now)
+            return _cut(ledger, local, FenceCut(message=event.message, grace=event.grace), now)
+        case VolumeOutgrown():
+            outgrown = FenceCut(message=event.message, kind=FailureKind.VOLUME_FULL)
+            return _cut(ledger, local, outgrown, now) if local.phase is LocalState.RUNNING and not local.over else []
         case LogCompleted():
             return ledger.keep(replace(local, log_complete=True))
         case Removed():
@@ -136,7 +140,7 @@ def _exited(ledger: Ledger, local: LocalExecution, event: Exited, now: datetime)
     if failure is not None and local.wanted.assignment is not None:
         failure = ledger.gpu_faults.blamed(failure, local.wanted.assignment.gpus, local.started_at, now)
     if local.cut is not None:
-        failure = _fence_failure(local.cut, exit_, event.log_tail)
+        failure = _failure_of(local.cut, exit_, event.log_tail)
     well = failure is None and local.phase is LocalState.RUNNING and not local.over
     move = Move.FAILED if exit_.code == 0 and failure is not None else Move.EXITED
     end = replace(local.end, exit=exit_, failure=failure, well=well)
@@ -155,15 +159,15 @@ def _told(local: LocalExecution, exit_: Exit) -> Exit:
     return replace(exit_, out_of_memory=exit_.out_of_memory and own)
 
 
-def _fence(ledger: Ledger, local: LocalExecution, event: Fenced, now: datetime) -> list[LedgerAction]:
+def _cut(ledger: Ledger, local: LocalExecution, cut: FenceCut, now: datetime) -> list[LedgerAction]:
     """Stop it by the deadline, also if it is being stopped more patiently; a start under way is finished first."""
     if local.phase not in ALIVE or local.end.before:
         return []
-    ledger.put(replace(local, cut=FenceCut(message=event.message, grace=event.grace)))
+    stopped = replace(local, cut=cut)
+    ledger.put(stopped)
     if local.phase is LocalState.TERMINATING:
-        cut = replace(local, cut=FenceCut(message=event.message, grace=event.grace))
-        order = halt(cut, now)
-        ledger.put(replace(cut, notice=order.notice or cut.notice))
+        order = halt(stopped, now)
+        ledger.put(replace(stopped, notice=order.notice or stopped.notice))
         return [order]
     return ledger.go_on(local.execution, now)
 
@@ -174,12 +178,12 @@ def _fail(ledger: Ledger, local: LocalExecution, event: ActionFailed, now: datet
         return ledger.move(local, Move.HALTED, now)
     failure = Failure(kind=event.kind, message=event.message)
     if local.cut is not None:
-        failure = _fence_failure(local.cut, None, ())
+        failure = _failure_of(local.cut, None, ())
     return ledger.move(local, Move.FAILED, now, end=replace(local.end, failure=failure))
 
 
-def _fence_failure(cut: FenceCut, exit_: Exit | None, log_tail: tuple[str, ...]) -> Failure:
-    return Failure(kind=FailureKind.NODE_LOST, message=cut.message, exit=exit_, log_tail=log_tail)
+def _failure_of(cut: FenceCut, exit_: Exit | None, log_tail: tuple[str, ...]) -> Failure:
+    return Failure(kind=cut.kind, message=cut.message, exit=exit_, log_tail=log_tail)
 
 
 def exit_failure(exit_: Exit, log_tail: tuple[str, ...], *, in_setup: bool = False) -> Failure | None:

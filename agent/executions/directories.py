@@ -16,6 +16,7 @@ from agent.executions.files import READABLE
 from agent.executions.layout import BELL, CGROUPS, EXECUTION_RECORD, PROCESS_RECORD, ExecutionDirectory
 from agent.executions.record import PRIVATE_RECORD, ExecutionRecord, note_first
 from agent.executions.trees import remove_tree
+from agent.executions.volumes import NodeVolumes
 from agent.executions.whole_file import write_unseen
 from muster import worker
 from muster.domain.gangs.roster import CONFIG_FILES
@@ -40,9 +41,10 @@ class ExecutionDirectories:
     Every call but `take_spare` may block for a moment; all may come from any thread.
     """
 
-    def __init__(self, path: Path, outputs: Path) -> None:
+    def __init__(self, path: Path, outputs: Path, volumes: NodeVolumes | None = None) -> None:
         self.path = path
         """Where they are."""
+        self.volumes = volumes or NodeVolumes()
         self._outputs = outputs
         self._spares_path = path.with_name("spares")
         self._worker = Path(worker.__file__).with_name("worker.py").read_bytes()
@@ -86,6 +88,7 @@ class ExecutionDirectories:
 
         Raises OSError where that cannot be kept.
         """
+        self.volumes.clear(directory)
         _keep_outputs(directory, self._outputs)
         _remove(directory)
         self._add_spare()

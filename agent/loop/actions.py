@@ -2,7 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import assert_never
@@ -128,7 +129,10 @@ class Actions:
         if action.assignment.interactive is not None or action.assignment.main_program is not None:
             await asyncio.to_thread(bring_companion, live.directory)  # its main program waits, or gets a parent
         doored = live.door is not None and live.door.has_gang_commands
-        site = self._site(action.assignment.role, live.directory, doored=doored)
+        site = replace(
+            self._site(action.assignment.role, live.directory, doored=doored),
+            volumes=self._volumes(action.assignment, live.directory),
+        )
         launched = with_door(launch(action.assignment, action.roster, site), live.door, action.assignment.main_program)
         await live.sandbox.arm(self._bench.secrets.added(action.assignment, launched))
         return Armed(execution=action.assignment.execution)
@@ -159,6 +163,14 @@ class Actions:
             door=str(directory.door.absolute()) if doored else "",
             interface=self._bench.interface,
         )
+
+    def _volumes(self, assignment: Assignment, directory: ExecutionDirectory) -> Mapping[str, str]:
+        """The directories of the volumes as user code sees them, by the variables that lead to them."""
+        role = assignment.role
+        if role.runtime is RuntimeKind.DOCKER:
+            return {volume.variable: volume.target for volume in role.volumes}
+        paths = self._bench.directories.volumes.paths(directory, assignment.project, role.volumes)
+        return {each.variable: str(paths[each.name].absolute()) for each in role.volumes if each.name in paths}
 
     async def _start(self, execution: ExecutionId) -> Started:
         bench, live = self._bench, self._bench.live[execution]

@@ -11,6 +11,7 @@ from agent.core.launching.main_program import SETUP_FAILED
 from agent.executions.layout import ExecutionDirectory
 from agent.fencing.deadlines import why_fenced
 from agent.loop.checkpoints import CheckpointWatch
+from agent.loop.disk import VolumeWatch
 from agent.loop.failures import failed
 from agent.loop.live_execution import LiveExecution
 from agent.loop.retry import insist
@@ -29,12 +30,15 @@ TAIL_PATIENCE, FAULT_PATIENCE = 0.1, 0.2
 class Exits:
     """Waits for the ends of executions."""
 
-    def __init__(self, bench: Workbench, work: OngoingWork, uses: UseWatch, saves: CheckpointWatch) -> None:
-        """`uses` and `saves`: what looks at executions while they run."""
+    def __init__(
+        self, bench: Workbench, work: OngoingWork, uses: UseWatch, saves: CheckpointWatch, disk: VolumeWatch
+    ) -> None:
+        """`uses`, `saves` and `disk`: what looks at executions while they run."""
         self._bench = bench
         self._work = work
         self._uses = uses
         self._saves = saves
+        self._disk = disk
 
     def await_exit(self, execution: ExecutionId) -> None:
         """Tell when user code has ended, and see to what comes after that."""
@@ -43,6 +47,7 @@ class Exits:
         self._work.watch(execution, self._follow(execution, live, live.sandbox))
         self._uses.begin(execution)
         self._saves.begin(execution)
+        self._disk.begin(execution)
 
     def end_log(self, execution: ExecutionId) -> None:
         """Close the log of an execution that never ran; one that never had a directory never printed."""

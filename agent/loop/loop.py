@@ -15,6 +15,7 @@ from agent.core.events import Began, Event, FenceTimePassed, PeerAsked
 from agent.core.step import AgentState, Now, step
 from agent.loop.actions import Actions
 from agent.loop.checkpoints import CheckpointWatch
+from agent.loop.disk import VolumeWatch
 from agent.loop.doors import ExecutionDoors
 from agent.loop.exits import Exits
 from agent.loop.recovery import recovered
@@ -99,7 +100,8 @@ class Loop:
             async with asyncio.TaskGroup() as tasks:
                 work = OngoingWork(tasks)
                 saves = CheckpointWatch(self._bench, self._state, work)
-                exits = Exits(self._bench, work, UseWatch(self._bench, self._state, work), saves)
+                disk = VolumeWatch(self._bench, self._state, work)
+                exits = Exits(self._bench, work, UseWatch(self._bench, self._state, work), saves, disk)
                 doors = ExecutionDoors(self._commands, work, self._bench.live)
                 actions = Actions(self._bench, self._state, work, exits, doors)
                 try:

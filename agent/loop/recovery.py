@@ -71,3 +71,4 @@ def _sweep(bench: Workbench) -> None:
         execution = ExecutionId(path.name)
         if execution not in bench.live:
             bench.directories.clear(bench.directories.of(execution))
+    bench.directories.volumes.sweep(bench.directories.path, bench.live)

@@ -4,6 +4,7 @@ import pathlib
 from collections.abc import Iterator, Sequence
 
 from muster.domain.data.code import JobCode
+from muster.domain.data.volume import Volume
 from muster.domain.fault import Fault, Path
 from muster.domain.ids import NodeId
 from muster.domain.jobs.frameworks.framework import Framework
@@ -32,9 +33,9 @@ from muster.jobfile.section import (
     TolerationKeys,
 )
 
-_MERGED = ("env", "ulimits")
+_MERGED = ("env", "ulimits", "volumes")
 """Maps whose keys a role adds to those of the job; any other key of a role replaces the job's."""
-_KEY_BY_KEY = ("env", "ulimits", "resources", "security")
+_KEY_BY_KEY = ("env", "ulimits", "volumes", "resources", "security")
 """Maps of which each key counts where it stands, for the role or for the job."""
 
 
@@ -107,6 +108,7 @@ class Builder:
             resources=_resources(effective.resources),
             ports=tuple(PortRequest(name=port.name, port=port.port) for port in effective.ports),
             mounts=tuple(Mount(**mount.model_dump()) for mount in effective.mounts),
+            volumes=tuple(Volume(name=name, **it.model_dump()) for name, it in sorted(effective.volumes.items())),
             ulimits=tuple(
                 Ulimit(name=key, soft=it.soft, hard=it.hard) for key, it in sorted(effective.ulimits.items())
             ),
@@ -200,7 +202,8 @@ class _Layered:
     def _of_role(self, key: str, inner: str | None) -> bool:
         if self._role is None or key not in self._role.model_fields_set:
             return False
-        return inner is None or inner in getattr(self._role, key).model_fields_set
+        written = getattr(self._role, key)
+        return inner is None or inner in (written if isinstance(written, dict) else written.model_fields_set)
 
 
 def _over(job: JobKeys, role: RoleKeys) -> RoleDefaults:

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from muster.domain.data.code import JobCode
+from muster.domain.data.volume import Volume, VolumeKeep
 from muster.domain.jobs.frameworks.framework import PER_GPU, Framework, FrameworkName, Rendezvous
 from muster.domain.jobs.interactive import NEVER_IDLE, Interactive
 from muster.domain.jobs.job import (
@@ -79,6 +80,7 @@ def _role(role: Role) -> dict[str, Any]:
         resources=_resources(role.resources),
         ports=[_port(port) for port in role.ports],
         mounts=[_mount(mount) for mount in role.mounts],
+        volumes={volume.name: _volume(volume) for volume in role.volumes},
         ulimits={ulimit.name: _ulimit(ulimit) for ulimit in role.ulimits},
         files=[_file(file) for file in role.files],
         secrets=[_secret(use) for use in role.secrets],
@@ -109,6 +111,15 @@ def _resources(resources: Resources) -> dict[str, Any]:
 
 def _port(port: PortRequest) -> dict[str, Any]:
     return _present(name=port.name, port=port.port)
+
+
+def _volume(volume: Volume) -> dict[str, Any]:
+    return _present(
+        path=volume.path,
+        size=None if volume.size is None else format_memory(volume.size),
+        tmpfs=None if volume.tmpfs is None else format_memory(volume.tmpfs),
+        keep=None if volume.keep is VolumeKeep.EXECUTION else str(volume.keep),
+    )
 
 
 def _mount(mount: Mount) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from muster.domain.jobs.lifecycle import SuccessRule, success_named
 from muster.domain.jobs.placing.affinity import LabelOperator
 from muster.domain.jobs.placing.toleration import TaintEffect, TolerationOperator
 from muster.domain.jobs.restart import SHORTEST_BACKOFF, ExitCodes, parse_exit_codes
-from muster.domain.jobs.rules import job_values
+from muster.domain.jobs.rules import job_values, volume_rules
 from muster.domain.jobs.rules.job_values import Wrong
 from muster.domain.jobs.stopping.preemption import LONGEST_PREEMPT_GRACE, PreemptSignal
 from muster.domain.quantity import MAX_CPUS, MAX_DURATION, MAX_MEMORY, MILLIS_PER_CPU
@@ -352,6 +352,10 @@ Absolute = Annotated[str, _by(job_values.absolute), _pattern(f"{_STAYS}/{SEEN}*"
 MountTarget = Annotated[str, _by(job_values.absolute), _pattern(rf"{_STAYS}(?!/+$){_NOT_OURS}/{SEEN}*")]
 _LEVELS = rf"(?!(/*[^/]+/+){{{job_values.MOST_LEVELS}}})"
 FilePath = Annotated[str, _by(job_values.file_path), _pattern(rf"{_STAYS}(?!.*/$){_NOT_OURS}{_LEVELS}(?=.*\S){SEEN}+")]
+VolumePath = Annotated[
+    str, _by(volume_rules.volume_path), _pattern(rf"{_STAYS}(?!/+$){_NOT_OURS}(?!/+(proc|sys|dev)(/|$))/{SEEN}*")
+]
+VolumeSize = Annotated[int, BeforeValidator(partial(_memory, volume_rules.MIN_VOLUME)), _size(volume_rules.MIN_VOLUME)]
 Limit = Annotated[
     int,
     BeforeValidator(check_limit),

@@ -23,7 +23,7 @@ from muster.jobfile import fields
 from muster.jobfile.document import Scalar
 from muster.jobfile.errors import FieldError
 from muster.jobfile.fields import given, verbatim
-from muster.jobfile.secret_keys import SHORT_SECRET, SecretKeys, secret_form
+from muster.jobfile.lent_keys import SHORT_SECRET, MountKeys, SecretKeys, UlimitKeys, VolumeForms, secret_form
 from muster.jobfile.section import (
     SHORT_FRAMEWORK,
     SHORT_INTERACTIVE,
@@ -70,29 +70,6 @@ class PortKeys(Section):
         "Fixed number: of the node on host networking, where one execution has it; of the container on bridge "
         "networking. A fixed `master` is for rank 0 alone. Without a number the agent chooses one.",
     )
-
-
-class MountKeys(Section):
-    """A directory or file of the node, seen in the container; short: `/source:/target[:rw|ro]`."""
-
-    source: fields.Absolute = key("absolute path", "On the node.", default=NEEDED)
-    target: fields.MountTarget = key("absolute path", "In the container.", default=NEEDED)
-    read_only: fields.Flag = key("`true`, `false`", "Whether the container may only read it.", default=True)
-
-    @model_validator(mode="after")
-    def _leaves_own_directory(self) -> "MountKeys":
-        return fields.ruled(self, job_values.mount_target(self.target))
-
-
-class UlimitKeys(Section):
-    """A resource limit of the container; short: one value for both."""
-
-    soft: fields.Limit = key("whole number, `unlimited`", "What programs start with.", default=NEEDED)
-    hard: fields.Limit = key("whole number, `unlimited`", "How far programs may raise it.", default=NEEDED)
-
-    @model_validator(mode="after")
-    def _in_order(self) -> "UlimitKeys":
-        return fields.ruled(self, job_values.ulimit_order(self.soft, self.hard))
 
 
 def _decoded(value: object) -> bytes:
@@ -232,6 +209,9 @@ class RoleDefaults(Section):
         "list of texts or maps",
         "What of the node the container sees, see below. Needs `image`.",
         [],
+    )
+    volumes: VolumeForms = key(
+        "map of name: map", "Directories that each execution finds beside the image, see below.", {}
     )
     ulimits: Annotated[
         dict[fields.UlimitName, UlimitForm], Also({"propertyNames": {"enum": list(job_values.ULIMITS)}})

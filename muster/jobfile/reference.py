@@ -11,16 +11,14 @@ from pathlib import Path
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from muster.jobfile.lent_keys import MountKeys, SecretKeys, UlimitKeys, VolumeKeys
 from muster.jobfile.models import (
     FileKeys,
     JobKeys,
-    MountKeys,
     PortKeys,
     RoleDefaults,
     RoleKeys,
-    UlimitKeys,
 )
-from muster.jobfile.secret_keys import SecretKeys
 from muster.jobfile.section import (
     AffinityKeys,
     CodeKeys,
@@ -49,6 +47,7 @@ _SECTIONS: Sequence[tuple[str, type[BaseModel], type[BaseModel] | None]] = (
     ("`resources`", ResourcesKeys, None),
     ("`ports[]`", PortKeys, None),
     ("`mounts[]`", MountKeys, None),
+    ("`volumes.NAME`", VolumeKeys, None),
     ("`ulimits.NAME`", UlimitKeys, None),
     ("`files[]`", FileKeys, None),
     ("`code`", CodeKeys, None),

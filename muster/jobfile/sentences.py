@@ -6,6 +6,7 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from muster.domain.jobs.rules.volume_rules import NOT_KEPT_YET
 from muster.domain.quoting import nearest
 from muster.jobfile.document import KEY, Loc, kind
 from muster.jobfile.errors import FieldError
@@ -53,7 +54,6 @@ _FOREIGN: Mapping[str, Sequence[str]] = {
     "time": ["timeouts.run", "run"],
     "time_limit": ["timeouts.run", "run"],
     "timeout": ["timeouts.run", "run"],
-    "volumes": ["mounts"],
     "walltime": ["timeouts.run", "run"],
     "workers": _COUNTS,
     "working_dir": ["workdir"],
@@ -71,12 +71,19 @@ _TOLD: Mapping[tuple[int | str, ...], str] = {
     ("resources", "requests"): _AT_ONCE,
 }
 """Keys of maps with a sentence of their own: kept for later versions, or from a system that says it otherwise."""
+_OF_VOLUMES: Mapping[int | str, str] = {
+    "host": "unknown key; directories of the node stand in mounts: mounts: [/opt/sets:/data]",
+    "keep": NOT_KEPT_YET,
+    "nfs": "is not accepted yet; mount it on the nodes, and name the directory in mounts",
+}
+"""The same for what people look for in a volume."""
 _AS_LISTS: Mapping[str, str] = {
     "env": 'env: {NAME: "value"}',
     "labels": 'labels: {name: "value"}',
     "node_labels": 'node_labels: {name: "value"}',
     "resources": "resources: {gpus: 8, memory: 64Gi}",
     "ulimits": "ulimits: {nofile: 65536}",
+    "volumes": "volumes: {scratch: {path: /scratch, size: 500Gi}}; directories of the node stand in mounts",
 }
 """Maps that other systems write as lists, each as it is written here."""
 
@@ -90,7 +97,8 @@ def findings(error: ValidationError) -> Iterator[tuple[Loc, FieldError]]:
 
 def _finding(details: ErrorDetails) -> FieldError:
     if details["type"] == "extra_forbidden":
-        if (told := _TOLD.get(details["loc"][-2:])) is not None:
+        told = _OF_VOLUMES.get(details["loc"][-1]) if "volumes" in details["loc"] else _TOLD.get(details["loc"][-2:])
+        if told is not None:
             return FieldError(told)
         if len(details["loc"]) > 1 and details["loc"][-1] in _OF_JOBS:
             return FieldError("unknown key here; it belongs to the job as a whole, so write it at the top of the file")

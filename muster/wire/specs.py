@@ -6,6 +6,7 @@ What is checked here makes a value of a message. What a valid job is says `muste
 from collections.abc import Iterable
 
 from muster.domain.data.code import JobCode
+from muster.domain.data.volume import Volume, VolumeKeep
 from muster.domain.ids import NodeId
 from muster.domain.jobs.disconnect import DEFAULT_LOST_AFTER, OnDisconnect
 from muster.domain.jobs.frameworks.dialect import Dialect
@@ -241,6 +242,7 @@ def role_to_wire(role: Role) -> pb.Role:
         resources=resources_to_wire(role.resources),
         ports=[pb.PortRequest(name=request.name, port=request.port) for request in role.ports],
         mounts=[pb.Mount(source=m.source, target=m.target, read_only=m.read_only) for m in role.mounts],
+        volumes=map(_volume_to_wire, role.volumes),
         ulimits=[pb.Ulimit(name=limit.name, soft=limit.soft, hard=limit.hard) for limit in role.ulimits],
         files=[pb.InlineFile(path=f.path, content=f.content, executable=f.executable) for f in role.files],
         secrets=map(secret_use_to_wire, role.secrets),
@@ -267,6 +269,7 @@ def role_from_wire(message: pb.Role) -> Role:
         resources=resources_from_wire(message.resources),
         ports=tuple(_port_request(request) for request in message.ports),
         mounts=tuple(Mount(source=m.source, target=m.target, read_only=m.read_only) for m in message.mounts),
+        volumes=tuple(map(_volume, message.volumes)),
         ulimits=tuple(Ulimit(name=limit.name, soft=limit.soft, hard=limit.hard) for limit in message.ulimits),
         files=tuple(InlineFile(path=f.path, content=f.content, executable=f.executable) for f in message.files),
         secrets=tuple(secret_use_from_wire(use) for use in message.secrets),
@@ -274,6 +277,20 @@ def role_from_wire(message: pb.Role) -> Role:
         exit_codes=_exit_rules(message.exit_codes) if message.HasField("exit_codes") else ExitRules(),
         expand=message.expand,
         code=JobCode(tree=message.code.tree, size=message.code.size) if message.HasField("code") else None,
+    )
+
+
+def _volume_to_wire(volume: Volume) -> pb.Volume:
+    return pb.Volume(name=volume.name, path=volume.path or "", size=volume.size, tmpfs=volume.tmpfs, keep=volume.keep)
+
+
+def _volume(message: pb.Volume) -> Volume:
+    return Volume(
+        name=message.name,
+        path=message.path or None,
+        size=message.size if message.HasField("size") else None,
+        tmpfs=message.tmpfs if message.HasField("tmpfs") else None,
+        keep=checks.word(VolumeKeep, message.keep, "Volume.keep"),
     )
 
 

@@ -18,6 +18,7 @@ from muster.domain.jobs.secret_use import KEY_FORM, SecretUse
 from muster.domain.jobs.stopping.notice import StopOrder, StopReason
 from muster.domain.jobs.stopping.preemption import OnPreempt, PreemptSignal
 from muster.wire.checks import LONGEST_SPAN
+from tests.unit import volume_values
 from tests.unit.placing_values import affinities, tolerations
 from tests.unit.plain_values import (
     absolute_paths,
@@ -96,6 +97,7 @@ roles = st.builds(
     resources=resources,
     ports=tuples_of(st.builds(job.PortRequest, name=port_names, port=optional(ports)), by="name"),
     mounts=tuples_of(st.builds(job.Mount, source=absolute_paths, target=absolute_paths, read_only=st.booleans())),
+    volumes=tuples_of(volume_values.volumes),
     ulimits=tuples_of(st.builds(job.Ulimit, name=labels, soft=limits, hard=limits)),
     files=tuples_of(st.builds(job.InlineFile, path=filled, content=st.binary(max_size=9), executable=st.booleans())),
     secrets=tuples_of(secret_uses),

@@ -87,6 +87,8 @@ class ContainerSite:
     outputs: PurePath
     status: PurePath
     inputs: PurePath
+    volumes: Mapping[str, PurePath] = field(default_factory=dict)
+    """The directory of each volume that does not lie in memory, by its name."""
     user: JobUser | None = None
     """The user of user code; None: the user that the role or the image names, which may be root."""
     home: PurePath | None = None
@@ -219,8 +221,9 @@ def workdir(role: Role, image: Image) -> str:
 
 def mount_targets(body: Body) -> tuple[str, ...]:
     """Where the container of a request has something mounted."""
-    mounts = cast("Body", body["HostConfig"])["Mounts"]
-    return tuple(str(mount["Target"]) for mount in cast("list[Body]", mounts))
+    config = cast("Body", body["HostConfig"])
+    in_memory = cast("Body", config.get("Tmpfs", {}))
+    return (*(str(mount["Target"]) for mount in cast("list[Body]", config["Mounts"])), *in_memory)
 
 
 def inline_paths(role: Role, image: Image) -> Mapping[str, InlineFile]:
@@ -303,6 +306,9 @@ def _host_config(
         config["NanoCpus"] = min(resources.cpu_limit * 1_000_000, site.cpus * 1_000_000_000)
     if resources.most_memory is not None:
         config["Memory"] = config["MemorySwap"] = resources.most_memory  # equal: no swap on top
+    in_memory: Body = {each.target: _tmpfs(each.tmpfs, site) for each in assignment.role.volumes if each.tmpfs}
+    if in_memory:
+        config["Tmpfs"] = in_memory
     if resources.shm is not None:
         config["ShmSize"] = resources.shm
     if assignment.gpus:
@@ -310,6 +316,13 @@ def _host_config(
             {"Driver": "nvidia", "DeviceIDs": list(assignment.gpus), "Capabilities": [["gpu", "utility", "compute"]]}
         ]
     return config
+
+
+def _tmpfs(size: int, site: ContainerSite) -> str:
+    """Options of a directory in memory: its user's alone, or anybody's where only the image knows the user."""
+    options = f"rw,exec,nosuid,nodev,size={size}"
+    user = site.user
+    return f"{options},mode=1777" if user is None else f"{options},mode=0700,uid={user.uid},gid={user.gid}"
 
 
 def _rights(role: Role, site: ContainerSite) -> Body:
@@ -337,6 +350,11 @@ def _mounts(assignment: Assignment, site: ContainerSite, hosts: PurePath | None)
         Mount(source=str(site.outputs), target=CONTAINER_OUTPUTS, read_only=False),
         Mount(source=str(site.status), target=CONTAINER_STATUS, read_only=False),
         *assignment.role.mounts,
+        *(
+            Mount(source=str(site.volumes[volume.name]), target=volume.target, read_only=False)
+            for volume in assignment.role.volumes
+            if volume.name in site.volumes
+        ),
         *(_valohai_mounts(assignment.role, site) if Dialect.VALOHAI in assignment.dialects else ()),
     ]
     if site.home is not None:

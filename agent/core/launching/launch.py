@@ -105,6 +105,7 @@ def _identity(assignment: Assignment, roster: Roster, site: LaunchSite) -> Mappi
         "MUSTER_HOSTFILE": f"{site.config}/{HOSTFILE}",
         "MUSTER_OUTPUTS_DIR": site.outputs,
         **({CODE_DIRECTORY_VARIABLE: site.code} if site.code else {}),
+        **site.volumes,
         **({"MUSTER_STATUS_DIR": site.status} if site.status else {}),
         **({"MUSTER_DOOR": site.door} if site.door else {}),
     }

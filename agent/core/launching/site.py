@@ -1,6 +1,7 @@
 """Facts about an execution and its node that user code is told in its variables."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,5 +33,7 @@ class LaunchSite:
     """The companion's program, which is also what executions run that only wait; empty where none is brought."""
     door: str = ""
     """The socket to which these programs come; empty where there is none."""
+    volumes: Mapping[str, str] = field(default_factory=dict)
+    """The directory of each volume by the variable that leads to it."""
     interface: NetworkInterface | None = None
     """None where the node does not know which interface has its address."""

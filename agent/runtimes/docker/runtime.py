@@ -6,7 +6,7 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from weakref import WeakSet
@@ -29,6 +29,7 @@ from agent.core.containers.spec import (
 from agent.core.launching.job_user import JobUser, user_of
 from agent.executions.layout import STARTED, ExecutionDirectory
 from agent.executions.owner import give
+from agent.executions.volumes import NodeVolumes
 from agent.logs.spool import LogSpool
 from agent.runtimes.docker.answers import About
 from agent.runtimes.docker.containers import Containers, as_failures
@@ -73,6 +74,7 @@ class Confines:
     """But nothing that lies in these, or contains one."""
     job_user: JobUser | None = None
     """The user of roles that name none; None: the user that the image names."""
+    volumes: NodeVolumes = field(default_factory=NodeVolumes)
 
 
 class DockerRuntime:
@@ -216,11 +218,13 @@ class DockerRuntime:
             login_for = partial(self._secrets.login, assignment.execution)
             image = await pulled(self._engine.images, role, login_for, progress)
         refuse_foreign(about, role, image)
+        user = user_of(role, self._confines.job_user)
+        make = partial(self._confines.volumes.make, directory, assignment.project, role.volumes, user)
+        volumes = await asyncio.to_thread(make) if role.volumes else {}
         if assignment.interactive is None and not any(arguments(role, image)):
             message = f"image {role.image} names no program, and the job gives no command"
             raise ExecutionError(FailureKind.INVALID_OPTION, message)
         assignment = replace(assignment, role=role)
-        user = user_of(role, self._confines.job_user)
         site = ContainerSite(
             identity=self._identity,
             cpus=about.cpus,
@@ -229,6 +233,7 @@ class DockerRuntime:
             outputs=directory.outputs,
             status=directory.status,
             inputs=directory.inputs,
+            volumes=volumes,
             user=user,
             home=None if user is None or user.uid == 0 else directory.home,
             first=directory.first if noting else None,

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from agent.executions.layout import ExecutionDirectory
+from muster.domain.data.volume import Volume
 from muster.domain.gangs.plan import Assignment
 from muster.domain.jobs.failure import ExecutionError, FailureKind
 from muster.domain.jobs.job import Network, Security
@@ -41,6 +42,17 @@ def refuse_survivors(pids: Sequence[int]) -> None:
         raise ExecutionError(FailureKind.RUNTIME, message)
 
 
+def refuse_kept(volumes: Sequence[Volume], own_user: int | None) -> None:
+    """Raise ExecutionError for volumes that stay on the node, where each process has a user of its own."""
+    kept = [volume.name for volume in volumes if volume.is_kept]
+    if kept and own_user is not None:
+        message = (
+            f"volumes.{kept[0]}: this node gives each plain process a user of its own (--process-users), so that none "
+            "could read what another one keeps; give the role an image, or keep it elsewhere"
+        )
+        raise ExecutionError(FailureKind.INVALID_OPTION, message)
+
+
 def refuse_container_options(assignment: Assignment) -> None:
     """Raise ExecutionError where a role without image asks for what only containers have."""
     role = assignment.role
@@ -52,6 +64,7 @@ def refuse_container_options(assignment: Assignment) -> None:
         f"a directory of secrets that is not right below {SECRETS_DIRECTORY}": [
             use for use in role.secrets if use.directory and not use.directory.startswith(f"{SECRETS_DIRECTORY}/")
         ],
+        "volumes in memory": [volume for volume in role.volumes if volume.tmpfs is not None],
         "network: bridge": assignment.network is Network.BRIDGE,
     }
     given = [name for name, value in options.items() if value]

@@ -11,12 +11,14 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 from agent.code.store import CodeStore
 from agent.core.launching.job_user import JobUser
 from agent.executions.layout import BELL, CGROUPS, GRACE, PROCESS_RECORD, ExecutionDirectory
 from agent.executions.owner import free_user, let_through, open_to, own_user
+from agent.executions.volumes import NodeVolumes
 from agent.logs.spool import LogSpool
 from agent.runtimes.kernel.rights import may_switch
 from agent.runtimes.kernel.subtree import Subtree, cpu_seconds_of
@@ -24,7 +26,7 @@ from agent.runtimes.process.arming import Preparation
 from agent.runtimes.process.attaching.asking import call_for_companion
 from agent.runtimes.process.confines import Confined, clear_strangers, confine, limits_of, noted_groups
 from agent.runtimes.process.ending import end_supervisor, killed, terminate
-from agent.runtimes.process.faults import refuse_container_options, refuse_survivors, start_failure
+from agent.runtimes.process.faults import refuse_container_options, refuse_kept, refuse_survivors, start_failure
 from agent.runtimes.process.launcher import Launcher, Supervisor
 from agent.runtimes.process.order import paths_of
 from agent.runtimes.process.program import FollowedProgram
@@ -51,7 +53,7 @@ class ProcessRuntime:
 
     kind = RuntimeKind.PROCESS
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each is a part of the agent of its own, and nothing else needs several of them
         self,
         environment: Mapping[str, str] = os.environ,
         spares: SpareSupervisors | None = None,
@@ -59,6 +61,8 @@ class ProcessRuntime:
         job_user: JobUser | None = None,
         users: Sequence[int] = (),
         code: CodeStore | None = None,
+        *,
+        volumes: NodeVolumes | None = None,
     ) -> None:
         passed_on = {name: environment[name] for name in PASSED_ON if name in environment}
         self._environment = {"PATH": os.defpath, **passed_on}
@@ -66,6 +70,7 @@ class ProcessRuntime:
         self._users = users
         """Numbers of which each execution has one for itself; none: all run as the same user."""
         self._choosing = asyncio.Lock()
+        self._volumes = volumes or NodeVolumes()
         self._spares = spares or SpareSupervisors(Launcher(other_users=self._user is not None))
         self._cgroups = self._spares.cgroups
         self._secrets = secrets or SecretDirectories(None)
@@ -92,6 +97,10 @@ class ProcessRuntime:
         refuse_container_options(assignment)
         user = await self._chosen(directory)
         own = await self._own(directory)
+        if volumes := assignment.role.volumes:
+            refuse_kept(volumes, own)
+            make = partial(self._volumes.make, directory, assignment.project, volumes, user, walked=True)
+            await asyncio.to_thread(make)
         supervisor = self._spares.take()  # made while others still check in
         groups = confine(self._cgroups, assignment, directory, spool, supervisor)
         preparation = Preparation(

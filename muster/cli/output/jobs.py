@@ -177,6 +177,9 @@ def _needs(role: Role) -> Iterator[str]:
         yield f"{size_text(needs.memory)} memory"
     if needs.gpus:
         yield f"{needs.gpus} x GPU" + (f" {needs.gpu_model}" if needs.gpu_model else "")
+    for volume in role.volumes:
+        amount = size_text(volume.size or volume.tmpfs or 0)
+        yield f"volume {volume.name} of {amount}" + (" in memory" if volume.tmpfs else "")
     yield visible(role.image or "process")
     if role.command:
         yield visible(shlex.join(role.command))

@@ -27,7 +27,10 @@ MAIN_PROGRAM = "main-program"
 CODE = "code"
 """The agent gives executions the code that their job brings along."""
 
-ALL_FEATURES = frozenset({SECRETS, GANG_COMMANDS, ATTACH, INTERACTIVE, MAIN_PROGRAM, CODE})
+VOLUMES = "volumes"
+"""The agent gives executions volumes."""
+
+ALL_FEATURES = frozenset({SECRETS, GANG_COMMANDS, ATTACH, INTERACTIVE, MAIN_PROGRAM, CODE, VOLUMES})
 """Features of the agent of this version."""
 
 MEANINGS: Mapping[str, str] = MappingProxyType(
@@ -38,6 +41,7 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         INTERACTIVE: "interactive jobs and limits for jobs that nobody uses",
         MAIN_PROGRAM: "main programs with an input or a terminal",
         CODE: "code that jobs bring along",
+        VOLUMES: "volumes",
     }
 )
 """The words as a person reads them in `muster why`."""
@@ -50,18 +54,22 @@ def needed(spec: JobSpec, role: Role) -> frozenset[str]:
         secrets=bool(role.secrets),
         gang_commands=bool(spec.gang_commands),
         interactive=watched,
+        volumes=bool(role.volumes),
         main_program=spec.main_program is not None and role.name == spec.roles[0].name,
         code=role.code is not None,
     )
 
 
-@cache  # one and the same set for all roles that are alike; there are thirty-two
-def _words(*, secrets: bool, gang_commands: bool, interactive: bool, main_program: bool, code: bool) -> frozenset[str]:
+@cache  # one and the same set for all roles that are alike; there are sixty-four
+def _words(
+    *, secrets: bool, gang_commands: bool, interactive: bool, main_program: bool, code: bool, volumes: bool
+) -> frozenset[str]:
     wanted = {
         SECRETS: secrets,
         GANG_COMMANDS: gang_commands,
         INTERACTIVE: interactive,
         MAIN_PROGRAM: main_program,
         CODE: code,
+        VOLUMES: volumes,
     }
     return frozenset(word for word, is_needed in wanted.items() if is_needed)

@@ -20,6 +20,7 @@ class FailureKind(StrEnum):
     TOO_LARGE = "too_large"
     SETUP = "setup"
     QUEUE_TIMEOUT = "queue_timeout"
+    VOLUME_FULL = "volume_full"
 
     IMAGE = "image"
     PORT_TAKEN = "port_taken"
@@ -50,6 +51,7 @@ _USER = frozenset(
         FailureKind.TOO_LARGE,
         FailureKind.SETUP,
         FailureKind.QUEUE_TIMEOUT,
+        FailureKind.VOLUME_FULL,
     },
 )
 

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from muster.domain.data.code import JobCode
+from muster.domain.data.volume import Volume
 from muster.domain.ids import NodeId
 from muster.domain.jobs.disconnect import DEFAULT_LOST_AFTER, OnDisconnect
 from muster.domain.jobs.frameworks.dialect import Dialect
@@ -181,6 +182,8 @@ class Role:
     resources: Resources = Resources()
     ports: tuple[PortRequest, ...] = ()
     mounts: tuple[Mount, ...] = ()
+    volumes: tuple[Volume, ...] = ()
+    """Directories that each execution finds beside the image, sorted by their names."""
     ulimits: tuple[Ulimit, ...] = ()
     files: tuple[InlineFile, ...] = ()
     secrets: tuple[SecretUse, ...] = ()

@@ -142,6 +142,51 @@ class Mount(_message.Message):
 Global___Mount: _TypeAlias = Mount  # noqa: Y015
 
 @_typing.final
+class Volume(_message.Message):
+    """A directory that each execution finds; exactly one of size and tmpfs is there."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    PATH_FIELD_NUMBER: _builtins.int
+    SIZE_FIELD_NUMBER: _builtins.int
+    TMPFS_FIELD_NUMBER: _builtins.int
+    KEEP_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """Unique in the role: lower-case letters, digits and hyphens."""
+    path: _builtins.str
+    """Absolute path in the container; empty: below /muster/volumes."""
+    size: _builtins.int
+    """Bytes of the node's disk that it may have."""
+    tmpfs: _builtins.int
+    """Bytes of memory that it may have."""
+    keep: _builtins.str
+    """`execution` or `node`: how long what lies in it is kept."""
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        path: _builtins.str = ...,
+        size: _builtins.int | None = ...,
+        tmpfs: _builtins.int | None = ...,
+        keep: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_size", b"_size", "_tmpfs", b"_tmpfs", "size", b"size", "tmpfs", b"tmpfs"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_size", b"_size", "_tmpfs", b"_tmpfs", "keep", b"keep", "name", b"name", "path", b"path", "size", b"size", "tmpfs", b"tmpfs"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__size: _TypeAlias = _typing.Literal["size"]  # noqa: Y015
+    _WhichOneofArgType__size: _TypeAlias = _typing.Literal["_size", b"_size"]  # noqa: Y015
+    _WhichOneofReturnType__tmpfs: _TypeAlias = _typing.Literal["tmpfs"]  # noqa: Y015
+    _WhichOneofArgType__tmpfs: _TypeAlias = _typing.Literal["_tmpfs", b"_tmpfs"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__size) -> _WhichOneofReturnType__size | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__tmpfs) -> _WhichOneofReturnType__tmpfs | None: ...
+
+Global___Volume: _TypeAlias = Volume  # noqa: Y015
+
+@_typing.final
 class Ulimit(_message.Message):
     """A resource limit of a container."""
 
@@ -267,6 +312,7 @@ class Role(_message.Message):
     FILES_FIELD_NUMBER: _builtins.int
     SECRETS_FIELD_NUMBER: _builtins.int
     SECURITY_FIELD_NUMBER: _builtins.int
+    VOLUMES_FIELD_NUMBER: _builtins.int
     EXIT_CODES_FIELD_NUMBER: _builtins.int
     EXPAND_FIELD_NUMBER: _builtins.int
     CODE_FIELD_NUMBER: _builtins.int
@@ -325,6 +371,10 @@ class Role(_message.Message):
         """What its containers may do beyond the default; the project must be opened for it."""
 
     @_builtins.property
+    def volumes(self) -> _containers.RepeatedCompositeFieldContainer[Global___Volume]:
+        """Directories that each execution finds beside the image."""
+
+    @_builtins.property
     def exit_codes(self) -> Global___ExitRules:
         """What its exit codes mean for the next attempt; absent: nothing."""
 
@@ -351,13 +401,14 @@ class Role(_message.Message):
         files: _abc.Iterable[Global___InlineFile] | None = ...,
         secrets: _abc.Iterable[Global___SecretUse] | None = ...,
         security: Global___Security | None = ...,
+        volumes: _abc.Iterable[Global___Volume] | None = ...,
         exit_codes: Global___ExitRules | None = ...,
         expand: _builtins.bool = ...,
         code: Global___Code | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["code", b"code", "entrypoint", b"entrypoint", "exit_codes", b"exit_codes", "resources", b"resources", "security", b"security"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["code", b"code", "command", b"command", "count", b"count", "entrypoint", b"entrypoint", "env", b"env", "exit_codes", b"exit_codes", "expand", b"expand", "files", b"files", "image", b"image", "mounts", b"mounts", "name", b"name", "ports", b"ports", "pull", b"pull", "resources", b"resources", "secrets", b"secrets", "security", b"security", "ulimits", b"ulimits", "user", b"user", "workdir", b"workdir"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["code", b"code", "command", b"command", "count", b"count", "entrypoint", b"entrypoint", "env", b"env", "exit_codes", b"exit_codes", "expand", b"expand", "files", b"files", "image", b"image", "mounts", b"mounts", "name", b"name", "ports", b"ports", "pull", b"pull", "resources", b"resources", "secrets", b"secrets", "security", b"security", "ulimits", b"ulimits", "user", b"user", "volumes", b"volumes", "workdir", b"workdir"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

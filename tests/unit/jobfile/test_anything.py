@@ -10,15 +10,20 @@ from pydantic import BaseModel
 
 from muster.domain.jobs.job import JobSpec
 from muster.jobfile import JobFileError, load_job
+from muster.jobfile.lent_keys import MountKeys, UlimitKeys, VolumeKeys
 from muster.jobfile.models import (
     FileKeys,
     JobKeys,
-    MountKeys,
     PortKeys,
     RoleKeys,
-    UlimitKeys,
 )
-from muster.jobfile.section import InteractiveKeys, OnPreemptKeys, ResourcesKeys, TimeoutsKeys, keys_of
+from muster.jobfile.section import (
+    InteractiveKeys,
+    OnPreemptKeys,
+    ResourcesKeys,
+    TimeoutsKeys,
+    keys_of,
+)
 
 MODELS: list[type[BaseModel]] = [
     FileKeys,
@@ -31,6 +36,7 @@ MODELS: list[type[BaseModel]] = [
     RoleKeys,
     TimeoutsKeys,
     UlimitKeys,
+    VolumeKeys,
 ]
 LEAKS = ("Input should", "[type=", "pydantic", "does not take", "Value error", "Scalar(")
 
@@ -124,6 +130,7 @@ def places() -> Iterator[tuple[str, ...]]:
     yield from (("mounts", "[]", key) for key in keys_of(MountKeys))
     yield from (("files", "[]", key) for key in keys_of(FileKeys))
     yield from (("ulimits", "core", key) for key in keys_of(UlimitKeys))
+    yield from (("volumes", "scratch", key) for key in keys_of(VolumeKeys))
 
 
 @pytest.mark.parametrize("place", tuple(places()), ids=".".join)

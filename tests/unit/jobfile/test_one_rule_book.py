@@ -23,6 +23,7 @@ from muster.domain.jobs.rules.job_rules import faults, refuse_faults
 from muster.jobfile import JobFileError, dump_job, job_from
 from tests.unit.jobfile.valid_jobs import any_job
 from tests.unit.jobfile.wrong_jobs import REFUSED, job, role
+from tests.unit.jobfile.wrong_volumes import WRONG_VOLUMES
 
 Damage = Callable[[JobSpec], JobSpec]
 
@@ -51,7 +52,11 @@ def from_the_sdk(spec: JobSpec) -> str:
     return ""
 
 
-@pytest.mark.parametrize(("spec", "sentence"), REFUSED, ids=[sentence[:60] for _, sentence in REFUSED])
+@pytest.mark.parametrize(
+    ("spec", "sentence"),
+    [*REFUSED, *WRONG_VOLUMES],
+    ids=[sentence[:60] for _, sentence in (*REFUSED, *WRONG_VOLUMES)],
+)
 def test_every_door_refuses_a_wrong_job_with_the_same_sentence(spec: JobSpec, sentence: str) -> None:
     [fault] = faults(spec)
 

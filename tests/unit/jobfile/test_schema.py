@@ -26,6 +26,8 @@ GOOD = [
     {"name": "a", "command": "x", "timeouts": {"lost_after": "7d"}, "on_disconnect": "keep"},
     {"name": "a", "command": "x", "secrets": ["b", {"secret": "c", "env": True}, {"secret": "d", "env": "X"}]},
     {"name": "a", "image": "b", "secrets": [{"secret": "c", "env": {"X": "k.y", "Y": ""}, "directory": "/run/c"}]},
+    {"name": "a", "command": "x", "volumes": {"s": {"size": "1Gi"}}},
+    {"name": "a", "image": "b", "volumes": {"s": {"path": "/s", "size": "1Gi"}, "t": {"tmpfs": "2Gi"}}},
 ]
 BAD = [
     {"command": "x"},
@@ -55,6 +57,13 @@ BAD = [
     {"name": "a", "command": "x", "network": "bridge"},
     {"name": "a", "command": "x", "pull": "always", "roles": [{"name": "b", "image": "c"}, {"name": "d"}]},
     {"name": "a", "command": "x", "roles": [{"name": "b", "image": "c"}, {"name": "d", "mounts": []}]},
+    {"name": "a", "command": "x", "volumes": {"s": {"path": "/s", "size": "1Gi"}}},
+    {"name": "a", "command": "x", "volumes": {"s": {"tmpfs": "1Gi"}}},
+    {"name": "a", "image": "b", "volumes": {"s": {"path": "/s"}}},
+    {"name": "a", "image": "b", "volumes": {"s": {"size": "1Gi", "tmpfs": "1Gi"}}},
+    {"name": "a", "image": "b", "volumes": {"s": {"path": "/proc", "size": "1Gi"}}},
+    {"name": "a", "image": "b", "volumes": {"s": {"path": "/muster/x", "size": "1Gi"}}},
+    {"name": "a", "image": "b", "volumes": {"s": {"size": "1Gi", "keep": "job"}}},
     {"name": "a", "image": "b", "user": "1", "security": {"image_user": True}},
     {"name": "a", "image": "Acme/b"},
     {"name": "a", "image": "b", "mounts": ["/a:/muster/x"]},

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 from hypothesis import strategies as st
 
+from muster.domain.data.volume import Volume
 from muster.domain.jobs.disconnect import LONGEST_LOST_AFTER, SHORTEST_LOST_AFTER, OnDisconnect
 from muster.domain.jobs.frameworks.dialect import Dialect
 from muster.domain.jobs.frameworks.framework import (
@@ -174,6 +175,20 @@ def secret_uses(draw: st.DrawFn, taken: frozenset[str], *, contained: bool) -> t
     return tuple(uses)
 
 
+@st.composite
+def volumes(draw: st.DrawFn, *, contained: bool) -> tuple[Volume, ...]:
+    """Volumes of a role, none of which lies in another one."""
+    found = []
+    for name in sorted(draw(st.sets(labels, max_size=3))):
+        path = f"/volume-{name}" if contained and draw(st.booleans()) else None
+        amount = draw(st.integers(2**20, 2**50))
+        if contained and draw(st.booleans()):
+            found.append(Volume(name=name, path=path, tmpfs=amount))
+        else:
+            found.append(Volume(name=name, path=path, size=amount))
+    return tuple(found)
+
+
 words = st.lists(texts, min_size=1, max_size=4).filter(lambda items: bool(items[0].strip())).map(tuple)
 plain_processes = st.builds(
     Role,
@@ -193,7 +208,8 @@ plain_processes = st.builds(
 @st.composite
 def processes_with_secrets(draw: st.DrawFn) -> Role:
     role = draw(plain_processes)
-    return replace(role, secrets=draw(secret_uses(frozenset(role.env), contained=False)))
+    uses = draw(secret_uses(frozenset(role.env), contained=False))
+    return replace(role, secrets=uses, volumes=draw(volumes(contained=False)))
 
 
 processes = processes_with_secrets()
@@ -234,6 +250,7 @@ def containers(draw: st.DrawFn) -> Role:
         resources=draw(st.builds(Resources, shm=st.none() | st.integers(2**20, 2**40))),
         ports=role.ports,
         mounts=tuple(draw(st.lists(mounts, max_size=2, unique_by=lambda mount: mount.target))),
+        volumes=draw(volumes(contained=True)),
         ulimits=tuple(sorted(limits_of, key=lambda limit: limit.name)),
         files=role.files,
         secrets=draw(secret_uses(frozenset(role.env), contained=True)),

@@ -85,6 +85,7 @@ def _valohai(role: Role, number: int) -> Iterator[Fault]:
         if target == PurePosixPath(VALOHAI_DIRECTORY) or _below(target, "config", "outputs"):
             message = f"covers {target}, which the dialect valohai fills itself"
             yield Fault(path=("roles", number, "mounts", place, "target"), message=message)
+    yield from _covering_volumes(role, number)
     for place, file in enumerate(role.files):
         if _below(PurePosixPath(file.path), *_DIRECTORIES):
             message = f"{quote(file.path)} is in a directory that the dialect valohai fills itself"
@@ -93,6 +94,14 @@ def _valohai(role: Role, number: int) -> Iterator[Fault]:
         if use.directory is not None and _below(PurePosixPath(use.directory), *_DIRECTORIES):
             message = f"{quote(use.directory)} is in a directory that the dialect valohai fills itself"
             yield Fault(path=("roles", number, "secrets", place, "directory"), message=message)
+
+
+def _covering_volumes(role: Role, number: int) -> Iterator[Fault]:
+    for volume in role.volumes:
+        target = PurePosixPath(volume.target)
+        if target == PurePosixPath(VALOHAI_DIRECTORY) or _below(target, *_DIRECTORIES):
+            message = f"covers {target}, which the dialect valohai fills itself"
+            yield Fault(path=("roles", number, "volumes", volume.name, "path"), message=message)
 
 
 _DIRECTORIES = ("config", "inputs", "outputs")

@@ -20,6 +20,7 @@ from muster.domain.jobs.rules.interactive_rules import interactive_faults
 from muster.domain.jobs.rules.job_values import Wrong
 from muster.domain.jobs.rules.placeholder_rules import placeholder_faults
 from muster.domain.jobs.rules.placing_rules import placing_faults
+from muster.domain.jobs.rules.volume_rules import volume_faults
 from muster.domain.jobs.secret_use import SECRETS_DIRECTORY, SecretUse
 from muster.domain.jobs.size import too_much_to_share
 from muster.domain.quantity import format_cpus, format_duration, format_memory
@@ -87,7 +88,7 @@ def refuse_faults(spec: JobSpec) -> JobSpec:
 def _in_role(spec: JobSpec, number: int) -> Iterator[Fault]:
     """What is wrong with one role, by itself and together with what the job says for all."""
     role, where = spec.roles[number], ("roles", number)
-    for fault in (*_words(role), *_needs(role), *_places(role), *_code(role), *_secrets(role)):
+    for fault in (*_words(role), *_needs(role), *_places(role), *_code(role), *_secrets(role), *volume_faults(role)):
         yield replace(fault, path=(*where, *fault.path))
     if role.image is None:
         yield from _without_image(spec, number)

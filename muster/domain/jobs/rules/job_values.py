@@ -78,7 +78,7 @@ RESERVED_ENV = frozenset(
 """What an execution learns from Muster about its place and its GPUs; and every name with RESERVED_PREFIX."""
 RESERVED_PREFIX = "MUSTER_"
 
-_SYSTEM_DIRECTORIES = ("/proc", "/sys", "/dev")
+SYSTEM_DIRECTORIES = ("/proc", "/sys", "/dev")
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +241,7 @@ def secret_directory(text: str) -> Wrong | None:
     path = PurePosixPath(text)
     if path == PurePosixPath("/"):
         return Wrong("cannot be the whole container; name a directory below /")
-    if any(path.is_relative_to(each) for each in _SYSTEM_DIRECTORIES):
+    if any(path.is_relative_to(each) for each in SYSTEM_DIRECTORIES):
         return Wrong(f"{quote(text)} is the system's own; name another directory")
     if path.is_relative_to(OWN_DIRECTORY) and path.parent != PurePosixPath(SECRETS_DIRECTORY):
         return Wrong(f"{quote(text)} is in {OWN_DIRECTORY}, which Muster fills itself")

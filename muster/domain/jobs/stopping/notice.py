@@ -24,6 +24,7 @@ class StopReason(StrEnum):
     TIME_LIMIT = "time_limit"  #: the job has run for as long as it may
     FAILED = "failed"  #: another execution of the job failed or was lost
     FINISHED = "finished"  #: the executions that decide on the job's success have ended well
+    VOLUME_FULL = "volume_full"  #: a volume of this execution has grown beyond its size
     DISCONNECTED = "disconnected"  #: its node has had no word from the coordinator for too long
 
     @property

@@ -1,18 +1,19 @@
-"""The map that says which secret executions get, and how; never a value of it."""
+"""The maps of what executions are lent: secrets without their values, directories of the node, volumes, limits."""
 
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
-from pydantic import BeforeValidator, PlainValidator, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, PlainValidator, WithJsonSchema, model_validator
 
+from muster.domain.data.volume import MAX_VOLUMES
 from muster.domain.jobs.rules import job_values
 from muster.domain.jobs.secret_use import KEY_FORM, ONLY_KEY, SECRETS_DIRECTORY, SecretUse
 from muster.jobfile import fields
 from muster.jobfile.document import Scalar
 from muster.jobfile.errors import FieldError
 from muster.jobfile.fields import given, verbatim
-from muster.jobfile.section import Section, key
+from muster.jobfile.section import Also, Section, key
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,3 +99,63 @@ def secret_form(value: object) -> object:
 
 
 SHORT_SECRET = {"type": "string", "pattern": f"^{job_values.LABEL}$"}
+
+
+class MountKeys(Section):
+    """A directory or file of the node, seen in the container; short: `/source:/target[:rw|ro]`."""
+
+    source: fields.Absolute = key("absolute path", "On the node.", default=...)
+    target: fields.MountTarget = key("absolute path", "In the container.", default=...)
+    read_only: fields.Flag = key("`true`, `false`", "Whether the container may only read it.", default=True)
+
+    @model_validator(mode="after")
+    def _leaves_own_directory(self) -> "MountKeys":
+        return fields.ruled(self, job_values.mount_target(self.target))
+
+
+class UlimitKeys(Section):
+    """A resource limit of the container; short: one value for both."""
+
+    soft: fields.Limit = key("whole number, `unlimited`", "What programs start with.", default=...)
+    hard: fields.Limit = key("whole number, `unlimited`", "How far programs may raise it.", default=...)
+
+    @model_validator(mode="after")
+    def _in_order(self) -> "UlimitKeys":
+        return fields.ruled(self, job_values.ulimit_order(self.soft, self.hard))
+
+
+_SIZE_OR_TMPFS: dict[str, Any] = {"oneOf": [{"required": ["size"]}, {"required": ["tmpfs"]}]}
+
+
+class VolumeKeys(Section):
+    """A directory that each execution finds, see docs/volumes.md; exactly one of `size` and `tmpfs`."""
+
+    model_config = ConfigDict(json_schema_extra=_SIZE_OR_TMPFS)
+
+    path: fields.VolumePath | None = key(
+        "absolute path",
+        "Where the container has it (default: `/muster/volumes/NAME`). A plain process finds it by its variable "
+        "`MUSTER_VOLUME_NAME` alone.",
+    )
+    size: fields.VolumeSize | None = key("size", "A directory on the node's disk, and how much may lie in it.")
+    tmpfs: fields.VolumeSize | None = key(
+        "size",
+        "A directory in memory, and how much may lie in it; it counts as memory of the execution. Needs `image`.",
+    )
+
+    @model_validator(mode="after")
+    def _one_amount(self) -> "VolumeKeys":
+        if (self.size is None) == (self.tmpfs is None):
+            raise FieldError("needs exactly one of size and tmpfs")
+        return self
+
+
+def _few_volumes(volumes: dict[str, VolumeKeys]) -> dict[str, VolumeKeys]:
+    if len(volumes) > MAX_VOLUMES:
+        raise FieldError(f"has {len(volumes)} volumes; {MAX_VOLUMES} are the most")
+    return volumes
+
+
+VolumeForms = Annotated[
+    dict[fields.Label, VolumeKeys], AfterValidator(_few_volumes), Also({"maxProperties": MAX_VOLUMES})
+]
