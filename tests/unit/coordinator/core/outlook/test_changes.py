@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from coordinator.core.events import DeleteRequested
 from coordinator.core.outlook.changes import helpful_changes, pool_refusals
 from muster.domain.gangs.plan import Stage
 from muster.domain.ids import JobId
@@ -141,7 +142,6 @@ def test_what_would_help_does(is_head: bool, seed: int) -> None:
         return
     job, change = random.choice(told)
     wanted = changed(w.cluster.jobs[job].spec, change)
-    for other in waiting:
-        if other == job or is_head:
-            w.delete(other, force=True)
+    gone = [other for other in waiting if other == job or is_head]
+    w.turn(*(DeleteRequested(job=other, force=True) for other in gone))
     assert w.phase(w.submit(wanted, queue_anyway=True)) is JobPhase.PREPARING
