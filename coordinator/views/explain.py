@@ -9,7 +9,7 @@ from coordinator.core.outlook.changes import helpful_changes, pool_refusals
 from coordinator.core.outlook.forecast import estimate_start
 from coordinator.core.placement.capacity import key_of
 from coordinator.core.placement.placement import NoFit, refusals
-from coordinator.core.placement.unknown_labels import unknown_label
+from coordinator.core.placement.unknown_labels import unknown_in
 from coordinator.core.records import Attempt, Job
 from coordinator.core.scheduling import cycle as scheduling
 from coordinator.core.scheduling.bars import Bars
@@ -83,7 +83,7 @@ def _explain_queued(cluster: Cluster, job: JobId, now: datetime, visible: Callab
     no_fit, kept = scheduling.refusal(cluster, job, now), cluster.load.reservation
     is_next = position == 1 if kept is None else kept.job == job
     text = _next_in_queue(cluster, no_fit) if is_next else _behind_others(cluster, no_fit, position - 1, visible)
-    unknown = no_fit and unknown_label(cluster.jobs[job].spec, cluster.load.total.fresh().labels.carried)
+    unknown = no_fit and unknown_in(cluster.jobs[job].spec, cluster.load.total.fresh())
     return replace(
         found,
         summary=f"{text}; {unknown}" if unknown else text,

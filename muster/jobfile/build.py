@@ -250,8 +250,9 @@ def _exit_codes(keys: ExitCodesKeys | None) -> ExitRules:
 
 def _resources(keys: ResourcesKeys) -> Resources:
     return Resources(
-        gpus=keys.gpus,
+        gpus=keys.gpus if keys.mig is None or "gpus" in keys.model_fields_set else 1,
         gpu_model=keys.gpu_model,
+        mig=keys.mig,
         cpu_millis=keys.cpus,
         memory=keys.memory,
         shm=keys.shm,

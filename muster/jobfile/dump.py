@@ -101,6 +101,7 @@ def _resources(resources: Resources) -> dict[str, Any]:
     return _present(
         gpus=resources.gpus,
         gpu_model=resources.gpu_model,
+        mig=resources.mig,
         cpus=format_cpus(resources.cpu_millis),
         memory=None if resources.memory is None else format_memory(resources.memory),
         shm=None if resources.shm is None else format_memory(resources.shm),

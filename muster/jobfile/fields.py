@@ -20,6 +20,7 @@ from muster.domain.jobs.job import CAPABILITIES, NODE_LABEL, Network, Packing, P
 from muster.domain.jobs.job_class import JobClass
 from muster.domain.jobs.lifecycle import SuccessRule, success_named
 from muster.domain.jobs.placing.affinity import LabelOperator
+from muster.domain.jobs.placing.mig import MIG_PROFILE
 from muster.domain.jobs.placing.toleration import TaintEffect, TolerationOperator
 from muster.domain.jobs.restart import SHORTEST_BACKOFF, ExitCodes, parse_exit_codes
 from muster.domain.jobs.rules import job_values, volume_rules
@@ -362,6 +363,7 @@ Limit = Annotated[
     _schema(anyOf=[{"type": "integer", "minimum": -1}, {"const": "unlimited"}]),
 ]
 UlimitName = Annotated[str, _by(job_values.ulimit_name), _schema(enum=list(job_values.ULIMITS))]
+MigProfile = Annotated[str, _by(job_values.mig), _pattern(MIG_PROFILE)]
 Capability = Annotated[str, _by(job_values.capability), _schema(enum=sorted(CAPABILITIES))]
 NetworkName = Annotated[Network, *_names(Network)]
 PullName = Annotated[PullPolicy, *_names(PullPolicy)]

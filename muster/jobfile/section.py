@@ -171,10 +171,13 @@ Gpus = Annotated[int, *fields.within(0, job_values.MAX_GPUS)]
 class ResourcesKeys(Section):
     """What each execution reserves on its node."""
 
-    gpus: Gpus = key("whole number 0…64", "Whole GPUs (or MIG devices).", 0)
+    gpus: Gpus = key("whole number 0…64", "Whole GPUs, or with `mig` MIG devices (default with `mig`: 1).", 0)
     gpu_model: fields.Filled | None = key(
         "text",
         "Part of the model name that every GPU must have, whatever the case: `H100`.",
+    )
+    mig: fields.MigProfile | None = key(
+        "profile like `1g.10gb`", "It gets MIG devices of this profile in place of whole GPUs."
     )
     cpus: fields.Cpus = key("`2`, `0.5`, `500m`", "CPUs.", "1")
     memory: fields.Memory | None = key(

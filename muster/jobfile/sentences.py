@@ -36,6 +36,7 @@ _FOREIGN: Mapping[str, Sequence[str]] = {
     "max_retries": ["restarts.limit", "limit"],
     "max_runtime": ["timeouts.run", "run"],
     "mem": ["resources.memory", "memory"],
+    "mig_profile": ["resources.mig", "mig"],
     "namespace": ["project"],
     "node_selector": ["node_labels"],
     "nodes": _COUNTS,

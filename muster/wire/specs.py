@@ -299,6 +299,7 @@ def resources_to_wire(resources: Resources) -> pb.Resources:
     return pb.Resources(
         gpus=resources.gpus,
         gpu_model=resources.gpu_model or "",
+        mig=resources.mig or "",
         cpu_millis=resources.cpu_millis,
         memory=resources.memory,
         shm=resources.shm,
@@ -312,6 +313,7 @@ def resources_from_wire(message: pb.Resources) -> Resources:
     return Resources(
         gpus=message.gpus,
         gpu_model=message.gpu_model or None,
+        mig=message.mig or None,
         cpu_millis=message.cpu_millis,
         memory=message.memory if message.HasField("memory") else None,
         shm=message.shm if message.HasField("shm") else None,

@@ -62,12 +62,16 @@ async def test_an_execution_neither_goes_back_nor_ends_twice_and_unknown_ones_ar
             "Inventory.gpus has 2000 entries; at most 1024 are taken",
         ),
         (
+            {"gpus": [model_pb2.Gpu(uuid="MIG-1", mig="all of it")]},
+            'Gpu.mig is "all of it", which is no MIG profile',
+        ),
+        (
             {"labels": {str(number): "" for number in range(1500)}},
             "Inventory.labels has 1500 entries; at most 1024 are taken",
         ),
         ({"kernel": "x" * 1_000_000}, "Inventory.kernel has 1000000 characters; at most 1024 are taken"),
     ],
-    ids=["gpus", "labels", "kernel"],
+    ids=["gpus", "mig", "labels", "kernel"],
 )
 async def test_a_node_that_is_larger_than_any_is_refused(tmp_path: Path, given: dict[str, Any], reason: str) -> None:
     async with running_fleet(tmp_path) as fleet, stranger(fleet) as stub:

@@ -58,6 +58,7 @@ resources = st.builds(
     job.Resources,
     gpus=counts,
     gpu_model=optional(filled),
+    mig=optional(st.sampled_from(["1g.10gb", "3g.40gb"])),
     cpu_millis=counts,
     memory=optional(sizes),
     shm=optional(sizes),

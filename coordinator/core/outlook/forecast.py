@@ -25,7 +25,7 @@ from coordinator.core.records import Attempt, Execution, Job
 from coordinator.core.scheduling.bars import Bars
 from coordinator.core.scheduling.run_limits import too_short
 from coordinator.core.scheduling.windows import closed_nodes
-from muster.domain.fleet.quota import MILLIS_PER_GPU, NO_AMOUNTS, Amounts, amounts_of_job
+from muster.domain.fleet.quota import NO_AMOUNTS, Amounts, amounts_of_job
 from muster.domain.gangs.plan import Goal
 from muster.domain.ids import AttemptId, ExecutionId, JobId, NodeId
 from muster.domain.jobs.explanation import StartEstimate
@@ -191,5 +191,6 @@ def _amounts(capacities: Iterable[Capacity]) -> Amounts:
     """What nodes have in all."""
     total = NO_AMOUNTS
     for each in capacities:
-        total = total.plus(Amounts(MILLIS_PER_GPU * len(each.gpus), each.cpu_millis, each.memory >> 20))
+        gpus = sum(gpu.thousandths for gpu in each.gpus)
+        total = total.plus(Amounts(gpus, each.cpu_millis, each.memory >> 20))
     return total

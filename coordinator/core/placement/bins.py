@@ -260,6 +260,12 @@ class Capacities:
             self._holders.setdefault(port, set()).add(node)
 
 
+def mig_profiles(capacities: Capacities) -> frozenset[str]:
+    """The profiles of the MIG devices that there are."""
+    levels = (free for each in capacities.classes() for free, _ in each.bins)
+    return frozenset(mig for free in levels for _, mig, _ in free if mig)
+
+
 def _count_pools(pools: Counter[str], before: str | None, after: str | None) -> None:
     if after is not None:
         pools[after] += 1

@@ -14,7 +14,7 @@ def matching(gpus: Sequence[Gpu], need: Resources) -> list[Gpu]:
 
 def is_of_kind(model: str, mig: str | None, need: Resources) -> bool:
     """Whether GPUs of a model, or MIG devices of a profile, are what is asked for."""
-    return mig is None and (need.gpu_model is None or need.gpu_model.lower() in model.lower())
+    return mig == need.mig and (need.gpu_model is None or need.gpu_model.lower() in model.lower())
 
 
 def pick(gpus: Sequence[Gpu], count: int) -> tuple[GpuUuid, ...]:

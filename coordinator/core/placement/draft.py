@@ -60,10 +60,7 @@ class Draft:
             return f"needs port {min(self.ports & part.ports)}, which another execution there has"
         found = len(matching(self.gpus, need))
         if found < need.gpus:
-            kind = f"{need.gpu_model} GPU" if need.gpu_model else "GPU"
-            return (
-                f"needs {need.gpus} {kind}{'' if need.gpus == 1 else 's'}, {found} {'is' if found == 1 else 'are'} free"
-            )
+            return f"needs {_kind(need)}, {found} {'is' if found == 1 else 'are'} free"
         if self.cpu_millis < need.cpu_millis:
             one = "" if need.cpu_millis == 1000 else "s"  # noqa: PLR2004 - a whole CPU
             return f"needs {need.cpu_millis / 1000:g} CPU{one}, {max(0, self.cpu_millis) / 1000:g} are free"
@@ -73,3 +70,11 @@ class Draft:
         """What the node lacks; a node that could take some says how many."""
         lack = self.lack(spec, part)
         return f"has room for {self.taken}; for one more it {lack}" if self.taken else lack
+
+
+def _kind(need: Resources) -> str:
+    """The GPUs that are asked for: `2 H100 GPUs`, `1 MIG device 1g.10gb`."""
+    model = f"{need.gpu_model} " if need.gpu_model else ""
+    if need.mig is None:
+        return f"{need.gpus} {model}GPU{'' if need.gpus == 1 else 's'}"
+    return f"{need.gpus} {model}MIG device{'' if need.gpus == 1 else 's'} {need.mig}"

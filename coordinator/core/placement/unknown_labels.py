@@ -1,8 +1,9 @@
-"""What a job asks of labels that no node has, most probably by mistake."""
+"""What a job asks of labels and MIG profiles that no node has, most probably by mistake."""
 
 from collections.abc import Collection, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 
+from coordinator.core.placement.bins import Capacities, mig_profiles
 from muster.domain.fleet.pool import NODE_TYPE_LABEL
 from muster.domain.jobs.job import JobSpec
 from muster.domain.jobs.placing.affinity import NUMERIC, LabelExpression, LabelOperator
@@ -27,6 +28,22 @@ def unknown_label(spec: JobSpec, labels: Collection[tuple[str, str]]) -> str | N
         return unknown
     terms = [_unknown_in_term(term, values) for term in spec.affinity.required]
     return terms[0] if terms and None not in terms else None
+
+
+def unknown_in(spec: JobSpec, nodes: Capacities) -> str | None:
+    """The first label or MIG profile that a job needs and none of the nodes has; None: there is none."""
+    return unknown_label(spec, nodes.labels.carried) or unknown_profile(spec, mig_profiles(nodes))
+
+
+def unknown_profile(spec: JobSpec, known: Collection[str]) -> str | None:
+    """The first MIG profile that a job needs and no node has, with what was probably meant; None: there is none."""
+    unknown = next((mig for role in spec.roles if (mig := role.resources.mig) is not None and mig not in known), None)
+    if unknown is None:
+        return None
+    if not known:
+        return "no node has MIG devices; an operator divides GPUs, or ask for whole ones"
+    there = ", ".join(sorted(known))
+    return f"no node has MIG devices {unknown}{_meant(unknown, known) or f'; there are {there}'}"
 
 
 def _unknown_in_term(term: Iterable[LabelExpression], values: Mapping[str, AbstractSet[str]]) -> str | None:

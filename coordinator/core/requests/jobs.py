@@ -14,7 +14,7 @@ from coordinator.core.events import DeleteRequested, JobsSubmitted, JobSubmitted
 from coordinator.core.placement import placement
 from coordinator.core.placement.candidates import Available
 from coordinator.core.placement.placement import NoFit
-from coordinator.core.placement.unknown_labels import unknown_label
+from coordinator.core.placement.unknown_labels import unknown_in
 from coordinator.core.records import Job
 from coordinator.core.requests import pools
 from coordinator.core.requests.projects import unknown_project
@@ -138,7 +138,7 @@ def _never(cluster: Cluster, spec: JobSpec, *, by_node: bool) -> Refused | None:
     if over is not None or no_fit is None:
         return over
     nodes = Available(capacities=cluster.load.total.fresh())
-    unknown = unknown_label(spec, nodes.capacities.labels.carried)
+    unknown = unknown_in(spec, nodes.capacities)
     return Refused(
         cause=RefusalCause.IMPOSSIBLE,
         message="; ".join(filter(None, (f"{_too_large(no_fit)}: {no_fit}", unknown))),

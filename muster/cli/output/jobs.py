@@ -176,7 +176,8 @@ def _needs(role: Role) -> Iterator[str]:
     if needs.memory is not None:
         yield f"{size_text(needs.memory)} memory"
     if needs.gpus:
-        yield f"{needs.gpus} x GPU" + (f" {needs.gpu_model}" if needs.gpu_model else "")
+        kind = "GPU" if needs.mig is None else f"MIG {needs.mig}"
+        yield f"{needs.gpus} x {kind}" + (f" {needs.gpu_model}" if needs.gpu_model else "")
     for volume in role.volumes:
         amount = size_text(volume.size or volume.tmpfs or 0)
         yield f"volume {volume.name} of {amount}" + (" in memory" if volume.tmpfs else "")

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 from muster.domain.jobs.job import JobSpec
 from muster.domain.jobs.job_class import JobClass
+from muster.domain.jobs.placing.mig import thousandths
 from muster.domain.quantity import format_cpus, size_text
 
 UNLIMITED_AMOUNT: Final = 1 << 60
@@ -57,7 +58,8 @@ WITHOUT_BOUNDS = Amounts(UNLIMITED_AMOUNT, UNLIMITED_AMOUNT, UNLIMITED_AMOUNT)
 def amounts_of(spec: JobSpec, rank: int) -> Amounts:
     """What one execution of a job counts."""
     resources = spec.role_of(rank).resources
-    return Amounts(resources.gpus * MILLIS_PER_GPU, resources.cpu_millis, -(-(resources.memory or 0) // BYTES_PER_MIB))
+    each = MILLIS_PER_GPU if resources.mig is None else thousandths(resources.mig)
+    return Amounts(resources.gpus * each, resources.cpu_millis, -(-(resources.memory or 0) // BYTES_PER_MIB))
 
 
 def amounts_of_job(spec: JobSpec) -> Amounts:

@@ -80,6 +80,8 @@ class Resources:
     gpus: int = 0
     gpu_model: str | None = None
     """Case-insensitive part of the model name that every GPU must have (`H100`)."""
+    mig: str | None = None
+    """The profile of the MIG devices that it gets in place of whole GPUs (`1g.10gb`); `gpus` is how many."""
     cpu_millis: int = 1000
     """Thousandths of a CPU."""
     memory: int | None = None

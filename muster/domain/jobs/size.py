@@ -1,6 +1,7 @@
 """How much of a job its nodes have to be told and to keep, as far as the job itself says."""
 
 from muster.domain.jobs.job import JobSpec, Role
+from muster.domain.jobs.placing.mig import SLICES
 
 MAX_SHARED_BYTES = 32 * 1024 * 1024
 """Bytes of files, variables and commands of all executions of a job that can share a node."""
@@ -25,7 +26,8 @@ def sharing(role: Role) -> int:
     """How many executions of a role can share a node, by what they ask for."""
     most = role.count
     if role.resources.gpus:
-        most = min(most, max(1, LARGEST_NODE_GPUS // role.resources.gpus))
+        there = LARGEST_NODE_GPUS if role.resources.mig is None else LARGEST_NODE_GPUS * SLICES
+        most = min(most, max(1, there // role.resources.gpus))
     if role.resources.cpu_millis:
         most = min(most, max(1, LARGEST_NODE_CPUS * 1000 // role.resources.cpu_millis))
     return most

@@ -35,8 +35,9 @@ class Resources(_message.Message):
     SHM_FIELD_NUMBER: _builtins.int
     CPU_LIMIT_FIELD_NUMBER: _builtins.int
     MEMORY_LIMIT_FIELD_NUMBER: _builtins.int
+    MIG_FIELD_NUMBER: _builtins.int
     gpus: _builtins.int
-    """Number of whole GPUs (or MIG devices); 0 for none."""
+    """Number of whole GPUs, or with `mig` of MIG devices; 0 for none."""
     gpu_model: _builtins.str
     """Part of the model name that every GPU must have, case-insensitive; empty for any model."""
     cpu_millis: _builtins.int
@@ -49,6 +50,8 @@ class Resources(_message.Message):
     """Thousandths of a CPU that it gets at most; absent: as many as nobody else uses."""
     memory_limit: _builtins.int
     """Main memory that it may use at most; 0: as much as there is; absent: what is reserved."""
+    mig: _builtins.str
+    """The profile of the MIG devices that it gets in place of whole GPUs, like `1g.10gb`; empty: whole GPUs."""
     def __init__(
         self,
         *,
@@ -59,10 +62,11 @@ class Resources(_message.Message):
         shm: _builtins.int | None = ...,
         cpu_limit: _builtins.int | None = ...,
         memory_limit: _builtins.int | None = ...,
+        mig: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_cpu_limit", b"_cpu_limit", "_memory", b"_memory", "_memory_limit", b"_memory_limit", "_shm", b"_shm", "cpu_limit", b"cpu_limit", "memory", b"memory", "memory_limit", b"memory_limit", "shm", b"shm"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_cpu_limit", b"_cpu_limit", "_memory", b"_memory", "_memory_limit", b"_memory_limit", "_shm", b"_shm", "cpu_limit", b"cpu_limit", "cpu_millis", b"cpu_millis", "gpu_model", b"gpu_model", "gpus", b"gpus", "memory", b"memory", "memory_limit", b"memory_limit", "shm", b"shm"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_cpu_limit", b"_cpu_limit", "_memory", b"_memory", "_memory_limit", b"_memory_limit", "_shm", b"_shm", "cpu_limit", b"cpu_limit", "cpu_millis", b"cpu_millis", "gpu_model", b"gpu_model", "gpus", b"gpus", "memory", b"memory", "memory_limit", b"memory_limit", "mig", b"mig", "shm", b"shm"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__cpu_limit: _TypeAlias = _typing.Literal["cpu_limit"]  # noqa: Y015
     _WhichOneofArgType__cpu_limit: _TypeAlias = _typing.Literal["_cpu_limit", b"_cpu_limit"]  # noqa: Y015

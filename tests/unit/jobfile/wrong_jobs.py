@@ -256,6 +256,11 @@ REFUSED: Sequence[tuple[JobSpec, str]] = (
     (needs(shm=2**30), "roles[0].resources.shm: needs an image"),
     (needs(gpus=1000), "roles[0].resources.gpus: must be at most 64, not 1000"),
     (needs(gpu_model=" "), "roles[0].resources.gpu_model: is empty"),
+    (
+        needs(gpus=1, mig="1g.10g"),
+        'roles[0].resources.mig: "1g.10g" is no MIG profile; profiles are written like 1g.10gb',
+    ),
+    (needs(mig="1g.10gb"), "roles[0].resources.gpus: is how many MIG devices it gets, so it must be at least 1"),
     (needs(cpu_millis=0), "roles[0].resources.cpus: must be above zero"),
     (needs(cpu_millis=100_000_001), "roles[0].resources.cpus: is more than 100000 CPUs"),
     (needs(memory=5), "roles[0].resources.memory: is 5 bytes; the least is 6Mi"),

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.placement import placement, search
-from coordinator.core.placement.bins import Capacities
+from coordinator.core.placement.bins import Capacities, mig_profiles
 from coordinator.core.placement.candidates import Available
 from coordinator.core.placement.capacity import Capacity
 from coordinator.core.placement.devices import matching
@@ -20,6 +20,7 @@ from coordinator.core.scheduling.eviction.gangs import RunningGang
 from coordinator.core.scheduling.windows import closed_nodes
 from muster.domain.fleet.quota import BYTES_PER_MIB, MILLIS_PER_GPU, NO_AMOUNTS, Amounts
 from muster.domain.ids import AttemptId, NodeId
+from muster.domain.jobs.placing.mig import thousandths
 
 
 @dataclass(slots=True)
@@ -64,7 +65,12 @@ class EvictionRooms:
         """Whether executions differ in nothing, so that as many find a seat as there are slots."""
         part = self._part
         plain = part.role.resources.gpu_model is None and not part.ports and not part.first
-        return plain and len(self._parts) == 1 and not self._spec.exclusive
+        return plain and len(self._parts) == 1 and not self._spec.exclusive and not self._has_mig
+
+    @cached_property
+    def _has_mig(self) -> bool:
+        """Whether there are MIG devices, so that what is freed of GPUs may be of another kind than what is needed."""
+        return bool(mig_profiles(self._empty))
 
     def slots(self, node: NodeId, freed: Amounts) -> int:
         """How many executions of that role fit on a node with so much more; not fewer than do."""
@@ -148,7 +154,8 @@ class EvictionRooms:
         """How many executions there is enough for, with so much more."""
         need, slots = self._part.role.resources, base.most
         if need.gpus:
-            slots = min(slots, (base.gpus + freed.gpus // MILLIS_PER_GPU) // need.gpus)
+            each = MILLIS_PER_GPU if need.mig is None else thousandths(need.mig)
+            slots = min(slots, (base.gpus + freed.gpus // each) // need.gpus)
         if need.cpu_millis:
             slots = min(slots, (base.cpu_millis + freed.cpus) // need.cpu_millis)
         if need.memory:

@@ -1,6 +1,7 @@
 """MIG devices: how their profiles are written, and how much of a GPU each is."""
 
 import re
+from functools import lru_cache
 
 from muster.domain.quoting import nearest
 
@@ -30,6 +31,7 @@ def profile_named(model: str) -> str | None:
     return profile if found and re.fullmatch(MIG_PROFILE, profile) else None
 
 
+@lru_cache(maxsize=1000)
 def thousandths(profile: str) -> int:
     """How much of a GPU a device is, by its compute slices: 143 for one of seven."""
     parts = re.split(r"[+-]", profile, maxsplit=1)[0]

@@ -190,6 +190,10 @@ def _resources(resources: Resources) -> Iterator[Fault]:
     yield from _told(("resources", "gpus"), values.number(resources.gpus, 0, values.MAX_GPUS))
     if resources.gpu_model is not None:
         yield from _told(("resources", "gpu_model"), values.filled(resources.gpu_model))
+    if resources.mig is not None:
+        yield from _told(("resources", "mig"), values.mig(resources.mig))
+        if not resources.gpus:
+            yield Fault(path=("resources", "gpus"), message="is how many MIG devices it gets, so it must be at least 1")
     yield from _told(("resources", "cpus"), values.cpus(resources.cpu_millis))
     if resources.memory is not None:
         yield from _told(("resources", "memory"), values.memory(resources.memory))

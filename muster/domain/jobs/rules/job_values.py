@@ -12,6 +12,7 @@ from muster.domain.data.code import JobCode
 from muster.domain.jobs.disconnect import LONGEST_LOST_AFTER, SHORTEST_LOST_AFTER
 from muster.domain.jobs.interactive import NEVER_IDLE, SHORTEST_IDLE
 from muster.domain.jobs.job import CAPABILITIES, NODE_LABEL
+from muster.domain.jobs.placing.mig import MIG_PROFILE, likely_profile
 from muster.domain.jobs.restart import MAX_EXIT_CODE, SHORTEST_BACKOFF, ExitCodes
 from muster.domain.jobs.secret_use import KEY_FORM, MAX_USES, ONLY_KEY, SECRETS_DIRECTORY
 from muster.domain.jobs.stopping.preemption import LONGEST_PREEMPT_GRACE
@@ -274,6 +275,13 @@ def ulimit_name(text: str) -> Wrong | None:
         return None
     meant = nearest(text.lower().removeprefix("rlimit_"), ULIMITS)
     return Wrong(f"{quote(text)} is no resource limit; there are {', '.join(ULIMITS)}", meant)
+
+
+def mig(text: str) -> Wrong | None:
+    """The profile of MIG devices, as NVIDIA writes it."""
+    if re.fullmatch(MIG_PROFILE, text):
+        return None
+    return Wrong(f"{quote(text)} is no MIG profile; profiles are written like 1g.10gb", likely_profile(text))
 
 
 def ulimit(value: int) -> Wrong | None:

@@ -28,10 +28,11 @@ from muster.domain.jobs.placing.affinity import (
 from muster.domain.jobs.placing.taint import Taint
 from muster.domain.jobs.placing.toleration import TaintEffect, Toleration, TolerationOperator
 from muster.domain.jobs.ports import node_ports
-from tests.builders import available, capacity, gpu, role, spec
+from tests.builders import available, capacity, gpu, mig_devices, role, spec
 from tests.unit.coordinator.core.plain_placement import place_plainly
 
 MODELS = ("A100", "H100")
+PROFILES = ("1g.10gb", "3g.40gb")
 PORTS = st.sampled_from([(), (), (), (80,), (29_500,), (80, 29_500)]).map(frozenset)
 ASKED = st.sampled_from([{}, {}, {}, {"http": 80}, {"master": 29_500}, {"http": 80, "master": 29_500}])
 TAINTS = st.builds(
@@ -75,9 +76,12 @@ def capacities(draw: st.DrawFn, most: int = 5, most_gpus: int = 4) -> list[Capac
         found.append(
             capacity(
                 name,
-                gpus=tuple(
-                    gpu(name, index, draw(st.sampled_from(MODELS)), numa_node=draw(st.none() | st.integers(0, 1)))
-                    for index in range(count)
+                gpus=(
+                    *(
+                        gpu(name, index, draw(st.sampled_from(MODELS)), numa_node=draw(st.none() | st.integers(0, 1)))
+                        for index in range(count)
+                    ),
+                    *mig_devices(name, *draw(st.lists(st.sampled_from(PROFILES), max_size=3)), index=count),
                 ),
                 cpus=draw(st.integers(-1, 8)),
                 memory=draw(st.integers(0, 8)),
@@ -104,6 +108,7 @@ def roles(draw: st.DrawFn, most: int = 4, asked: st.SearchStrategy[dict[str, int
             cpus=draw(st.integers(0, 3)),
             memory=draw(st.none() | st.integers(1, 4)),
             gpu_model=draw(st.sampled_from([None, "h100"])),
+            mig=draw(st.sampled_from([None, None, *PROFILES])),
             ports=draw(asked),
         )
         for number in range(draw(st.integers(1, 3)))
@@ -136,6 +141,8 @@ def test_a_placement_is_whole_and_gives_away_nothing_twice(wanted: JobSpec, havi
         seats = [seat for seat in fit.seats if seat.node == one.node]
         needs = [wanted.role_of(seat.rank).resources for seat in seats]
         models = {gpu.uuid: gpu.model.lower() for gpu in one.gpus}
+        profiles = {gpu.uuid: gpu.mig for gpu in one.gpus}
+        assert all(profiles[gpu] == need.mig for seat, need in zip(seats, needs, strict=True) for gpu in seat.gpus)
         assert all(len(seat.gpus) == need.gpus for seat, need in zip(seats, needs, strict=True))
         assert all(
             (need.gpu_model or "") in models[gpu] for seat, need in zip(seats, needs, strict=True) for gpu in seat.gpus
@@ -297,7 +304,7 @@ def fits_on(wanted: JobSpec, count: int, one: Capacity) -> bool:
     need = wanted.roles[0].resources
     if count == 0:
         return True
-    free = [gpu for gpu in one.gpus if (need.gpu_model or "") in gpu.model.lower()]
+    free = [gpu for gpu in one.gpus if (need.gpu_model or "") in gpu.model.lower() and gpu.mig == need.mig]
     return (
         one.problem is None
         and wanted.node_labels.items() <= one.labels.items()
