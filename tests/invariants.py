@@ -55,6 +55,7 @@ def validate(cluster: Cluster, now: datetime) -> None:
     for node in cluster.nodes:
         members = seated.get(node, [])
         _no_gpu_is_given_twice(node, members)
+        _gpus_are_of_the_kind_that_was_asked_for(cluster, node, members)
         _no_port_is_given_twice(cluster, node, members)
         _a_job_that_has_its_nodes_for_itself_shares_none(cluster, node, members)
         _used_capacity_is_what_live_executions_hold(cluster, node, members)
@@ -322,6 +323,14 @@ def _a_job_that_has_its_nodes_for_itself_shares_none(cluster: Cluster, node: Nod
     live = [cluster.jobs[execution.job] for execution in seated if _live(execution)]
     alone = any(job.spec.exclusive for job in live)
     assert not alone or len({job.id for job in live}) == 1, f"{node} is shared, though a job has it for itself"
+
+
+def _gpus_are_of_the_kind_that_was_asked_for(cluster: Cluster, node: NodeId, members: list[Execution]) -> None:
+    there = {gpu.uuid: gpu for gpu in cluster.nodes[node].inventory.gpus}
+    for member in members:
+        asked = cluster.jobs[member.job].spec.role_of(member.rank).resources.mig
+        given = {there[gpu].mig for gpu in member.gpus if gpu in there}
+        assert given <= {asked}, f"{member.id} asked for {asked or 'whole GPUs'} and has {given}"
 
 
 def _no_port_is_given_twice(cluster: Cluster, node: NodeId, seated: list[Execution]) -> None:
