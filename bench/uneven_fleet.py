@@ -24,9 +24,12 @@ from coordinator.core.turn.turn import Turn
 from muster.domain.fleet.node import Inventory
 from muster.domain.ids import NodeId
 from muster.domain.jobs.job import DEFAULT_PROJECT, JobSpec, Resources, Role
+from muster.domain.jobs.placing.topology import Topology
 
 RACK = 16
 """Nodes in a rack."""
+WIDE_RACK = 320
+"""Nodes in a rack that holds a gang of 64 nodes, when a quarter of them is empty."""
 WANTED = tuple((count, gpus, cpus) for count in (1, 4, 16, 3000) for gpus in (0, 1, 2, 4, 8) for cpus in (1, 12))
 """Executions, and what each needs, of the jobs for which room is looked for."""
 
@@ -37,12 +40,14 @@ SUBMIT_BAR = Bar(figure=f"cycle, {_OF}, {QUEUED:,} queued jobs: one job submitte
 END_BAR = Bar(figure=f"cycle, {_OF}, {QUEUED:,} queued jobs: a gang ends, next one placed", limit=5, unit="ms")
 WHY_BAR = Bar(figure=f"why 64 executions wait on {_OF}: what helps, and when they start", limit=10, unit="ms")
 PLACED_BAR = Bar(figure=f"{LOOKS} placements on {_OF}, records apart", limit=10, unit="ms")
+RACK_BAR = Bar(figure=f"required rack, 64 nodes of {GPUS}, on {_OF}", limit=2, unit="ms")
 
 
 def measure(setting: Setting) -> None:
     """One fit, then cycles."""
     _fits(setting)
     _placements(setting)
+    _racks(setting)
     it, repeats = queued_up(Fleet(NODES, uneven_inventory), QUEUED), setting.repeats(30, 10)
     found = {
         NOTHING_BAR: timed(repeats, lambda: schedule(Turn(it.cluster, it.now))),
@@ -101,6 +106,25 @@ def _placements(setting: Setting) -> None:
         values += timed(1, lambda capacities=capacities: _place_all(jobs, capacities), warm=0)  # type: ignore[misc]  # mypy infers no types of defaults in lambdas
     setting.findings.take(f"uneven: {PLACED_BAR.figure}", values, "ms")
     setting.findings.absolute(PLACED_BAR, f"uneven: {PLACED_BAR.figure}")
+
+
+def _racks(setting: Setting) -> None:
+    """A gang that must lie in one rack, on racks that hold it; and on racks that do not, which takes a look at all."""
+    gang = replace(_job(64, GPUS, 4), topology=Topology(required="rack"))
+    wide = Capacities(
+        replace(each, labels={"zone": "a", "rack": f"r{number // WIDE_RACK}", "host": each.node})
+        for number, each in enumerate(_free(uneven=True))
+    )
+    narrow = Capacities(_free(uneven=True))
+    for capacities, fits_in in ((wide, True), (narrow, False)):
+        if isinstance(place(gang, Available(capacities=capacities)), NoFit) is fits_in:
+            raise ProgramError("racks are not as large as they are thought to be")
+    repeats = setting.repeats(30, 10)
+    values = timed(repeats, lambda: place(gang, Available(capacities=wide)))
+    setting.findings.take(f"uneven: {RACK_BAR.figure}", values, "ms")
+    setting.findings.absolute(RACK_BAR, f"uneven: {RACK_BAR.figure}")
+    values = timed(repeats, lambda: place(gang, Available(capacities=narrow)))
+    setting.findings.take(f"uneven: {RACK_BAR.figure}, none is large enough", values, "ms")
 
 
 def _place_all(jobs: Iterable[JobSpec], capacities: Capacities) -> None:

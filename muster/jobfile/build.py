@@ -13,6 +13,7 @@ from muster.domain.jobs.job import InlineFile, JobSpec, Mount, PortRequest, Reso
 from muster.domain.jobs.placing.affinity import Affinity, LabelExpression, PreferredTerm
 from muster.domain.jobs.placing.pool_choice import PoolChoice
 from muster.domain.jobs.placing.toleration import Toleration
+from muster.domain.jobs.placing.topology import Topology
 from muster.domain.jobs.restart import ExitCodes, ExitRules, RestartPolicy
 from muster.domain.jobs.rules.filling_in import filled_in
 from muster.domain.jobs.rules.job_rules import MAX_FILES_BYTES, ONLY_WITH_IMAGE, faults, needs_image
@@ -80,6 +81,7 @@ class Builder:
             exclude_nodes=tuple(map(NodeId, job.exclude_nodes)),
             tolerations=tuple(map(_toleration, job.tolerations)),
             affinity=_affinity(job.affinity),
+            topology=Topology(**job.topology.model_dump()),
             exclusive=job.exclusive,
             on_preempt=_on_preempt(job.on_preempt),
             hold=job.hold,

@@ -57,6 +57,7 @@ def dump(spec: JobSpec) -> dict[str, Any]:
         **_present(pools=list(map(_pool, spec.pools)), node_type=list(spec.node_types)),
         **_present(tolerations=list(map(_toleration, spec.tolerations))),
         **_present(affinity=_affinity(spec.affinity)),
+        **_present(topology=_present(required=spec.topology.required, preferred=spec.topology.preferred)),
         **_present(exclude_nodes=list(spec.exclude_nodes), exclusive=spec.exclusive or None),
         "timeouts": _timeouts(spec.timeouts),
         **_present(restarts=_restarts(spec.restarts), on_preempt=_on_preempt(spec.on_preempt)),

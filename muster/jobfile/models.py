@@ -43,6 +43,7 @@ from muster.jobfile.section import (
     SecurityKeys,
     TimeoutsKeys,
     TolerationKeys,
+    TopologyKeys,
     framework_form,
     interactive_form,
     key,
@@ -364,6 +365,7 @@ class JobKeys(RoleDefaults):
     affinity: AffinityKeys = key(
         "map", "Nodes that it needs or would rather have, by operators on their labels, see below.", {}
     )
+    topology: TopologyKeys = key("map", "How close to each other its nodes are to be, see below.", {})
     exclusive: fields.Flag = key(
         "`true`, `false`",
         "Whether it has its nodes for itself: it goes only to nodes on which nothing runs, and then nothing else does.",

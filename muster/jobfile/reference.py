@@ -34,6 +34,7 @@ from muster.jobfile.section import (
     SecurityKeys,
     TimeoutsKeys,
     TolerationKeys,
+    TopologyKeys,
     keys_of,
 )
 
@@ -60,6 +61,7 @@ _SECTIONS: Sequence[tuple[str, type[BaseModel], type[BaseModel] | None]] = (
     ("`affinity`", AffinityKeys, None),
     ("`affinity.preferred[]`", PreferredTermKeys, None),
     ("`affinity.required[][]`, `affinity.preferred[].all[]`", LabelExpressionKeys, None),
+    ("`topology`", TopologyKeys, None),
     ("`timeouts`", TimeoutsKeys, None),
     ("`restarts`", RestartsKeys, None),
     ("`on_preempt`", OnPreemptKeys, None),

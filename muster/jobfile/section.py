@@ -18,6 +18,7 @@ from pydantic_core import CoreSchema
 from muster.domain.data.tree import LARGEST_TREE_FORM
 from muster.domain.jobs.frameworks.framework import MOST_RESTARTS_IN_PLACE, FrameworkName
 from muster.domain.jobs.job import DEFAULT_PIDS, MOST_PIDS
+from muster.domain.jobs.placing.topology import NO_LEVEL
 from muster.domain.jobs.restart import MOST_RESTARTS
 from muster.domain.jobs.rules import job_values, placing_rules
 from muster.jobfile import fields
@@ -290,6 +291,18 @@ class AffinityKeys(Section):
     )
     preferred: Annotated[list[PreferredTermKeys], Also({"maxItems": placing_rules.MAX_TERMS})] = key(
         "list of maps", "Nodes that are filled first, see below: those that cost least.", []
+    )
+
+
+class TopologyKeys(Section):
+    """How close to each other the nodes of the job are to be, see docs/topology.md."""
+
+    required: Annotated[fields.NodeLabel, Also({"not": {"const": NO_LEVEL}})] | None = key(
+        "level, like `rack`", "All its nodes have the same value of this label (default: they may be anywhere)."
+    )
+    preferred: fields.NodeLabel | None = key(
+        "level, or `none`",
+        "They have as few values of this label as can be (default: with GPUs and `placement: pack`, of the finest).",
     )
 
 

@@ -31,6 +31,7 @@ from muster.domain.jobs.lifecycle import success_named
 from muster.domain.jobs.placing.affinity import Affinity, LabelExpression, LabelOperator, PreferredTerm
 from muster.domain.jobs.placing.pool_choice import PoolChoice
 from muster.domain.jobs.placing.toleration import TaintEffect, Toleration, TolerationOperator
+from muster.domain.jobs.placing.topology import ANYWHERE, Topology
 from muster.domain.jobs.restart import ExitCodes, ExitRules, RestartPolicy, parse_exit_codes
 from muster.domain.jobs.stopping.preemption import DEFAULT_ON_PREEMPT, OnPreempt, PreemptSignal
 from muster.rpc.v1 import model_pb2 as pb
@@ -81,6 +82,7 @@ def job_spec_to_wire(spec: JobSpec) -> pb.JobSpec:
         exclude_nodes=spec.exclude_nodes,
         tolerations=map(_toleration_to_wire, spec.tolerations),
         affinity=_affinity_to_wire(spec.affinity),
+        topology=_topology_to_wire(spec.topology),
         exclusive=spec.exclusive,
         on_preempt=_on_preempt_to_wire(spec.on_preempt),
         hold=spec.hold,
@@ -120,6 +122,7 @@ def job_spec_from_wire(message: pb.JobSpec) -> JobSpec:
         exclude_nodes=tuple(map(NodeId, message.exclude_nodes)),
         tolerations=tuple(map(_toleration, message.tolerations)),
         affinity=_affinity(message.affinity),
+        topology=_topology(message.topology),
         exclusive=message.exclusive,
         on_preempt=_on_preempt(message.on_preempt) if message.HasField("on_preempt") else DEFAULT_ON_PREEMPT,
         hold=message.hold,
@@ -183,6 +186,17 @@ def _expression(message: pb.LabelExpression) -> LabelExpression:
         key=message.key,
         operator=checks.word(LabelOperator, message.operator, "LabelExpression.operator"),
         values=tuple(message.values),
+    )
+
+
+def _topology_to_wire(topology: Topology) -> pb.Topology | None:
+    return None if topology == ANYWHERE else pb.Topology(required=topology.required, preferred=topology.preferred)
+
+
+def _topology(message: pb.Topology) -> Topology:
+    return Topology(
+        required=message.required if message.HasField("required") else None,
+        preferred=message.preferred if message.HasField("preferred") else None,
     )
 
 

@@ -4,13 +4,16 @@ from dataclasses import replace
 
 from muster.domain.jobs.job import JobSpec
 from muster.domain.jobs.placing.affinity import Affinity, LabelExpression, LabelOperator, PreferredTerm
+from muster.domain.jobs.placing.topology import ANYWHERE, Topology
 from tests.simulation.scenario import Scenario
 
 
 def labelled(scenario: Scenario) -> Scenario:
-    """Nodes have labels of several kinds, and jobs need some of them, or would rather have them."""
+    """Nodes have labels of several kinds, and jobs need some of them, or would rather have them, or lie in one rack."""
     parts = tuple(
-        replace(parts, labels={**parts.labels, **({"gen": str(number)} if number % 3 else {})})
+        replace(
+            parts, labels={**parts.labels, "rack": f"r{number // 2}", **({"gen": str(number)} if number % 3 else {})}
+        )
         for number, parts in enumerate(scenario.parts, start=1)
     )
     return replace(
@@ -30,4 +33,5 @@ def _selective(spec: JobSpec, number: int) -> JobSpec:
         Affinity(required=((replace(zone, operator=LabelOperator.NOT_IN),),), preferred=(PreferredTerm(all=(new,)),)),
         Affinity(required=((zone,), (bare,))),
     )[number % 4]
-    return replace(spec, node_labels={}, affinity=affinity)
+    topology = (ANYWHERE, Topology(required="rack"), Topology(required="zone", preferred="rack"))[number % 3]
+    return replace(spec, node_labels={}, affinity=affinity, topology=topology)

@@ -14,6 +14,9 @@ def check_places(job: Job, nodes: Sequence[Node]) -> None:
         labels = node.inventory.labels
         if terms and not any(all(_says(each, labels) for each in term) for term in terms):
             raise Violation(f"{job.id} is placed on {node.name}, which it does not want", job.id, node.name)
+    level = job.spec.topology.required
+    if level is not None and len({node.inventory.labels.get(level) for node in nodes}) != 1:
+        raise Violation(f"{job.id} is placed in more than one {level}", job.id)
 
 
 def _says(expression: LabelExpression, labels: Mapping[str, str]) -> bool:

@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 
 from muster.domain.jobs.placing.affinity import Affinity, LabelExpression, LabelOperator, PreferredTerm
 from muster.domain.jobs.placing.toleration import TaintEffect, Toleration, TolerationOperator
+from muster.domain.jobs.placing.topology import Topology
 from tests.unit.plain_values import counts, optional, texts, tuples_of
 
 tolerations = st.builds(
@@ -20,3 +21,4 @@ affinities = st.builds(
     required=tuples_of(tuples_of(expressions)),
     preferred=tuples_of(st.builds(PreferredTerm, weight=counts, all=tuples_of(expressions))),
 )
+topologies = st.builds(Topology, required=optional(texts), preferred=optional(texts))

@@ -19,7 +19,7 @@ from muster.domain.jobs.stopping.notice import StopOrder, StopReason
 from muster.domain.jobs.stopping.preemption import OnPreempt, PreemptSignal
 from muster.wire.checks import LONGEST_SPAN
 from tests.unit import volume_values
-from tests.unit.placing_values import affinities, tolerations
+from tests.unit.placing_values import affinities, tolerations, topologies
 from tests.unit.plain_values import (
     absolute_paths,
     addresses,
@@ -143,6 +143,7 @@ job_specs = st.builds(
     exclude_nodes=tuples_of(node_ids),
     tolerations=tuples_of(tolerations),
     affinity=affinities,
+    topology=topologies,
     exclusive=st.booleans(),
     timeouts=st.builds(
         job.Timeouts,

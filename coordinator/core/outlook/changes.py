@@ -1,4 +1,5 @@
-"""Changes to a queued job, each of which would have it placed now: fewer workers, another pool, another class.
+"""Changes to a queued job, each of which would have it placed now: fewer workers, no level, another pool, another
+class.
 
 A change is tried by the rules of the cycle: the job keeps its place in the queue, the terms of its units hold, and what
 is kept for the head is not touched by others.
@@ -32,7 +33,7 @@ MOST_POOLS_TRIED = 8
 def helpful_changes(cluster: Cluster, job: JobId, now: datetime) -> tuple[HelpfulChange, ...]:
     """What would have a queued job placed now that has no room, or that a term keeps waiting."""
     trial = _Trial(cluster, cluster.jobs[job], now)
-    return (*trial.fewer_workers(), *trial.other_pools(), *trial.other_class())
+    return (*trial.fewer_workers(), *trial.no_level(), *trial.other_pools(), *trial.other_class())
 
 
 def pool_refusals(cluster: Cluster, job: JobId, now: datetime) -> tuple[PoolRefusal, ...]:
@@ -82,6 +83,16 @@ class _Trial:
         if most:
             why = "fits now" if most == 1 else "fit now"
             yield HelpfulChange(change=f"workers: {most}", why=f"{most} of {role.count} {why}")
+
+    def no_level(self) -> Iterator[HelpfulChange]:
+        """No level, where there is room for all of it but not close together."""
+        spec = self._job.spec
+        if spec.topology.required is None:
+            return
+        changed = replace(spec, topology=replace(spec.topology, required=None))
+        if self._starts(replace(self._job, spec=changed), self.pools):
+            why = f"there is room, but not in one {spec.topology.required}"
+            yield HelpfulChange(change="no topology.required", why=why)
 
     def other_pools(self) -> Iterator[HelpfulChange]:
         """Pools that it does not name, or for which it still waits, and that have room."""

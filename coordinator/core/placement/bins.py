@@ -10,7 +10,8 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from coordinator.core.placement.capacity import Capacity, Key, key_of
-from coordinator.core.placement.label_index import LabelIndex
+from coordinator.core.placement.labels.domain import Levels, Path, PoolLevels, path_of
+from coordinator.core.placement.labels.label_index import LabelIndex
 from muster.domain.ids import NodeId
 from muster.domain.jobs.placing.toleration import TaintEffect
 
@@ -45,16 +46,25 @@ class Bin:
     """The nodes in natural order."""
     _by_cpus: list[tuple[int, Key]] | None = None
     """The nodes by free CPUs, the most first; made when it is first asked for."""
+    _by_path: dict[Levels, dict[Path, list[Key]]] = field(default_factory=dict)
+    """The nodes by their path at some levels, in natural order; made for the levels that are asked for."""
 
     def add(self, capacity: Capacity) -> None:
         """Have a node among them."""
         insort(self.keys, key_of(capacity.node))
+        for levels, groups in self._by_path.items():
+            insort(groups.setdefault(path_of(levels, capacity.labels), []), key_of(capacity.node))
         if self._by_cpus is not None:
             insort(self._by_cpus, _by_cpus(capacity))
 
     def remove(self, capacity: Capacity) -> None:
         """Have a node among them no longer."""
         del self.keys[bisect_left(self.keys, key_of(capacity.node))]
+        for levels, groups in self._by_path.items():
+            path = path_of(levels, capacity.labels)
+            del groups[path][bisect_left(groups[path], key_of(capacity.node))]
+            if not groups[path]:
+                del groups[path]
         if self._by_cpus is not None:
             del self._by_cpus[bisect_left(self._by_cpus, _by_cpus(capacity))]
 
@@ -70,6 +80,14 @@ class Bin:
             self._by_cpus = sorted(_by_cpus(capacities.of(node)) for _, node in self.keys)
         return self._by_cpus
 
+    def by_path(self, levels: Levels, capacities: "Capacities") -> Mapping[Path, list[Key]]:
+        """The nodes by their path at these levels, in natural order; not to be changed."""
+        if levels not in self._by_path:
+            groups = self._by_path[levels] = dict[Path, list[Key]]()
+            for key in self.keys:
+                groups.setdefault(path_of(levels, capacities.of(key[1]).labels), []).append(key)
+        return self._by_path[levels]
+
 
 @dataclass(slots=True)
 class NodeClass:
@@ -78,6 +96,8 @@ class NodeClass:
     sample: Capacity
     """One of them; it has those labels alone that are part of classes."""
     bins: dict[FreeLevel, dict[BinLevels, Bin]] = field(default_factory=dict)
+    _sizes: dict[FreeLevel, dict[Levels, dict[Path, int]]] = field(default_factory=dict)
+    """How many nodes of a free level have a path at some levels; made for what is asked for."""
 
     def bin_of(self, capacity: Capacity) -> Bin:
         """The bin of a node of this class."""
@@ -92,16 +112,36 @@ class NodeClass:
             cpus, memory = levels
             found = bins[levels] = Bin(len(capacity.gpus), _span(cpus, 1000), _span(memory, 1 << 30))
         found.add(capacity)
+        self._count(free, capacity, 1)
 
     def leave(self, capacity: Capacity) -> None:
         """Have a node in no bin any more."""
         free, levels = _free_level(capacity), _levels(capacity)
         bins = self.bins[free]
         bins[levels].remove(capacity)
+        self._count(free, capacity, -1)
         if not bins[levels].keys:
             del bins[levels]
             if not bins:
                 del self.bins[free]
+                self._sizes.pop(free, None)
+
+    def sizes(self, free: FreeLevel, levels: Levels, capacities: "Capacities") -> Mapping[Path, int]:
+        """How many nodes of a free level have each path at these levels; not to be changed."""
+        known = self._sizes.setdefault(free, {})
+        if levels not in known:
+            sizes = known[levels] = dict[Path, int]()
+            for nodes in self.bins[free].values():
+                for path, keys in nodes.by_path(levels, capacities).items():
+                    sizes[path] = sizes.get(path, 0) + len(keys)
+        return known[levels]
+
+    def _count(self, free: FreeLevel, capacity: Capacity, change: int) -> None:
+        for levels, sizes in self._sizes.get(free, {}).items():
+            path = path_of(levels, capacity.labels)
+            sizes[path] = sizes.get(path, 0) + change
+            if not sizes[path]:
+                del sizes[path]
 
     def move(self, before: Capacity, after: Capacity) -> None:
         """Have a node in the bin of what it has now."""
@@ -124,6 +164,8 @@ class Capacities:
         """Labels that have too many values to be part of classes; they are looked at node by node."""
         self.labels = LabelIndex()
         """The nodes by the labels that they carry."""
+        self.levels = PoolLevels()
+        """The levels of each pool, and so the domains in which its nodes are."""
         self._holders: dict[int, set[NodeId]] = {}
         self._pools: Counter[str] = Counter()
         """How many nodes each pool has."""
@@ -192,12 +234,8 @@ class Capacities:
         self._by_node[capacity.node] = capacity
         if before is None or before.ports != capacity.ports:
             self._hold_ports(capacity.node, () if before is None else before.ports, capacity.ports)
-        if before is None or before.labels != capacity.labels:
-            self.labels.change(capacity.node, {} if before is None else before.labels, capacity.labels)
-        if before is None or before.pool != capacity.pool:
-            _count_pools(self._pools, None if before is None else before.pool, capacity.pool)
-        if before is None or before.taints != capacity.taints:
-            _note_avoided(self._avoided, capacity)
+        if before is None or not capacity.is_like(before):
+            self._note(before, capacity)
         node_class = self._class_of.get(capacity.node)
         if node_class is not None and before is not None:
             if capacity.problem is None and capacity.is_like(before):
@@ -210,6 +248,13 @@ class Capacities:
             if len(self._classes) > max(classes, self._most_classes):
                 self._bound_classes()
 
+    def _note(self, before: Capacity | None, after: Capacity) -> None:
+        """Hear of a node that is new, or has other traits than before."""
+        self.labels.change(after.node, {} if before is None else before.labels, after.labels)
+        self.levels.change(before, after)
+        _count_pools(self._pools, None if before is None else before.pool, after.pool)
+        _note_avoided(self._avoided, after)
+
     def drop(self, node: NodeId) -> None:
         """Forget a node."""
         capacity = self._by_node.pop(node, None)
@@ -217,6 +262,7 @@ class Capacities:
             return
         self._hold_ports(node, capacity.ports, ())
         self.labels.change(node, capacity.labels, {})
+        self.levels.change(capacity, None)
         _count_pools(self._pools, capacity.pool, None)
         self._avoided.discard(node)
         if node in self._class_of:
@@ -284,7 +330,14 @@ def _note_avoided(avoided: set[NodeId], capacity: Capacity) -> None:
 
 def _traits(labels: Mapping[str, str], capacity: Capacity) -> Hashable:
     """What nodes of one class have alike, where these of their labels are part of classes."""
-    return (tuple(sorted(labels.items())), capacity.runtimes, capacity.features, capacity.pool, capacity.taints)
+    return (
+        tuple(sorted(labels.items())),
+        capacity.runtimes,
+        capacity.features,
+        capacity.pool,
+        capacity.levels,
+        capacity.taints,
+    )
 
 
 def _free_gpus(capacity: Capacity) -> FreeGpus:

@@ -5,14 +5,15 @@ with levels, and goes on to bins and to nodes only where the bounds are too wide
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
-from coordinator.core.placement.bins import Bin, BinLevels, Capacities, FreeGpus, NodeClass
+from coordinator.core.placement.bins import Bin, BinLevels, Capacities, FreeGpus, FreeLevel, NodeClass
 from coordinator.core.placement.capacity import Capacity, Key, key_of
 from coordinator.core.placement.devices import is_of_kind
 from coordinator.core.placement.draft import Draft
+from coordinator.core.placement.labels.domain import Domain, Levels
 from coordinator.core.placement.parts import Part
 from coordinator.core.placement.suitable import asked_labels, cost, unfit
 from muster.domain.fleet.pool import NODE_TYPE_LABEL
@@ -32,6 +33,14 @@ class Available:
     """A node that is left out."""
     closed: frozenset[NodeId] = frozenset()
     """Nodes on which this job is not to be placed now, whatever they have."""
+    domain: Domain | None = None
+    """The nodes close to each other in which alone to look; None: wherever they are."""
+    levels: Levels = ()
+    """The levels by which executions are kept together there, the coarsest first."""
+    node: NodeId | None = None
+    """The node that was found to take the whole gang; None: none was looked for, or found."""
+    price: int | None = None
+    """What nodes cost among which alone to look; None: whatever they cost."""
 
     def __len__(self) -> int:
         out = self.closed if self.without is None else self.closed | {self.without}
@@ -66,6 +75,8 @@ class BinOfNodes:
     """Nodes of one bin, on each of which between `least` and `most` executions fit."""
 
     bin: Bin
+    keys: Sequence[Key]
+    """The nodes among which to look, in natural order."""
     gpus: int
     """Free GPUs of each."""
     size: int
@@ -84,10 +95,16 @@ class BinOfNodes:
 class LevelOfBins:
     """Nodes of one class with the same free GPUs, on each of which `most` executions fit at the most."""
 
-    bins: Mapping[BinLevels, Bin]
+    node_class: NodeClass
+    free: FreeLevel
     gpus: int
     """Free GPUs of each."""
     most: int
+
+    @property
+    def bins(self) -> Mapping[BinLevels, Bin]:
+        """The bins of the level."""
+        return self.node_class.bins[self.free]
 
 
 @dataclass(slots=True)
@@ -118,24 +135,43 @@ class Candidates:
         if self.available.without is not None:
             self._out.add(self.available.without)
         found = dict.fromkeys(self._nodes_with_labels() if self._is_by_node else self._nodes_in_question())
-        pools = (node for node in found if self.available.has(capacities.of(node).pool))
-        self._named = [node for node in pools if node not in self._out]
+        looked_at = (capacities.of(node) for node in found if node not in self._out)
+        self._named = [each.node for each in looked_at if self.available.has(each.pool) and self._is_near(each)]
         self._out.update(found)
-        self._missing = Counter(id(capacities.bin_of(node)) for node in self._out if node in capacities)
+        out = (node for node in self._out if node in capacities and self._is_near(capacities.of(node)))
+        self._missing = Counter(id(capacities.bin_of(node)) for node in out)
+
+    @property
+    def out(self) -> Collection[NodeId]:
+        """Nodes that are no candidates as nodes of their bin."""
+        return self._out
 
     def costs(self) -> Sequence[int | None]:
         """The costs of the nodes, the least first; `None` alone where all nodes cost the same."""
         if not self.available.capacities.has_avoided and not self.spec.affinity.preferred:
             return (None,)
+        if self.available.price is not None:
+            return (self.available.price,)
         capacities = (self.available.capacities.of(node) for node in self._named)
         drafted = (draft.capacity for draft in self.drafts.values())
         costs = {cost(self.spec, capacity) for capacity in (*capacities, *drafted)}
         return sorted(costs.union(price for _, price in self._classes()))
 
+    def has_any(self, at: int | None = None) -> bool:
+        """Whether one execution fits anywhere; `at`: on a node that costs so much."""
+        if next(self.singles(at), None) is not None:
+            return True
+        bins = (nodes for level in self.levels(at) for nodes in self.bins(level))
+        return any(nodes.least or any(self.slots(nodes, node) for _, node in self.nodes(nodes)) for nodes in bins)
+
     def singles(self, at: int | None = None) -> Iterator[SingleNode]:
         """The nodes that are looked at by themselves from the start; `at`: those alone that cost so much."""
         for node, draft in self.drafts.items():
-            if self._costs(draft.capacity, at) and (slots := draft.slots(self.spec, self.part)):
+            if (
+                self._is_near(draft.capacity)
+                and self._costs(draft.capacity, at)
+                and (slots := draft.slots(self.spec, self.part))
+            ):
                 yield SingleNode(key_of(node), slots, len(draft.gpus), draft.cpu_millis, draft.taken)
         for node in self._named:
             capacity = self.available.capacities.of(node)
@@ -152,12 +188,13 @@ class Candidates:
             most = min(most, 1)
         for node_class, price in self._classes():
             if at is None or price == at:
-                for (free, idle), bins in node_class.bins.items():
+                for free_level in node_class.bins:
+                    free, idle = free_level
                     if spec.exclusive and not idle:
                         continue
                     limit = min(most, _matching(free, need) // need.gpus) if need.gpus else most
                     if limit:
-                        yield LevelOfBins(bins, sum(count for *_, count in free), limit)
+                        yield LevelOfBins(node_class, free_level, sum(count for *_, count in free), limit)
 
     def _classes(self) -> Sequence[tuple[NodeClass, int]]:
         """The classes on which the part may be placed, and what their nodes cost."""
@@ -173,21 +210,26 @@ class Candidates:
 
     def bins(self, level: LevelOfBins) -> Iterator[BinOfNodes]:
         """The bins of a level."""
-        limit = level.most
+        limit, domain, capacities = level.most, self.available.domain, self.available.capacities
         for levels, nodes in level.bins.items():
             least, most = self._bounds.get(levels) or self._bound(levels, nodes)
             if most:
-                size = len(nodes.keys) - self._missing[id(nodes)] if self._missing else len(nodes.keys)
+                keys = nodes.keys if domain is None else nodes.by_path(domain.levels, capacities).get(domain.path, ())
+                size = len(keys) - self._missing[id(nodes)] if self._missing else len(keys)
                 if size:
-                    yield BinOfNodes(nodes, level.gpus, size, min(least, limit), min(most, limit), limit)
+                    yield BinOfNodes(nodes, keys, level.gpus, size, min(least, limit), min(most, limit), limit)
 
     def nodes(self, of: BinOfNodes) -> Iterator[Key]:
         """The nodes of a bin in natural order."""
-        return (key for key in of.bin.keys if key[1] not in self._out) if self._out else iter(of.bin.keys)
+        return (key for key in of.keys if key[1] not in self._out) if self._out else iter(of.keys)
 
     def by_cpus(self, of: BinOfNodes) -> Iterator[tuple[int, Key]]:
         """The nodes of a bin by free CPUs below zero, and then in natural order."""
-        return (entry for entry in of.bin.by_cpus(self.available.capacities) if entry[1][1] not in self._out)
+        lines = of.bin.by_cpus(self.available.capacities)
+        if self.available.domain is not None:
+            near = set(of.keys)
+            lines = [entry for entry in lines if entry[1] in near]
+        return (entry for entry in lines if entry[1][1] not in self._out)
 
     def slots(self, of: BinOfNodes, node: NodeId) -> int:
         """Executions that fit on one node of a bin."""
@@ -195,6 +237,10 @@ class Candidates:
             return of.most
         capacity = self.available.capacities.of(node)
         return min(of.limit, self._slots(capacity.cpu_millis, capacity.memory))
+
+    def _is_near(self, capacity: Capacity) -> bool:
+        """Whether a node is in the domain in which to look."""
+        return self.available.domain is None or self.available.domain.has(capacity.labels)
 
     def _costs(self, capacity: Capacity, at: int | None) -> bool:
         """Whether a node costs so much; None: whatever it costs."""

@@ -9,6 +9,7 @@ from muster.domain.fleet.node import Gpu, RuntimeOffer
 from muster.domain.fleet.pool import DEFAULT_POOL
 from muster.domain.ids import NodeId
 from muster.domain.jobs.placing.taint import Taint
+from muster.domain.jobs.placing.topology import DEFAULT_LEVELS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +28,8 @@ class Capacity:
     features: frozenset[str] = frozenset()
     """Words for what its agent can."""
     pool: str = DEFAULT_POOL
+    levels: tuple[str, ...] = DEFAULT_LEVELS
+    """Labels that say where a node of its pool is, the coarsest first."""
     taints: tuple[Taint, ...] = ()
     idle: bool = True
     """Whether nothing is held on it."""
@@ -54,6 +57,7 @@ class Capacity:
             and self.runtimes == other.runtimes
             and self.features == other.features
             and self.pool == other.pool
+            and self.levels == other.levels
             and self.taints == other.taints
         )
 

@@ -5,13 +5,15 @@ size of the gang and with the number of bins, not with the number of nodes.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from coordinator.core.placement import search
 from coordinator.core.placement.candidates import Available
 from coordinator.core.placement.capacity import key_of
 from coordinator.core.placement.draft import Draft
+from coordinator.core.placement.labels.domain import Levels, closeness
 from coordinator.core.placement.parts import Part, part_of
+from coordinator.core.placement.search import has_room
+from coordinator.core.placement.topology import together
 from muster.domain.ids import GpuUuid, NodeId
 from muster.domain.jobs.explanation import NodeRefusal
 from muster.domain.jobs.job import JobSpec, Role
@@ -47,12 +49,16 @@ class NoFit:
     """How many were looked at."""
     pools: int = 1
     """How many pools were looked at; a gang lies in one."""
+    topology: str = ""
+    """Why it does not fit closely enough, in words; empty: that does not matter."""
 
     def __str__(self) -> str:
         if not self.nodes:
             return f"needs room for {counted(self.wanted, 'execution')}, but no node has joined"
         fit = f"{self.found} {'fits' if self.found == 1 else 'fit'}"
-        if self.pools > 1:
+        if self.topology:
+            fit = self.topology
+        elif self.pools > 1:
             fit = f"at most {fit} in one pool"
         return f"needs room for {counted(self.wanted, 'execution')} at once; {fit}"
 
@@ -67,39 +73,64 @@ def place(spec: JobSpec, available: Available) -> Placement | NoFit:
     neighbouring ranks share a node. Roles are seated in the order of the job; where that leaves no room for a role that
     needs much, the one that needs most is seated first.
     """
-    found = pools = 0
+    fits: list[NoFit] = []
     for pool in available.by_pool():
         fit = _place_in_pool(spec, pool)
         if isinstance(fit, Placement):
             return fit
-        found, pools = max(found, fit.found), pools + 1
-    return NoFit(wanted=spec.size, found=found, nodes=len(available), pools=max(1, pools))
+        fits.append(fit)
+    if not fits:
+        return NoFit(wanted=spec.size, found=0, nodes=len(available))
+    return replace(max(fits, key=lambda fit: fit.found), pools=len(fits))
 
 
-def _place_in_pool(spec: JobSpec, available: Available) -> Placement | NoFit:
-    as_given = range(len(spec.roles))
-    seats, found = _seat(spec, available, as_given)
-    if found < spec.size and len(spec.roles) > 1:
-        by_demand = sorted(as_given, key=lambda place_in_job: _demand(spec.roles[place_in_job]), reverse=True)
-        seats, _ = _seat(spec, available, by_demand)
-    if len(seats) < spec.size:
-        return NoFit(wanted=spec.size, found=found, nodes=len(available))
-    return Placement(seats=tuple(Seat(rank=rank, node=node, gpus=gpus) for rank, (node, gpus) in enumerate(seats)))
+def _place_in_pool(spec: JobSpec, pool: Available) -> Placement | NoFit:
+    as_given, found = range(len(spec.roles)), 0
+    by_demand = sorted(as_given, key=lambda place_in_job: _demand(spec.roles[place_in_job]), reverse=True)
+    levels = _levels(pool)
+    if spec.topology.required is not None and spec.topology.required not in levels:
+        return NoFit(wanted=spec.size, found=0, nodes=len(pool), topology=_no_level(spec.topology.required, levels))
+    close = closeness(spec, levels)
+    for available in (pool,) if close is None else together.areas(spec, pool, close, by_demand[0]):
+        seats, found = _seat(spec, available, as_given)
+        if found < spec.size and len(spec.roles) > 1:
+            seats, _ = _seat(spec, available, by_demand)
+        if len(seats) == spec.size:
+            places = enumerate(seats)
+            return Placement(seats=tuple(Seat(rank=rank, node=node, gpus=gpus) for rank, (node, gpus) in places))
+    if close is not None and close.required:
+        most, words = together.shortage(spec, pool, close)
+        return NoFit(wanted=spec.size, found=most, nodes=len(pool), topology=words)
+    return NoFit(wanted=spec.size, found=found, nodes=len(pool))
+
+
+def _levels(pool: Available) -> Levels:
+    """The levels of the one pool in which to look."""
+    return pool.capacities.levels.of(pool.pools[0]) if pool.pools else ()
+
+
+def _no_level(level: str, levels: Levels) -> str:
+    known = f"its levels are {', '.join(levels)}" if levels else "its nodes say none"
+    return f"topology: its pool has no level {level}; {known}"
 
 
 def fits(spec: JobSpec, available: Available) -> bool:
     """Whether the gang fits; cheaper than to place it where its executions are identical."""
     part = part_of(spec, 0)
-    if len(spec.roles) > 1 or part.first:
+    if len(spec.roles) > 1 or part.first or spec.topology.required is not None:
         return isinstance(place(spec, available), Placement)
-    return any(search.has_room(spec, part, pool) for pool in available.by_pool())
+    return any(has_room(spec, part, pool) for pool in available.by_pool())
 
 
 def refusals(spec: JobSpec, available: Available) -> tuple[NodeRefusal, ...]:
     """What each node lacks for one more execution, by node; for a job that does not fit."""
     drafts: dict[NodeId, Draft] = {}
     lacking: dict[str, Part] = {}
+    apart: dict[NodeId, str] = {}
     for pool in available.by_pool():
+        if spec.topology.required is not None:
+            apart |= together.lacks(spec, pool, _levels(pool))
+            continue
         found = _lacking(spec, pool, drafts)
         if found is None:
             return ()
@@ -107,7 +138,10 @@ def refusals(spec: JobSpec, available: Available) -> tuple[NodeRefusal, ...]:
     out = {*available.closed, available.without}
     every = (capacity for capacity in available.capacities if capacity.node not in out)
     return tuple(
-        NodeRefusal(node=capacity.node, reason=_reason(spec, drafts.get(capacity.node) or Draft(capacity), lacking))
+        NodeRefusal(
+            node=capacity.node,
+            reason=apart.get(capacity.node) or _reason(spec, drafts.get(capacity.node) or Draft(capacity), lacking),
+        )
         for capacity in sorted(every, key=lambda capacity: key_of(capacity.node))
     )
 
@@ -122,7 +156,7 @@ def _lacking(spec: JobSpec, available: Available, drafts: dict[NodeId, Draft]) -
     own: dict[NodeId, Draft] = {}
     for place_in_job in range(len(spec.roles)):
         part = part_of(spec, place_in_job)
-        counts = search.counts(spec, part, available, own)
+        counts = together.counts(spec, part, available, own)
         whole = sum(counts.values()) == part.count
         if not whole:
             _take(part, counts, available, own)
@@ -140,7 +174,7 @@ def _seat(spec: JobSpec, available: Available, order: Iterable[int]) -> tuple[li
     found = 0
     for place_in_job in order:
         part = part_of(spec, place_in_job)
-        counts = search.counts(spec, part, available, drafts)
+        counts = together.counts(spec, part, available, drafts)
         found += sum(counts.values())
         if sum(counts.values()) < part.count:
             return [], found
@@ -159,12 +193,12 @@ def _take_all(
     """
     if not part.first:
         return _take(part, counts, available, drafts)
-    for node in sorted(counts, key=key_of):
+    for node in together.in_order(counts, available):
         if (drafts.get(node) or available.capacities.of(node)).ports.isdisjoint(part.first):
             return _take(part, counts, available, drafts, leader=node)
     seats: list[_Place] = []
     for each in (part.alone, part.others):
-        counts = search.counts(spec, each, available, drafts)
+        counts = together.counts(spec, each, available, drafts)
         if sum(counts.values()) < each.count:
             return []
         seats += _take(each, counts, available, drafts)
@@ -180,7 +214,7 @@ def _take(
 ) -> list[_Place]:
     """Give a part its seats, in the natural order of the nodes; those of the leader come first."""
     seats: list[_Place] = []
-    for node in sorted(counts, key=lambda each: (each != leader, key_of(each))):
+    for node in sorted(together.in_order(counts, available), key=lambda each: each != leader):
         if node not in drafts:
             drafts[node] = Draft(available.capacities.of(node))
         for _ in range(counts[node]):

@@ -96,5 +96,6 @@ def _request_of(spec: JobSpec) -> Hashable:
         spec.exclude_nodes,
         spec.tolerations,
         spec.affinity,
+        spec.topology,
         spec.exclusive,
     )

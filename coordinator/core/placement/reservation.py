@@ -11,6 +11,7 @@ from coordinator.core.placement.candidates import Available
 from coordinator.core.placement.capacity import Capacity
 from coordinator.core.placement.placement import NoFit, Placement, place
 from coordinator.core.placement.suitable import excluded, unfit
+from coordinator.core.placement.topology.together import is_together
 from muster.domain.fleet.node import Gpu
 from muster.domain.ids import JobId, NodeId
 from muster.domain.jobs.job import JobSpec, Role
@@ -74,7 +75,10 @@ def reservation_of(job: JobId, spec: JobSpec, fit: Placement, totals: Callable[[
 
 def holds(reservation: Reservation, spec: JobSpec, capacities: Iterable[Capacity]) -> bool:
     """Whether the given capacities of its nodes have all its seats."""
-    return all(_has(spec, capacity, reservation.nodes[capacity.node]) for capacity in capacities)
+    nodes = list(capacities)
+    return is_together(spec, nodes) and all(
+        _has(spec, capacity, reservation.nodes[capacity.node]) for capacity in nodes
+    )
 
 
 def _has(spec: JobSpec, capacity: Capacity, reserved: Reserved) -> bool:

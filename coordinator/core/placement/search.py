@@ -38,6 +38,13 @@ def counts(spec: JobSpec, part: Part, available: Available, drafts: Mapping[Node
     return counts
 
 
+def alone(spec: JobSpec, part: Part, available: Available) -> NodeId | None:
+    """The node that all executions of a packed part go to; None: none of those that cost least takes them all."""
+    found = Candidates(spec, part, available, {})
+    cheapest = next((cost for cost in found.costs() if found.has_any(cost)), None)
+    return _Packing(found, cheapest).tightest(part.count)
+
+
 def has_room(spec: JobSpec, part: Part, available: Available) -> bool:
     """Whether all executions of a part fit."""
     found, count = Candidates(spec, part, available, {}), part.count
@@ -117,12 +124,12 @@ class _Packing:
 
     def counts(self, count: int) -> dict[NodeId, int]:
         """Counts by node, fullest first; the rest goes to the node with the least capacity that holds all of it."""
-        if (alone := self._tightest(count)) is not None:
+        if (alone := self.tightest(count)) is not None:
             return {alone: count}
         counts: dict[NodeId, int] = {}
         left = count
         while (source := self._widest()) is not None:
-            if source.most >= left and (node := self._tightest(left)) is not None:
+            if source.most >= left and (node := self.tightest(left)) is not None:
                 counts[node] = left
                 return counts
             if source.most < left and source.is_exact:
@@ -151,7 +158,7 @@ class _Packing:
                 return source
         return None
 
-    def _tightest(self, left: int) -> NodeId | None:
+    def tightest(self, left: int) -> NodeId | None:
         """The node that all that is left goes to; None: no node holds it."""
         ranks = [
             (source.rank(left), number)

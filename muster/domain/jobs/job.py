@@ -17,6 +17,7 @@ from muster.domain.jobs.lifecycle import SuccessRule
 from muster.domain.jobs.placing.affinity import NO_AFFINITY, Affinity
 from muster.domain.jobs.placing.pool_choice import PoolChoice
 from muster.domain.jobs.placing.toleration import Toleration
+from muster.domain.jobs.placing.topology import ANYWHERE, Topology
 from muster.domain.jobs.restart import NO_EXIT_RULES, ExitRules, RestartPolicy
 from muster.domain.jobs.secret_use import SecretUse
 from muster.domain.jobs.stopping.preemption import DEFAULT_ON_PREEMPT, OnPreempt
@@ -259,6 +260,8 @@ class JobSpec:
     """Taints of nodes that it puts up with."""
     affinity: Affinity = NO_AFFINITY
     """Nodes that it needs or would rather have, by what their labels say."""
+    topology: Topology = ANYWHERE
+    """How close to each other its nodes are to be."""
     exclusive: bool = False
     """Whether it has its nodes for itself."""
     timeouts: Timeouts = Timeouts()

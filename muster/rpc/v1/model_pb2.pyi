@@ -735,6 +735,7 @@ class JobSpec(_message.Message):
     TOLERATIONS_FIELD_NUMBER: _builtins.int
     AFFINITY_FIELD_NUMBER: _builtins.int
     EXCLUSIVE_FIELD_NUMBER: _builtins.int
+    TOPOLOGY_FIELD_NUMBER: _builtins.int
     JOB_CLASS_FIELD_NUMBER: _builtins.int
     ON_PREEMPT_FIELD_NUMBER: _builtins.int
     HOLD_FIELD_NUMBER: _builtins.int
@@ -821,6 +822,10 @@ class JobSpec(_message.Message):
         """Nodes that it needs or would rather have, by their labels; absent: any."""
 
     @_builtins.property
+    def topology(self) -> Global___Topology:
+        """How close to each other its nodes are to be; absent: by default."""
+
+    @_builtins.property
     def on_preempt(self) -> Global___OnPreempt:
         """What happens when it is preempted; absent: it gets SIGTERM, and waits for its next start."""
 
@@ -860,15 +865,16 @@ class JobSpec(_message.Message):
         tolerations: _abc.Iterable[Global___Toleration] | None = ...,
         affinity: Global___Affinity | None = ...,
         exclusive: _builtins.bool = ...,
+        topology: Global___Topology | None = ...,
         job_class: _builtins.str = ...,
         on_preempt: Global___OnPreempt | None = ...,
         hold: _builtins.bool = ...,
         not_before: _timestamp_pb2.Timestamp | None = ...,
         delete_after: _duration_pb2.Duration | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_gang_commands", b"_gang_commands", "_max_per_node", b"_max_per_node", "affinity", b"affinity", "delete_after", b"delete_after", "framework", b"framework", "gang_commands", b"gang_commands", "interactive", b"interactive", "max_per_node", b"max_per_node", "not_before", b"not_before", "on_preempt", b"on_preempt", "restarts", b"restarts", "timeouts", b"timeouts"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_gang_commands", b"_gang_commands", "_max_per_node", b"_max_per_node", "affinity", b"affinity", "delete_after", b"delete_after", "framework", b"framework", "gang_commands", b"gang_commands", "interactive", b"interactive", "max_per_node", b"max_per_node", "not_before", b"not_before", "on_preempt", b"on_preempt", "restarts", b"restarts", "timeouts", b"timeouts", "topology", b"topology"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_gang_commands", b"_gang_commands", "_max_per_node", b"_max_per_node", "affinity", b"affinity", "delete_after", b"delete_after", "dialects", b"dialects", "exclude_nodes", b"exclude_nodes", "exclusive", b"exclusive", "framework", b"framework", "gang_commands", b"gang_commands", "hold", b"hold", "interactive", b"interactive", "job_class", b"job_class", "labels", b"labels", "max_per_node", b"max_per_node", "name", b"name", "network", b"network", "node_labels", b"node_labels", "node_types", b"node_types", "not_before", b"not_before", "on_disconnect", b"on_disconnect", "on_preempt", b"on_preempt", "packing", b"packing", "pools", b"pools", "priority", b"priority", "project", b"project", "restarts", b"restarts", "roles", b"roles", "stdin", b"stdin", "success", b"success", "timeouts", b"timeouts", "tolerations", b"tolerations", "tty", b"tty"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_gang_commands", b"_gang_commands", "_max_per_node", b"_max_per_node", "affinity", b"affinity", "delete_after", b"delete_after", "dialects", b"dialects", "exclude_nodes", b"exclude_nodes", "exclusive", b"exclusive", "framework", b"framework", "gang_commands", b"gang_commands", "hold", b"hold", "interactive", b"interactive", "job_class", b"job_class", "labels", b"labels", "max_per_node", b"max_per_node", "name", b"name", "network", b"network", "node_labels", b"node_labels", "node_types", b"node_types", "not_before", b"not_before", "on_disconnect", b"on_disconnect", "on_preempt", b"on_preempt", "packing", b"packing", "pools", b"pools", "priority", b"priority", "project", b"project", "restarts", b"restarts", "roles", b"roles", "stdin", b"stdin", "success", b"success", "timeouts", b"timeouts", "tolerations", b"tolerations", "topology", b"topology", "tty", b"tty"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__gang_commands: _TypeAlias = _typing.Literal["gang_commands"]  # noqa: Y015
     _WhichOneofArgType__gang_commands: _TypeAlias = _typing.Literal["_gang_commands", b"_gang_commands"]  # noqa: Y015
@@ -1034,6 +1040,39 @@ class LabelExpression(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___LabelExpression: _TypeAlias = LabelExpression  # noqa: Y015
+
+@_typing.final
+class Topology(_message.Message):
+    """How close to each other the nodes of a job are to be."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REQUIRED_FIELD_NUMBER: _builtins.int
+    PREFERRED_FIELD_NUMBER: _builtins.int
+    required: _builtins.str
+    """The label of which all have the same value; absent: they may be anywhere."""
+    preferred: _builtins.str
+    """The label of which they have as few values as can be, or `none`; absent: the finest level of a packed job with GPUs."""
+    def __init__(
+        self,
+        *,
+        required: _builtins.str | None = ...,
+        preferred: _builtins.str | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_preferred", b"_preferred", "_required", b"_required", "preferred", b"preferred", "required", b"required"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_preferred", b"_preferred", "_required", b"_required", "preferred", b"preferred", "required", b"required"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__preferred: _TypeAlias = _typing.Literal["preferred"]  # noqa: Y015
+    _WhichOneofArgType__preferred: _TypeAlias = _typing.Literal["_preferred", b"_preferred"]  # noqa: Y015
+    _WhichOneofReturnType__required: _TypeAlias = _typing.Literal["required"]  # noqa: Y015
+    _WhichOneofArgType__required: _TypeAlias = _typing.Literal["_required", b"_required"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__preferred) -> _WhichOneofReturnType__preferred | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__required) -> _WhichOneofReturnType__required | None: ...
+
+Global___Topology: _TypeAlias = Topology  # noqa: Y015
 
 @_typing.final
 class PoolChoice(_message.Message):

@@ -45,6 +45,7 @@ from muster.domain.jobs.placing.affinity import (
 )
 from muster.domain.jobs.placing.pool_choice import PoolChoice
 from muster.domain.jobs.placing.toleration import TaintEffect, Toleration, TolerationOperator
+from muster.domain.jobs.placing.topology import NO_LEVEL, Topology
 from muster.domain.jobs.restart import (
     MOST_RESTARTS,
     SHORTEST_BACKOFF,
@@ -142,6 +143,8 @@ affinities = st.builds(
     required=st.lists(terms, max_size=2).map(tuple),
     preferred=st.lists(st.builds(PreferredTerm, weight=st.integers(1, MAX_WEIGHT), all=terms), max_size=2).map(tuple),
 )
+levels = st.none() | st.from_regex(NODE_LABEL, fullmatch=True)
+topologies = st.builds(Topology, required=levels.filter(lambda level: level != NO_LEVEL), preferred=levels)
 on_preempts = st.builds(OnPreempt, signal=st.sampled_from(PreemptSignal), restart=st.booleans())
 ports = st.lists(
     st.builds(PortRequest, name=st.from_regex(PORT_NAME, fullmatch=True)),
@@ -289,6 +292,7 @@ def jobs(roles: st.SearchStrategy[Role], networks: list[Network]) -> st.SearchSt
         exclude_nodes=st.lists(names.filter(str.strip), max_size=2).map(tuple),
         tolerations=st.lists(tolerated(), max_size=3).map(tuple),
         affinity=affinities,
+        topology=topologies,
         exclusive=st.booleans(),
         timeouts=st.builds(
             Timeouts,

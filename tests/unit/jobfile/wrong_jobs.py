@@ -24,6 +24,7 @@ from muster.domain.jobs.lifecycle import SuccessRule
 from muster.domain.jobs.placing.affinity import Affinity, LabelExpression, LabelOperator, PreferredTerm
 from muster.domain.jobs.placing.pool_choice import PoolChoice
 from muster.domain.jobs.placing.toleration import TaintEffect, Toleration, TolerationOperator
+from muster.domain.jobs.placing.topology import Topology
 from muster.domain.jobs.restart import RestartPolicy
 from muster.domain.jobs.secret_use import SecretUse
 
@@ -135,6 +136,9 @@ REFUSED: Sequence[tuple[JobSpec, str]] = (
         preferred(PreferredTerm(weight=101, all=ANYTHING)),
         "affinity.preferred[0].weight: must be at most 100, not 101",
     ),
+    (job(topology=Topology(required="a b")), 'topology.required: "a b" is no name of a label'),
+    (job(topology=Topology(preferred="-")), 'topology.preferred: "-" is no name of a label'),
+    (job(topology=Topology(required="none")), "topology.required: is none, which is for `preferred`"),
     (preferred(PreferredTerm(all=())), "affinity.preferred[0].all: has no expressions"),
     (job(node_labels={"a b": "x"}), 'node_labels["a b"]: "a b" is no name of a label'),
     (job(node_labels={"a": "x\x1b[2J"}), "node_labels.a: has the character \\x1b, which cannot be seen"),

@@ -7,6 +7,7 @@ from muster.domain.fault import Fault, Path
 from muster.domain.jobs.job import JobSpec
 from muster.domain.jobs.placing.affinity import NUMERIC, WHOLE_NUMBER, WITHOUT_VALUES, Affinity, LabelExpression
 from muster.domain.jobs.placing.toleration import TaintEffect, Toleration, TolerationOperator
+from muster.domain.jobs.placing.topology import NO_LEVEL, Topology
 from muster.domain.jobs.rules import job_values as values
 from muster.domain.quantity import MAX_DURATION
 from muster.domain.quoting import quote
@@ -50,6 +51,16 @@ def placing_faults(spec: JobSpec) -> Iterator[Fault]:
         for key, message in _toleration(toleration):
             yield Fault(path=("tolerations", place, key), message=message)
     yield from _affinity(spec.affinity)
+    yield from _topology(spec.topology)
+
+
+def _topology(topology: Topology) -> Iterator[Fault]:
+    for key, level in (("required", topology.required), ("preferred", topology.preferred)):
+        if level is not None and (wrong := values.node_label(level)):
+            yield Fault(path=("topology", key), message=wrong.message)
+    if topology.required == NO_LEVEL:
+        message = f"is {NO_LEVEL}, which is for `preferred`; leave `required` out"
+        yield Fault(path=("topology", "required"), message=message)
 
 
 def _affinity(affinity: Affinity) -> Iterator[Fault]:

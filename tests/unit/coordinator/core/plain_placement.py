@@ -1,10 +1,10 @@
 """Placement node by node, as plainly as can be: what the search by node classes must come to."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from coordinator.core.placement.capacity import Capacity, key_of
+from coordinator.core.placement.capacity import Capacity, key_of, natural
 from coordinator.core.placement.devices import matching, pick
 from coordinator.core.placement.suitable import unfit
 from muster.domain.ids import GpuUuid, NodeId
@@ -12,10 +12,13 @@ from muster.domain.jobs.job import JobSpec, Packing, Role
 from muster.domain.jobs.placing.affinity import LabelExpression
 from muster.domain.jobs.placing.taint import Taint
 from muster.domain.jobs.placing.toleration import TaintEffect, Toleration, TolerationOperator
+from muster.domain.jobs.placing.topology import DEFAULT_LEVELS
 from muster.domain.jobs.ports import node_ports
 
 Place = tuple[NodeId, tuple[GpuUuid, ...]]
 Ports: TypeAlias = frozenset[int]
+Path: TypeAlias = tuple[str | None, ...]
+Room: TypeAlias = tuple[Capacity, int, int]
 
 
 class Draft:
@@ -73,29 +76,126 @@ def _place_in_pool(spec: JobSpec, capacities: Sequence[Capacity]) -> list[Place]
     in_order = sorted(capacities, key=lambda capacity: key_of(capacity.node))
     as_given = range(len(spec.roles))
     by_demand = sorted(as_given, key=lambda index: _demand(spec.roles[index]), reverse=True)
-    return _seat(spec, in_order, as_given) or _seat(spec, in_order, by_demand)
+    levels = [level for level in DEFAULT_LEVELS if any(level in each.labels for each in in_order)]
+    if spec.topology.required is not None and spec.topology.required not in levels:
+        return None
+    for domain, near in _areas(spec, in_order, levels, by_demand[0]):
+        inside = [each for each in in_order if _path(each, levels)[: len(domain)] == domain]
+        found = _seat(spec, inside, as_given, near) or _seat(spec, inside, by_demand, near)
+        if found:
+            return found
+    return None
 
 
-def _seat(spec: JobSpec, capacities: Sequence[Capacity], order: Sequence[int]) -> list[Place] | None:
-    drafts = [Draft(capacity) for capacity in capacities]
+def _areas(
+    spec: JobSpec, capacities: Sequence[Capacity], levels: Sequence[str], largest: int
+) -> Iterator[tuple[Path, Sequence[str]]]:
+    """The domains in which a gang is tried, with the levels by which it stays together there."""
+    required = 0 if spec.topology.required is None else list(levels).index(spec.topology.required) + 1
+    wanted = spec.topology.preferred
+    if wanted is None and spec.packing is Packing.PACK and any(role.resources.gpus for role in spec.roles):
+        wanted = levels[-1] if levels and spec.size > 1 else None
+    preferred = 0 if wanted is None or wanted not in levels else list(levels).index(wanted) + 1
+    near = levels[: max(required, preferred)]
+    rooms = [_rooms(spec, number, capacities) for number in range(len(spec.roles))]
+    count = spec.roles[largest].count
+    if not near or (not required and len(rooms) == 1 and spec.packing is Packing.PACK and _is_for_one(rooms[0], count)):
+        yield (), ()
+        return
+    costs = {
+        domain: _cheapest(inside, count)
+        for domain, inside in _by_domain(rooms[largest], levels, required).items()
+        if sum(room for _, room, _ in inside) >= count
+    }
+    for depth in range(len(near), max(required, 1) - 1, -1):
+        ranks = []
+        for domain, inside in _by_domain(rooms[largest], levels, depth).items():
+            enough = all(
+                sum(room for _, room, _ in _by_domain(each, levels, depth).get(domain, [])) >= role.count
+                for each, role in zip(rooms, spec.roles, strict=True)
+            )
+            cost = _cheapest(inside, count)
+            if enough and (depth == required or cost == min(costs.values(), default=None)):
+                seats = sum(room for _, room, _ in inside)
+                ranks.append((cost, _fewest(inside, near, count), seats - count, _natural(domain), domain))
+        for *_, domain in sorted(ranks):
+            yield domain, near
+    if not required:
+        yield (), near
+
+
+def _rooms(spec: JobSpec, number: int, capacities: Sequence[Capacity]) -> list[Room]:
+    """Nodes with how many executions of a role fit, and what each of them costs."""
+    role = spec.roles[number]
+    first, others = node_ports(spec, role, 0 if number == 0 else 1), node_ports(spec, role, 1)
+    ports = first if role.count == 1 else others
+    return [(each, Draft(each).slots(spec, role, ports), _cost(spec, each)) for each in capacities]
+
+
+def _by_domain(rooms: Sequence[Room], levels: Sequence[str], depth: int) -> dict[Path, list[Room]]:
+    found: dict[Path, list[Room]] = {}
+    for room in rooms:
+        path = _path(room[0], levels)[:depth]
+        if None not in path:
+            found.setdefault(path, []).append(room)
+    return found
+
+
+def _is_for_one(rooms: Sequence[Room], count: int) -> bool:
+    """Whether one of the cheapest nodes takes all."""
+    cheapest = min((cost for _, room, cost in rooms if room), default=0)
+    return any(room >= count and cost == cheapest for _, room, cost in rooms)
+
+
+def _cheapest(rooms: Sequence[Room], count: int) -> int:
+    """What so many executions cost on the nodes that cost least."""
+    seats = sorted(cost for _, room, cost in rooms for _ in range(room))
+    return sum(seats[:count])
+
+
+def _fewest(rooms: Sequence[Room], levels: Sequence[str], count: int) -> int:
+    """How few leaves take so many executions."""
+    leaves: dict[Path, int] = {}
+    for capacity, room, _ in rooms:
+        path = _path(capacity, levels)
+        leaves[path] = leaves.get(path, 0) + room
+    sizes = sorted(leaves.values(), reverse=True)
+    return next((number for number in range(len(sizes) + 1) if sum(sizes[:number]) >= count), len(sizes))
+
+
+def _path(capacity: Capacity, levels: Sequence[str]) -> Path:
+    values = [capacity.labels.get(level) for level in levels]
+    known = values.index(None) if None in values else len(values)
+    return tuple(value if place < known else None for place, value in enumerate(values))
+
+
+def _natural(path: Path) -> list[tuple[bool, object]]:
+    return [(value is None, natural(value or "")) for value in path]
+
+
+def _seat(
+    spec: JobSpec, capacities: Sequence[Capacity], order: Sequence[int], near: Sequence[str]
+) -> list[Place] | None:
+    by_place = sorted(capacities, key=lambda each: (_natural(_path(each, near)), key_of(each.node)))
+    drafts = [Draft(capacity) for capacity in by_place]
     seats: dict[int, list[Place]] = {}
     for index in order:
         role = spec.roles[index]
         first, others = node_ports(spec, role, 0 if index == 0 else 1), node_ports(spec, role, 1)
         if role.count == 1:
             others = first
-        counts = _counts(spec, role, drafts, others, role.count)
+        counts = _counts(spec, role, drafts, others, role.count, near)
         if counts is None:
             return None
         leader = _leader(drafts, counts, first - others)
         if leader is not None:
             seats[index] = _take(role, drafts, counts, leader, first, others)
             continue
-        alone = _counts(spec, role, drafts, first, 1)
+        alone = _counts(spec, role, drafts, first, 1, near)
         if alone is None:
             return None
         seats[index] = _take(role, drafts, alone, 0, first, first)
-        rest = _counts(spec, role, drafts, others, role.count - 1)
+        rest = _counts(spec, role, drafts, others, role.count - 1, near)
         if rest is None:
             return None
         seats[index] += _take(role, drafts, rest, 0, others, others)
@@ -108,18 +208,84 @@ def _leader(drafts: Sequence[Draft], counts: Sequence[int], ports: Ports) -> int
     return next(usable, None)
 
 
-def _counts(spec: JobSpec, role: Role, drafts: Sequence[Draft], ports: Ports, count: int) -> list[int] | None:
+def _counts(
+    spec: JobSpec, role: Role, drafts: Sequence[Draft], ports: Ports, count: int, near: Sequence[str]
+) -> list[int] | None:
     slots = [draft.slots(spec, replace(role, count=count), ports) for draft in drafts]
     costs = [_cost(spec, draft.capacity) for draft in drafts]
     counts, left = [0] * len(drafts), count
     for cost in sorted(set(costs)):
         here = [room if own == cost else 0 for room, own in zip(slots, costs, strict=True)]
-        found = (_spread if spec.packing is Packing.SPREAD else _pack)(replace(role, count=left), drafts, here)
+        found = _together(spec, replace(role, count=left), drafts, here, near)
         counts = [before + more for before, more in zip(counts, found, strict=True)]
         left = count - sum(counts)
         if not left:
             return counts
     return None
+
+
+def _together(
+    spec: JobSpec, role: Role, drafts: Sequence[Draft], slots: Sequence[int], near: Sequence[str]
+) -> list[int]:
+    deal = _spread if spec.packing is Packing.SPREAD else _pack
+    return _Dealing(deal, role, drafts, slots, near).counts() if near else deal(role, drafts, slots)
+
+
+class _Dealing:
+    """Executions go to as few domains as can be: all to the best one, or the widest is filled and then others."""
+
+    def __init__(
+        self,
+        deal: Callable[[Role, Sequence[Draft], Sequence[int]], list[int]],
+        role: Role,
+        drafts: Sequence[Draft],
+        slots: Sequence[int],
+        near: Sequence[str],
+    ) -> None:
+        self.deal, self.role, self.drafts, self.free = deal, role, drafts, list(slots)
+        self.paths: list[Path] = [_path(draft.capacity, near) for draft in drafts]
+        self.dealt, self.left = [0] * len(drafts), role.count
+        self.depth = len(near)
+
+    def counts(self) -> list[int]:
+        under: Path = ()
+        while self.left and self.size(under):
+            parts = {path[:depth] for path in self.paths for depth in range(len(under) + 1, self.depth + 1)}
+            inside = [part for part in parts if part[: len(under)] == under]
+            whole = [part for part in inside if part[-1] is not None and self.size(part) >= self.left]
+            if whole:
+                under = min((part for part in whole if len(part) == max(map(len, whole))), key=self.rank)
+            if len(under) == self.depth:
+                self.fill(under, self.left)
+            elif not whole:
+                self.fill_widest([part for part in inside if len(part) == len(under) + 1 and self.size(part)])
+        return self.dealt
+
+    def size(self, domain: Path) -> int:
+        lines = zip(self.free, self.paths, strict=True)
+        return sum(room for room, path in lines if path[: len(domain)] == domain)
+
+    def rank(self, domain: Path) -> tuple[bool, int, int, object]:
+        lines = zip(self.drafts, self.free, self.paths, strict=True)
+        taken = any(draft.taken and room and path[: len(domain)] == domain for draft, room, path in lines)
+        sizes = sorted((self.size(path) for path in {*self.paths} if path[: len(domain)] == domain), reverse=True)
+        fewest = next(number for number in range(len(sizes) + 1) if sum(sizes[:number]) >= self.left)
+        return (not taken, fewest, self.size(domain) - self.left, _natural(domain))
+
+    def fill_widest(self, children: Sequence[Path]) -> None:
+        leaves = {leaf for leaf in self.paths if self.size(leaf)}
+        fewest = {part: sum(leaf[: len(part)] == part for leaf in leaves) for part in children}
+        widest = min(children, key=lambda part: (part[-1] is None, -self.size(part), fewest[part], _natural(part)))
+        leaves = {path for path in self.paths if path[: len(widest)] == widest}
+        for leaf in sorted(leaves, key=lambda path: (None in path, -self.size(path), _natural(path))):
+            self.fill(leaf, min(self.left, self.size(leaf)))
+
+    def fill(self, leaf: Path, most: int) -> None:
+        here = [min(most, room) if path == leaf else 0 for room, path in zip(self.free, self.paths, strict=True)]
+        for index, more in enumerate(self.deal(replace(self.role, count=most), self.drafts, here)):
+            self.dealt[index] += more
+            self.left -= more
+            self.free[index] = 0 if self.paths[index] == leaf else self.free[index]
 
 
 def _cost(spec: JobSpec, capacity: Capacity) -> int:

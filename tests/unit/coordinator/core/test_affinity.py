@@ -139,13 +139,13 @@ def test_nodes_are_filled_first_that_lack_the_least_of_what_is_preferred(world: 
 
 
 def test_what_is_preferred_comes_before_few_nodes(world: World) -> None:
-    """One node would hold both, but the preferred one has room for one only."""
+    """One node would hold both, but the preferred one has room for one only; the other is in the same zone."""
     world.submit(spec(1, gpus=3, node_labels={"rack": "r2"}))
     job = world.submit(
         spec(2, gpus=1, affinity=Affinity(preferred=(PreferredTerm(all=(compared("rack", "In", "r2"),)),)))
     )
 
-    assert world.seats(job) == ["a", "b"]
+    assert world.seats(job) == ["b", "c"]
 
 
 def test_spread_fills_preferred_nodes_first_as_well(world: World) -> None:

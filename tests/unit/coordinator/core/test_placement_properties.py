@@ -27,6 +27,7 @@ from muster.domain.jobs.placing.affinity import (
 )
 from muster.domain.jobs.placing.taint import Taint
 from muster.domain.jobs.placing.toleration import TaintEffect, Toleration, TolerationOperator
+from muster.domain.jobs.placing.topology import ANYWHERE, Topology
 from muster.domain.jobs.ports import node_ports
 from tests.builders import available, capacity, gpu, mig_devices, role, spec
 from tests.unit.coordinator.core.plain_placement import place_plainly
@@ -63,6 +64,11 @@ AFFINITIES = st.builds(
     Affinity,
     required=st.lists(TERMS, max_size=2).map(tuple),
     preferred=st.lists(st.builds(PreferredTerm, weight=st.sampled_from([1, 3, 100]), all=TERMS), max_size=2).map(tuple),
+)
+TOPOLOGIES = st.just(ANYWHERE) | st.builds(
+    Topology,
+    required=st.sampled_from([None, None, "zone", "rack", "block"]),
+    preferred=st.sampled_from([None, "none", "zone", "rack", "block"]),
 )
 every_case = settings(max_examples=100)
 
@@ -198,7 +204,11 @@ def uneven(draw: st.DrawFn, most: int = 12) -> list[Capacity]:
                 draw(st.integers(0, 8)),
                 cpus=draw(st.sampled_from([0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 3.999, 4.0, 5.0, 7.0, 8.0, 9.5, 31.0])),
                 memory=draw(st.integers(0, 9 * 2**30)),
-                labels={"rack": f"r{draw(st.integers(0, 3))}", "zone": draw(st.sampled_from("ab")), "type": name[-1]},
+                labels={
+                    **draw(st.sampled_from([{}, {"rack": "r0"}, {"rack": "r1"}, {"rack": "r2"}, {"rack": "r10"}])),
+                    **draw(st.sampled_from([{}, {"zone": "a"}, {"zone": "a"}, {"zone": "b"}])),
+                    "type": name[-1],
+                },
                 ports=draw(PORTS),
                 pool=draw(st.sampled_from(["a100", "a100", "h100"])),
                 taints=draw(st.lists(TAINTS, max_size=2, unique_by=lambda each: (each.key, each.effect)).map(tuple)),
@@ -230,6 +240,7 @@ def asking(draw: st.DrawFn) -> JobSpec:
         node_types=draw(st.sampled_from([(), (), (), ("1", "2", "4")])),
         exclude_nodes=draw(st.sampled_from([(), (), ("n0", "n3")])),
         tolerations=draw(st.lists(TOLERATIONS, max_size=2).map(tuple)),
+        topology=draw(TOPOLOGIES),
         affinity=draw(st.just(NO_AFFINITY) | AFFINITIES),
         exclusive=draw(st.sampled_from([False, False, True])),
     )

@@ -26,6 +26,8 @@ def unknown_label(spec: JobSpec, labels: Collection[tuple[str, str]]) -> str | N
             return unknown
     if spec.node_types and (unknown := _unknown(NODE_TYPE_LABEL, spec.node_types, values)) is not None:
         return unknown
+    if spec.topology.required is not None and (unknown := _unknown(spec.topology.required, (), values)) is not None:
+        return unknown
     terms = [_unknown_in_term(term, values) for term in spec.affinity.required]
     return terms[0] if terms and None not in terms else None
 

@@ -1,0 +1,1 @@
+"""Domains of nodes that are close to each other, and which of them a gang goes to."""
