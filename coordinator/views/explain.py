@@ -8,8 +8,8 @@ from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.outlook.changes import helpful_changes, pool_refusals
 from coordinator.core.outlook.forecast import estimate_start
 from coordinator.core.placement.capacity import key_of
-from coordinator.core.placement.labels.unknown_labels import unknown_in
 from coordinator.core.placement.placement import NoFit, refusals
+from coordinator.core.placement.unknown_labels import unknown_in
 from coordinator.core.records import Attempt, Job
 from coordinator.core.scheduling import cycle as scheduling
 from coordinator.core.scheduling.bars import Bars

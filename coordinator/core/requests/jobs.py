@@ -13,8 +13,8 @@ from coordinator.core.cluster.deadlines import DeleteDue
 from coordinator.core.events import DeleteRequested, JobsSubmitted, JobSubmitted, StopRequested
 from coordinator.core.placement import placement
 from coordinator.core.placement.candidates import Available
-from coordinator.core.placement.labels.unknown_labels import unknown_in
 from coordinator.core.placement.placement import NoFit
+from coordinator.core.placement.unknown_labels import unknown_in
 from coordinator.core.records import Job
 from coordinator.core.requests import pools
 from coordinator.core.requests.projects import unknown_project
