@@ -26,6 +26,7 @@ def load(records: Iterable[Record], now: datetime, fleet_key: bytes = b"") -> Cl
         cluster.put(record)
         if isinstance(record, Node):
             _watch_node(cluster, record, now)
+    cluster.draining.loaded()
     for window in cluster.load.windows:
         cluster.deadlines.watch_window(window)
     for job in cluster.jobs.values():

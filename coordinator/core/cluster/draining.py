@@ -20,10 +20,12 @@ class Draining:
             known = before if after is None else after
             assert known is not None
             self._nodes.pop(known.name, None)
-        elif before is None:
-            self._loaded(after.name)
-        elif before.cordon is None:
+        elif before is None or before.cordon is None:
             self._nodes[after.name] = None
+
+    def loaded(self) -> None:
+        """All that was stored is there; of nodes that run nothing it was told before that they are drained."""
+        self.take_drained()
 
     def take_drained(self) -> tuple[NodeId, ...]:
         """Nodes on which nothing runs any more; each is given once for each cordon."""
@@ -31,8 +33,3 @@ class Draining:
         for node in drained:
             del self._nodes[node]
         return drained
-
-    def _loaded(self, node: NodeId) -> None:
-        """Take a cordoned node from the store, after what runs there; of one that is empty it was told already."""
-        if self._holds_something(node):
-            self._nodes[node] = None

@@ -33,7 +33,7 @@ def test_mig_devices_are_listed_by_profile() -> None:
 
 
 def test_pools_and_reasons_of_cordons_are_told_where_there_are_any() -> None:
-    pooled = labelled(node("a"), pool="h100", rack="7")
+    pooled = replace(labelled(node("a"), rack="7"), pool="h100")
     cordoned = replace(node("b"), cordon=Cordon(since=START, reason="a fan is loud"))
 
     lines = shown(nodes_table([pooled, cordoned], START)).splitlines()
