@@ -30,6 +30,8 @@ def claimed_gpus(cluster: Cluster, node: NodeId) -> Sequence[GpuUuid] | None:
 
 def who_stays_leaves_room_for_claims(cluster: Cluster, node: NodeId) -> None:
     """What is claimed of a node is free, or held by those alone that were ordered to stop."""
+    if claimed_gpus(cluster, node) is None:
+        return  # those who run go on, though the node may have less by now than they were given
     everything = total_capacity(cluster.nodes[node], cluster.records.pools.values())
     stays = [each for each in cluster.load.planned(node) if each.id in cluster.load.used(node).executions]
     stays = [each for each in stays if each.state is not State.STOPPING]

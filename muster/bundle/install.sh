@@ -407,7 +407,7 @@ install_settings_beside() {
   if [ -e "$ETC/$1.toml" ]; then return; fi
   say "# Options of muster-$1: long options without their dashes; see docs/$1.md." >"$ETC/.$1.toml.new"
   chmod 0640 "$ETC/.$1.toml.new"
-  chgrp $owner "$ETC/.$1.toml.new"
+  chgrp "$owner" "$ETC/.$1.toml.new"
   mv "$ETC/.$1.toml.new" "$ETC/$1.toml"
   change "wrote $ETC/$1.toml"
 }

@@ -166,8 +166,15 @@ async def _another_upload(fleet: Secured, client: Client, file: Path) -> AsyncIt
         begun.set()
         await gone_on.wait()
 
+    async def put() -> None:
+        while True:
+            try:
+                return await _put(client.address, fleet, pieces())
+            except ConflictError:  # one of ours, by which we looked whether this one is there, came before it
+                continue
+
     async with asyncio.TaskGroup() as tasks:
-        first = tasks.create_task(_put(client.address, fleet, pieces()), name="first")
+        first = tasks.create_task(put(), name="first")
         await begun.wait()
         while await _is_taken(client, file):  # until the first piece of the other one is there
             pass

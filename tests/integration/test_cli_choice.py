@@ -126,7 +126,7 @@ def test_several_jobs_are_waited_for_and_the_first_failure_decides(muster: Muste
 def test_nodes_are_listed_by_state_pool_and_label(muster: Muster) -> None:
     a, b, c = values.node("a"), values.node("b"), values.node("c")
     muster.canned.nodes = [
-        replace(a, inventory=replace(a.inventory, labels={"pool": "h100", "rack": "7"})),
+        replace(a, pool="h100", inventory=replace(a.inventory, labels={"rack": "7"})),
         replace(b, cordon=Cordon(since=NOW, reason="disk")),
         replace(c, state=NodeState.LOST, inventory=replace(c.inventory, labels={"rack": "8"})),
     ]

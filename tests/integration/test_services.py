@@ -37,6 +37,7 @@ OURS = [
         "JobService",
         "LoginService",
         "NodeService",
+        "PoolService",
         "ProjectService",
         "SecretService",
         "TrustService",

@@ -95,6 +95,10 @@ class Load:
         """Capacity that nothing runs on, whoever has claimed it."""
         return free_capacity(self.total.of(node), self._used[node], self._placeable(node))
 
+    def once_stopped(self, node: NodeId) -> Capacity:
+        """Capacity that nobody runs on or has claimed once all have ended that were ordered to stop."""
+        return self.once_gone(node, [each for each in self.planned(node) if each.state is State.STOPPING])
+
     def once_gone(self, node: NodeId, executions: Iterable[Execution]) -> Capacity:
         """Capacity that nobody runs on or has claimed once these executions have ended; each holds something there."""
         going = tuple(executions)
@@ -113,6 +117,7 @@ class Load:
         if after is not None:
             self.total.touch(after.name)
             self.touch(after.name)
+            self.claims.doubt(after.name)
             return
         assert before is not None
         if self._reservation is not None and before.name in self._reservation.nodes:
@@ -165,8 +170,7 @@ class Load:
         bare = self.bare(node)
         if not self.claims.on(node):
             return bare
-        stopping = [each for each in self.planned(node) if each.state is State.STOPPING]
-        return common(bare, self.once_gone(node, stopping))
+        return common(bare, self.once_stopped(node))
 
     def _unreserved(self, node: NodeId) -> Capacity:
         free = self.free.of(node)

@@ -20,6 +20,7 @@ class Claims:
         self._total = total
         self._by_job: dict[JobId, SeatClaim] = {}
         self._by_node: dict[NodeId, dict[JobId, None]] = {}
+        self._doubted: dict[NodeId, None] = {}
 
     def __len__(self) -> int:
         return len(self._by_job)
@@ -43,8 +44,18 @@ class Claims:
         """The jobs that have claimed seats on a node."""
         return self._by_node.get(node, {})
 
+    def doubt(self, node: NodeId) -> None:
+        """Hear that a node may have less than before."""
+        if self.on(node):
+            self._doubted[node] = None
+
+    def take_doubted(self) -> Iterable[NodeId]:
+        """The nodes that may have less than was claimed of them, and forget them."""
+        doubted, self._doubted = self._doubted, {}
+        return doubted
+
     def beside(self, capacity: Capacity) -> Capacity:
-        """Capacity that nobody has claimed."""
+        """Capacity that nobody has claimed; CPUs and memory are less than 0 where more is claimed than there is."""
         for job in self.on(capacity.node):
             capacity = _beside(capacity, self.of(job).nodes[capacity.node])
         return capacity
@@ -87,8 +98,8 @@ def _beside(capacity: Capacity, reserved: Reserved) -> Capacity:
     return replace(
         capacity,
         gpus=tuple(gpu for gpu in capacity.gpus if gpu.uuid not in names),
-        cpu_millis=max(0, capacity.cpu_millis - reserved.cpu_millis),
-        memory=max(0, capacity.memory - reserved.memory),
+        cpu_millis=capacity.cpu_millis - reserved.cpu_millis,
+        memory=capacity.memory - reserved.memory,
         ports=capacity.ports | reserved.ports,
         idle=False,
         problem=capacity.problem or (KEPT_WHOLE if reserved.exclusive else None),

@@ -13,6 +13,7 @@ from coordinator.core.sharing.precedence import breaks_terms, may_be_seated
 from coordinator.core.turn.turn import Turn
 from muster.domain.fleet.node import NodeState
 from muster.domain.fleet.quota import amounts_of_job
+from muster.domain.ids import NodeId
 
 Seat = Callable[[Turn, Job, Placement], None]
 """Gives every execution of a gang its seat."""
@@ -21,6 +22,8 @@ Seat = Callable[[Turn, Job, Placement], None]
 def settle_claims(turn: Turn, seat: Seat) -> None:
     """Place who has claimed seats that are free now; a claim ends where its seats are lost."""
     cluster = turn.cluster
+    for node in cluster.load.claims.take_doubted():
+        _end_claims_without_room(turn, node)
     for name in cluster.load.claims:
         job, attempt, kept = cluster.jobs[name], cluster.newest_attempt(name), cluster.load.claims.of(name)
         if _is_lost(turn, job, kept) or _is_barred(cluster, job):
@@ -28,6 +31,16 @@ def settle_claims(turn: Turn, seat: Seat) -> None:
         elif _may_be_seated(cluster, job) and holds(kept, job.spec, map(cluster.load.bare, kept.nodes)):
             turn.put(replace(attempt, claim=None))
             seat(turn, job, kept.fit)
+
+
+def _end_claims_without_room(turn: Turn, node: NodeId) -> None:
+    """End the newest claims of a node that has too little for all of them beside those who stay."""
+    load = turn.cluster.load
+    for name in reversed(tuple(load.claims.on(node))):
+        left = load.once_stopped(node)
+        if left.cpu_millis >= 0 and left.memory >= 0:
+            return
+        turn.put(replace(turn.cluster.newest_attempt(name), claim=None))
 
 
 def _is_lost(turn: Turn, job: Job, kept: Reservation) -> bool:

@@ -84,7 +84,7 @@ def _in_each_other(role: Role) -> Iterator[Fault]:
 def _in_memory(role: Role) -> Iterator[Fault]:
     limit = role.resources.most_memory
     wanted = sum(volume.tmpfs or 0 for volume in role.volumes)
-    if limit is not None and wanted >= limit:
+    if wanted and limit is not None and wanted >= limit:
         last = next(volume for volume in reversed(role.volumes) if volume.tmpfs)
         message = (
             f"makes {format_memory(wanted)} of volumes in memory, and the execution may use {format_memory(limit)} in "

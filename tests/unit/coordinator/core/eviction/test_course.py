@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from coordinator.core.events import ChangeRequested, CordonRequested, HoldRequested
+from coordinator.core.events import ChangeRequested, CordonRequested, HoldRequested, InventoryChanged
 from coordinator.views.explain import explain
 from coordinator.views.quotas import queue_page
 from muster.domain.event import JobEventKind
@@ -16,7 +16,7 @@ from muster.domain.jobs.lifecycle import JobPhase
 from muster.domain.jobs.queueing.change import JobChange
 from muster.domain.jobs.stopping.notice import StopReason
 from muster.domain.jobs.stopping.preemption import OnPreempt
-from tests.builders import World, pass_time, report
+from tests.builders import World, inventory, pass_time, report
 from tests.unit.coordinator.core.eviction.eviction_world import LEASE_SECONDS, NOTHING, ended, of, running, world
 
 
@@ -270,6 +270,20 @@ def test_a_claim_ends_where_its_unit_may_not_have_that_much_any_more() -> None:
     assert w.attempt(b).claim is None
     ended(w, a[3])
     assert w.phase(a[3]) is JobPhase.PREPARING
+
+
+def test_a_claim_ends_where_its_node_has_too_little_by_now_and_room_is_made_anew() -> None:
+    w = world(("n1", 8))
+    a = running(w, *[of("a", cpus=10)] * 4)
+    b = w.submit(of("b", cpus=10))
+    before = [w.phase(job) for job in a]
+    w.turn(InventoryChanged(node=NodeId("n1"), inventory=inventory("n1", 8, cpus=35)))
+
+    assert before == [JobPhase.RUNNING] * 3 + [JobPhase.STOPPING]
+    assert [w.phase(job) for job in a] == [JobPhase.RUNNING] * 2 + [JobPhase.STOPPING] * 2
+    ended(w, a[2])
+    ended(w, a[3])
+    assert w.phase(b) is JobPhase.PREPARING
 
 
 def test_a_claim_ends_when_its_node_is_lost_in_the_grace() -> None:
