@@ -268,7 +268,7 @@ REFUSED: Sequence[tuple[JobSpec, str]] = (
     (needs(cpu_millis=0), "roles[0].resources.cpus: must be above zero"),
     (needs(cpu_millis=100_000_001), "roles[0].resources.cpus: is more than 100000 CPUs"),
     (needs(memory=5), "roles[0].resources.memory: is 5 bytes; the least is 6Mi"),
-    (needs(memory=-5), "roles[0].resources.memory: must be above zero"),
+    (needs(memory=0), "roles[0].resources.memory: must be above zero"),
     (needs(memory=2**61), "roles[0].resources.memory: is more than 1024Pi"),
     (needs(cpu_limit=2, cpu_millis=1), "roles[0].resources.cpu_limit: is 2m; the least limit is 10m"),
     (
