@@ -1,6 +1,7 @@
 """Values of jobs.proto: what clients see of jobs."""
 
 from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId
+from muster.domain.jobs.job_class import JobClass
 from muster.domain.jobs.lifecycle import JobPhase, State
 from muster.domain.jobs.queueing.change import JobChange
 from muster.domain.jobs.view import AttemptView, ExecutionView, JobView, LogLine, Transition
@@ -16,6 +17,7 @@ from muster.wire.model import (
     port_lease_from_wire,
     port_lease_to_wire,
 )
+from muster.wire.placing import pool_choice_from_wire, pool_choice_to_wire
 from muster.wire.specs import (
     job_spec_from_wire,
     job_spec_to_wire,
@@ -71,6 +73,8 @@ def job_change_to_wire(change: JobChange) -> pb.ChangeRequest:
         queue=checks.duration(change.queue),
         expected=checks.duration(change.expected),
         not_before=checks.timestamp(change.not_before),
+        job_class=change.job_class or "",
+        pools=None if change.pools is None else pb.PoolChoices(pools=map(pool_choice_to_wire, change.pools)),
     )
 
 
@@ -82,6 +86,8 @@ def job_change_from_wire(message: pb.ChangeRequest) -> JobChange:
         queue=checks.optional_span(message, "queue"),
         expected=checks.optional_span(message, "expected"),
         not_before=checks.optional_moment(message, "not_before"),
+        job_class=checks.word(JobClass, message.job_class, "ChangeRequest.job_class") if message.job_class else None,
+        pools=tuple(map(pool_choice_from_wire, message.pools.pools)) if message.HasField("pools") else None,
     )
 
 

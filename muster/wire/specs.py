@@ -28,15 +28,21 @@ from muster.domain.jobs.job import (
 )
 from muster.domain.jobs.job_class import JobClass
 from muster.domain.jobs.lifecycle import success_named
-from muster.domain.jobs.placing.affinity import Affinity, LabelExpression, LabelOperator, PreferredTerm
-from muster.domain.jobs.placing.pool_choice import PoolChoice
-from muster.domain.jobs.placing.toleration import TaintEffect, Toleration, TolerationOperator
-from muster.domain.jobs.placing.topology import ANYWHERE, Topology
 from muster.domain.jobs.restart import ExitCodes, ExitRules, RestartPolicy, parse_exit_codes
 from muster.domain.jobs.stopping.preemption import DEFAULT_ON_PREEMPT, OnPreempt, PreemptSignal
 from muster.rpc.v1 import model_pb2 as pb
 from muster.wire import checks
 from muster.wire.checks import WireError
+from muster.wire.placing import (
+    affinity_from_wire,
+    affinity_to_wire,
+    pool_choice_from_wire,
+    pool_choice_to_wire,
+    toleration_from_wire,
+    toleration_to_wire,
+    topology_from_wire,
+    topology_to_wire,
+)
 from muster.wire.secret_uses import secret_use_from_wire, secret_use_to_wire
 from muster.wire.security import security_from_wire, security_to_wire
 
@@ -77,12 +83,12 @@ def job_spec_to_wire(spec: JobSpec) -> pb.JobSpec:
         interactive=interactive_to_wire(spec.interactive),
         stdin=spec.stdin,
         tty=spec.tty,
-        pools=[pb.PoolChoice(pool=choice.pool, after=checks.duration(choice.after)) for choice in spec.pools],
+        pools=map(pool_choice_to_wire, spec.pools),
         node_types=spec.node_types,
         exclude_nodes=spec.exclude_nodes,
-        tolerations=map(_toleration_to_wire, spec.tolerations),
-        affinity=_affinity_to_wire(spec.affinity),
-        topology=_topology_to_wire(spec.topology),
+        tolerations=map(toleration_to_wire, spec.tolerations),
+        affinity=affinity_to_wire(spec.affinity),
+        topology=topology_to_wire(spec.topology),
         exclusive=spec.exclusive,
         on_preempt=_on_preempt_to_wire(spec.on_preempt),
         hold=spec.hold,
@@ -117,86 +123,17 @@ def job_spec_from_wire(message: pb.JobSpec) -> JobSpec:
         interactive=interactive_from_wire(message.interactive) if message.HasField("interactive") else None,
         stdin=message.stdin,
         tty=message.tty,
-        pools=tuple(map(_pool_choice, message.pools)),
+        pools=tuple(map(pool_choice_from_wire, message.pools)),
         node_types=tuple(message.node_types),
         exclude_nodes=tuple(map(NodeId, message.exclude_nodes)),
-        tolerations=tuple(map(_toleration, message.tolerations)),
-        affinity=_affinity(message.affinity),
-        topology=_topology(message.topology),
+        tolerations=tuple(map(toleration_from_wire, message.tolerations)),
+        affinity=affinity_from_wire(message.affinity),
+        topology=topology_from_wire(message.topology),
         exclusive=message.exclusive,
         on_preempt=_on_preempt(message.on_preempt) if message.HasField("on_preempt") else DEFAULT_ON_PREEMPT,
         hold=message.hold,
         not_before=checks.optional_moment(message, "not_before"),
         delete_after=checks.optional_span(message, "delete_after"),
-    )
-
-
-def _pool_choice(message: pb.PoolChoice) -> PoolChoice:
-    after = checks.span(message.after, "PoolChoice.after") if message.HasField("after") else None
-    return PoolChoice(pool=message.pool, after=after)
-
-
-def _toleration_to_wire(toleration: Toleration) -> pb.Toleration:
-    return pb.Toleration(
-        key=toleration.key,
-        operator=toleration.operator,
-        value=toleration.value,
-        effect=toleration.effect or "",
-        seconds=toleration.seconds,
-    )
-
-
-def _toleration(message: pb.Toleration) -> Toleration:
-    operator = message.operator or TolerationOperator.EQUAL
-    return Toleration(
-        key=message.key,
-        operator=checks.word(TolerationOperator, operator, "Toleration.operator"),
-        value=message.value,
-        effect=checks.word(TaintEffect, message.effect, "Toleration.effect") if message.effect else None,
-        seconds=message.seconds if message.HasField("seconds") else None,
-    )
-
-
-def _affinity_to_wire(affinity: Affinity) -> pb.Affinity | None:
-    if affinity == Affinity():
-        return None
-    return pb.Affinity(
-        required=[pb.AffinityTerm(expressions=map(_expression_to_wire, term)) for term in affinity.required],
-        preferred=[
-            pb.PreferredTerm(weight=term.weight, all=map(_expression_to_wire, term.all)) for term in affinity.preferred
-        ],
-    )
-
-
-def _affinity(message: pb.Affinity) -> Affinity:
-    return Affinity(
-        required=tuple(tuple(map(_expression, term.expressions)) for term in message.required),
-        preferred=tuple(
-            PreferredTerm(weight=term.weight, all=tuple(map(_expression, term.all))) for term in message.preferred
-        ),
-    )
-
-
-def _expression_to_wire(expression: LabelExpression) -> pb.LabelExpression:
-    return pb.LabelExpression(key=expression.key, operator=expression.operator, values=expression.values)
-
-
-def _expression(message: pb.LabelExpression) -> LabelExpression:
-    return LabelExpression(
-        key=message.key,
-        operator=checks.word(LabelOperator, message.operator, "LabelExpression.operator"),
-        values=tuple(message.values),
-    )
-
-
-def _topology_to_wire(topology: Topology) -> pb.Topology | None:
-    return None if topology == ANYWHERE else pb.Topology(required=topology.required, preferred=topology.preferred)
-
-
-def _topology(message: pb.Topology) -> Topology:
-    return Topology(
-        required=message.required if message.HasField("required") else None,
-        preferred=message.preferred if message.HasField("preferred") else None,
     )
 
 

@@ -7,9 +7,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from muster import wire
 from muster.cli.exit_codes import ExitCode
 from muster.domain.ids import JobId
+from muster.domain.jobs.job_class import JobClass
 from muster.domain.jobs.lifecycle import JobPhase
+from muster.domain.jobs.placing.pool_choice import PoolChoice
+from muster.domain.jobs.queueing.change import JobChange
 from muster.domain.jobs.queueing.waiting import WaitKind, WaitReason
 from muster.rpc.v1 import jobs_pb2
 from tests.integration.canned_coordinator import Canned, serving
@@ -77,6 +81,16 @@ def test_a_change_sends_what_was_said_and_nothing_else(muster: Muster) -> None:
     assert [field.name for field, _ in asked.ListFields()] == ["job", "priority", "run", "queue"]
 
 
+def test_a_change_sends_another_class_and_pools_in_order_or_any(muster: Muster) -> None:
+    muster("change", "q1", "--class", "spare", "--pool", "h100", "--pool", "a100:10m")
+    muster("change", "q1", "--pool", "any")
+    asked, freed = map(wire.job_change_from_wire, muster.canned.asked_for(jobs_pb2.ChangeRequest))
+
+    pools = (PoolChoice(pool="h100"), PoolChoice(pool="a100", after=timedelta(minutes=10)))
+    assert asked == JobChange(job_class=JobClass.SPARE, pools=pools)
+    assert freed == JobChange(pools=())
+
+
 @pytest.mark.parametrize(
     ("said", "meant"),
     [("2026-12-01T18:00+01:00", datetime(2026, 12, 1, 17, tzinfo=UTC)), ("2099-01-01T00:00Z", None)],
@@ -89,7 +103,7 @@ def test_a_job_is_given_another_time_to_begin(muster: Muster, said: str, meant: 
 
 
 def test_a_change_of_nothing_or_to_no_time_is_refused(muster: Muster) -> None:
-    assert "say what to change: --priority, --limit" in muster("change", "q1").stderr
+    assert "say what to change: --priority, --class" in muster("change", "q1").stderr
     told = muster("change", "q1", "--not-before", "soon").stderr
     assert "is neither `now`, nor a time from now such as 2h" in " ".join(told.split())
     assert muster.canned.asked_for(jobs_pb2.ChangeRequest) == []

@@ -13,6 +13,7 @@ from coordinator.core.events import (
 )
 from coordinator.core.records import Job
 from muster.domain.ids import JobId
+from muster.domain.jobs.job_class import JobClass
 from muster.domain.jobs.queueing.change import JobChange
 from tests.simulation.clients import Clients
 from tests.simulation.scenario import Scenario
@@ -59,6 +60,8 @@ class Holders:
             priority=self._chance.randint(-9, 9),
             run=self._chance.choice((None, timedelta(seconds=30))),
             queue=self._chance.choice((None, timedelta(seconds=120))),
+            job_class=self._chance.choice((None, *JobClass)),
+            pools=self._chance.choice((None, ())),
         )
         self._ask(lambda: ChangeRequested(job=job, change=change))
 

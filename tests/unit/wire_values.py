@@ -124,6 +124,7 @@ frameworks = st.builds(
     launch=optional(st.sampled_from(LaunchPlace)),
 )
 interactives = st.builds(Interactive, setup=texts)
+pool_choices = st.builds(PoolChoice, pool=labels, after=st.none() | spans)
 job_specs = st.builds(
     job.JobSpec,
     name=labels,
@@ -138,7 +139,7 @@ job_specs = st.builds(
     packing=st.sampled_from(job.Packing),
     max_per_node=optional(st.integers(1, 2**31 - 1)),
     node_labels=labels_map,
-    pools=tuples_of(st.builds(PoolChoice, pool=labels, after=st.none() | spans)),
+    pools=tuples_of(pool_choices),
     node_types=tuples_of(texts),
     exclude_nodes=tuples_of(node_ids),
     tolerations=tuples_of(tolerations),
@@ -373,6 +374,8 @@ job_changes = st.builds(
     queue=optional(spans),
     expected=optional(spans),
     not_before=optional(moments),
+    job_class=optional(st.sampled_from(JobClass)),
+    pools=optional(tuples_of(pool_choices)),
 )
 log_lines = st.builds(
     view.LogLine,

@@ -202,6 +202,7 @@ class Cluster:
     def _job_changed(self, before: Job | None, after: Job | None) -> None:
         self.queue.job_changed(before, after)
         self.gangs.evictable.job_changed(before, after)
+        self.unit_load.job_changed(before, after)
         if after is not None:
             self.job_index.put(before, after)
         elif before is not None:

@@ -149,6 +149,17 @@ class UnitLoad:
             self._waits_in[job.id] = pool if claims else self.pools_of(job.spec)[0]
             self.units.count(job.spec.project, self._waits_in[job.id], Tally.WAITING, amounts, 1)
 
+    def job_changed(self, before: Job | None, after: Job | None) -> None:
+        """Hear of a job; one that names other pools than before wants something in the first of those."""
+        if before is None or after is None or before.spec.pools == after.spec.pools:
+            return
+        waits_in = self._waits_in.get(after.id)
+        if waits_in is not None and after.attempt_id not in self._claims_in:
+            pool, amounts = self.pools_of(after.spec)[0], amounts_of_job(after.spec)
+            self.units.count(after.spec.project, waits_in, Tally.WAITING, amounts, -1)
+            self.units.count(after.spec.project, pool, Tally.WAITING, amounts, 1)
+            self._waits_in[after.id] = pool
+
     # inside
 
     def _queued(self, job: Job, waited: bool, waits: bool) -> None:
@@ -181,8 +192,9 @@ class UnitLoad:
         self.units.count(job.spec.project, pool, Tally.HELD, amounts, sign)
         if job.job_class is JobClass.GUARANTEED:
             self.units.count(job.spec.project, pool, Tally.FIXED, amounts, sign)
-        if execution.node is not None and self._is_cordoned(execution.node):
-            self.touch(execution.node)
+        node = None if execution.node is None else self._records.nodes.get(execution.node)
+        if node is not None and node.cordon is not None:
+            self.touch(node.name)
 
     def _pool_of(self, execution: Execution) -> str:
         attempt = self._records.attempts.get(execution.attempt_id)
@@ -192,10 +204,6 @@ class UnitLoad:
     def _pool_of_node(self, name: NodeId | None) -> str:
         node = None if name is None else self._records.nodes.get(name)
         return DEFAULT_POOL if node is None else pool_of(node.inventory.labels, self._records.pools.values())
-
-    def _is_cordoned(self, name: NodeId) -> bool:
-        node = self._records.nodes.get(name)
-        return node is not None and node.cordon is not None
 
     def _capacity_of(self, name: NodeId) -> tuple[str, Amounts]:
         """What a node adds to its pool: what it has, or while it is cordoned what is held there."""

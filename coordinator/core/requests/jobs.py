@@ -120,8 +120,8 @@ def _refusal(cluster: Cluster, event: JobSubmitted, ahead: _Ahead, *, by_node: b
     taken = _taken(cluster, event, ahead)
     if taken is not None or cluster.job_of_key(event.idempotency_key) is not None:
         return taken
-    if not event.queue_anyway and (never := _never(cluster, event.spec, by_node=by_node)) is not None:
-        return never
+    if not event.queue_anyway and (refused := never(cluster, event.spec, by_node=by_node)) is not None:
+        return refused
     full = _full(cluster, event.spec.size, ahead) or _too_many_queued(cluster, event.spec.project, ahead)
     if full is not None:
         return full
@@ -130,8 +130,11 @@ def _refusal(cluster: Cluster, event: JobSubmitted, ahead: _Ahead, *, by_node: b
     return None
 
 
-def _never(cluster: Cluster, spec: JobSpec, *, by_node: bool) -> Refused | None:
-    """Why a job could never run in its project or on the nodes that there are; None where it could."""
+def never(cluster: Cluster, spec: JobSpec, *, by_node: bool = True) -> Refused | None:
+    """Why a job could never run in its project or on the nodes that there are; None where it could.
+
+    `by_node`: with what each node lacks, which takes long on a large fleet.
+    """
     if (closed := pools.refusal(cluster, spec)) is not None:
         return closed
     over, no_fit = _over_terms(cluster, spec), possible(cluster, spec)

@@ -595,10 +595,14 @@ class ChangeRequest(_message.Message):
     QUEUE_FIELD_NUMBER: _builtins.int
     EXPECTED_FIELD_NUMBER: _builtins.int
     NOT_BEFORE_FIELD_NUMBER: _builtins.int
+    JOB_CLASS_FIELD_NUMBER: _builtins.int
+    POOLS_FIELD_NUMBER: _builtins.int
     job: _builtins.str
     """Id, beginning of an id, or name."""
     priority: _builtins.int
     """Higher goes first."""
+    job_class: _builtins.str
+    """How surely it keeps what it gets, a word as in `JobSpec.job_class`; empty: as before."""
     @_builtins.property
     def run(self) -> _duration_pb2.Duration:
         """The limit on run time; zero: none."""
@@ -615,6 +619,10 @@ class ChangeRequest(_message.Message):
     def not_before(self) -> _timestamp_pb2.Timestamp:
         """The time before which it does not begin; one that has passed: it may begin at once."""
 
+    @_builtins.property
+    def pools(self) -> Global___PoolChoices:
+        """The pools in which it is placed, in this order; none of them: in any."""
+
     def __init__(
         self,
         *,
@@ -624,16 +632,42 @@ class ChangeRequest(_message.Message):
         queue: _duration_pb2.Duration | None = ...,
         expected: _duration_pb2.Duration | None = ...,
         not_before: _timestamp_pb2.Timestamp | None = ...,
+        job_class: _builtins.str = ...,
+        pools: Global___PoolChoices | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_priority", b"_priority", "expected", b"expected", "not_before", b"not_before", "priority", b"priority", "queue", b"queue", "run", b"run"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_priority", b"_priority", "expected", b"expected", "not_before", b"not_before", "pools", b"pools", "priority", b"priority", "queue", b"queue", "run", b"run"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_priority", b"_priority", "expected", b"expected", "job", b"job", "not_before", b"not_before", "priority", b"priority", "queue", b"queue", "run", b"run"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_priority", b"_priority", "expected", b"expected", "job", b"job", "job_class", b"job_class", "not_before", b"not_before", "pools", b"pools", "priority", b"priority", "queue", b"queue", "run", b"run"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__priority: _TypeAlias = _typing.Literal["priority"]  # noqa: Y015
     _WhichOneofArgType__priority: _TypeAlias = _typing.Literal["_priority", b"_priority"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType__priority) -> _WhichOneofReturnType__priority | None: ...
 
 Global___ChangeRequest: _TypeAlias = ChangeRequest  # noqa: Y015
+
+@_typing.final
+class PoolChoices(_message.Message):
+    """Pools that a job names."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    POOLS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def pools(self) -> _containers.RepeatedCompositeFieldContainer[_model_pb2.PoolChoice]:
+        """In order."""
+
+    def __init__(
+        self,
+        *,
+        pools: _abc.Iterable[_model_pb2.PoolChoice] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["pools", b"pools"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PoolChoices: _TypeAlias = PoolChoices  # noqa: Y015
 
 @_typing.final
 class ChangeResponse(_message.Message):

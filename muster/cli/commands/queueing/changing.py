@@ -12,10 +12,14 @@ from muster.cli.job_choice import LIVE_PHASES, UNPLACED_PHASES, All, Jobs, Name,
 from muster.cli.options import Labels, Mine, Output, Phases, Projects, time_of
 from muster.cli.output.documents import Format
 from muster.domain.errors import InvalidJobError
+from muster.domain.jobs.job_class import JobClass
+from muster.domain.jobs.placing.pool_choice import PoolChoice
 from muster.domain.jobs.queueing.change import WITHOUT_LIMIT, JobChange
 
 _NONE = "none"
 """The word that takes a limit away."""
+_ANY = "any"
+"""The word for all pools; alone."""
 
 
 @answers
@@ -31,6 +35,15 @@ async def change(
     ] = None,
     queue_limit: Annotated[
         str | None, typer.Option(metavar="TIME", help="New limit on time in the queue, `timeouts.queue`, or `none`.")
+    ] = None,
+    job_class: Annotated[
+        JobClass | None, typer.Option("--class", help="New class: `guaranteed`, `preemptible` or `spare`.")
+    ] = None,
+    pool: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME[:TIME]", help="Pool to be placed in; `a100:10m` after 10 minutes; repeated; `any`: whichever."
+        ),
     ] = None,
     expected: Annotated[
         str | None, typer.Option(metavar="TIME", help="Estimate of the run time, `timeouts.expected`, or `none`.")
@@ -52,7 +65,7 @@ async def change(
     The priority changes until they end, all else until they have nodes.
 
     Examples:
-      muster change train --priority 10
+      muster change train --pool h100 --pool a100:10m
       muster change sweep-7 --limit 3h --not-before 2026-12-01T18:00
     """
     asked = JobChange(
@@ -61,10 +74,13 @@ async def change(
         queue=_limit(queue_limit),
         expected=_limit(expected),
         not_before=None if not_before is None else moment_of(not_before, datetime.now(UTC), "--not-before"),
+        job_class=job_class,
+        pools=_pools(pool) if pool else None,
     )
     if asked.is_empty:
         raise InvalidJobError(
-            "say what to change: --priority, --limit, --queue-limit, --expected or --not-before; `muster help change`"
+            "say what to change: --priority, --class, --pool, --limit, --queue-limit, --expected or --not-before; "
+            "`muster help change`"
         )
     choice = choice_of(jobs, everything=everything, name=name, phase=phase, mine=mine, project=project, label=label)
     async with session_of(context).client() as client:
@@ -75,6 +91,14 @@ async def change(
 
 def _limit(text: str | None) -> timedelta | None:
     return WITHOUT_LIMIT if text == _NONE else span_of(text)
+
+
+def _pools(said: list[str]) -> tuple[PoolChoice, ...]:
+    """The pools that the option names, in order; `any` alone: none."""
+    if said == [_ANY]:
+        return ()
+    named = [each.partition(":") for each in said]
+    return tuple(PoolChoice(pool=pool, after=span_of(after) if colon else None) for pool, colon, after in named)
 
 
 def moment_of(text: str, now: datetime, option: str) -> datetime:

@@ -4,6 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 
+from muster.domain.quantity import format_duration
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolChoice:
@@ -12,6 +14,9 @@ class PoolChoice:
     pool: str
     after: timedelta | None = None
     """How long the job has waited in the queue before it goes there; None: it goes there at once."""
+
+    def __str__(self) -> str:
+        return self.pool if self.after is None else f"{self.pool} after {format_duration(self.after)}"
 
 
 def open_pools(choices: Iterable[PoolChoice], waited: timedelta) -> tuple[str, ...] | None:

@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from muster.domain.jobs.job import JobSpec
+from muster.domain.jobs.job_class import JobClass
+from muster.domain.jobs.placing.pool_choice import PoolChoice
 from muster.domain.quantity import format_duration
 
 WITHOUT_LIMIT = timedelta()
@@ -24,6 +26,9 @@ class JobChange:
     """How long user code will run; zero: nobody knows."""
     not_before: datetime | None = None
     """The time before which it does not begin; one that has passed: it may begin at once."""
+    job_class: JobClass | None = None
+    pools: tuple[PoolChoice, ...] | None = None
+    """The pools in which it is placed, in this order; empty: in any."""
 
     @property
     def is_empty(self) -> bool:
@@ -48,6 +53,8 @@ class JobChange:
                 expected=_limit(timeouts.expected, self.expected),
             ),
             not_before=self.not_before or spec.not_before,
+            job_class=self.job_class or spec.job_class,
+            pools=spec.pools if self.pools is None else self.pools,
         )
 
 
@@ -55,6 +62,8 @@ def differences(before: JobSpec, after: JobSpec) -> Iterator[str]:
     """Each key that a change has made other than it was, with both values: `priority 0 → 10`."""
     told = (
         ("priority", str(before.priority), str(after.priority)),
+        ("class", _class(before.job_class), _class(after.job_class)),
+        ("pools", _pools(before.pools), _pools(after.pools)),
         ("timeouts.run", _span(before.timeouts.run), _span(after.timeouts.run)),
         ("timeouts.queue", _span(before.timeouts.queue), _span(after.timeouts.queue)),
         ("timeouts.expected", _span(before.timeouts.expected), _span(after.timeouts.expected)),
@@ -65,6 +74,14 @@ def differences(before: JobSpec, after: JobSpec) -> Iterator[str]:
 
 def _limit(before: timedelta | None, change: timedelta | None) -> timedelta | None:
     return before if change is None else change or None
+
+
+def _class(job_class: JobClass | None) -> str:
+    return "none" if job_class is None else job_class.value
+
+
+def _pools(pools: tuple[PoolChoice, ...]) -> str:
+    return ", ".join(map(str, pools)) or "any"
 
 
 def _span(span: timedelta | None) -> str:

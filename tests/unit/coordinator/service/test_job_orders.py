@@ -12,7 +12,9 @@ from coordinator.service.submitting import Submission
 from coordinator.store.records.memory import MemoryStore
 from muster.domain.errors import InvalidJobError, PermissionDeniedError, UnknownNameError
 from muster.domain.fleet.access import Access
+from muster.domain.jobs.job_class import JobClass
 from muster.domain.jobs.lifecycle import JobPhase
+from muster.domain.jobs.placing.pool_choice import PoolChoice
 from muster.domain.jobs.queueing.change import JobChange
 from muster.domain.jobs.queueing.waiting import WaitKind
 from tests.builders import spec
@@ -96,6 +98,23 @@ async def test_a_change_is_there_at_once_and_one_that_breaks_a_rule_is_refused()
         seen = await jobs.get(RED, job)
 
     assert changed.spec.priority == seen.spec.priority == 7
+
+
+async def test_a_job_that_waits_is_sent_to_other_pools_and_given_another_class_by_members_alone() -> None:
+    async with coordinator() as (_, jobs, orders, job):
+        changed = await orders.change(
+            MATE, job, JobChange(job_class=JobClass.SPARE, pools=(PoolChoice(pool="default"),))
+        )
+        with pytest.raises(PermissionDeniedError):
+            await orders.change(LOOKER, job, JobChange(job_class=JobClass.GUARANTEED))
+        with pytest.raises(UnknownNameError):
+            await orders.change(BLUE, job, JobChange(pools=()))
+        with pytest.raises(InvalidJobError, match='there is no pool "defalt"; did you mean "default"'):
+            await orders.change(MATE, job, JobChange(pools=(PoolChoice(pool="defalt"),)))
+        seen = await jobs.get(RED, job)
+
+    assert changed.spec == seen.spec
+    assert (seen.spec.job_class, seen.spec.pools) == (JobClass.SPARE, (PoolChoice(pool="default"),))
 
 
 async def test_why_says_what_a_job_waits_for_and_how_that_ends() -> None:
