@@ -88,8 +88,8 @@ AGAINST_A_FLEET: Sequence[Line] = (
     Line("suspend --all --name none --phase running --mine --project vision --label a=b -y -o json"),
     Line("resume --all --name none --mine --project vision --label a=b -y -o json"),
     Line(
-        "change --all --name none --phase queued --mine --project vision --label a=b -y --priority 1 --limit 3h "
-        "--queue-limit 1d --expected 1h --not-before 2h -o json"
+        "change --all --name none --phase queued --mine --project vision --label a=b -y --priority 1 "
+        "--class spare --pool h100 --limit 3h --queue-limit 1d --expected 1h --not-before 2h -o json"
     ),
     Line("stop --all --name none --phase queued --mine --project vision --label a=b -y"),
     Line("delete --all --name none --phase failed --mine --project vision --label a=b --force --yes"),
