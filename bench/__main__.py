@@ -28,6 +28,7 @@ from bench import (
     rendezvous,
     resident,
     scale,
+    telemetry,
     throughput,
     transitions,
 )
@@ -58,6 +59,7 @@ SECTIONS: Mapping[str, Callable[[Setting], Awaitable[None]]] = {
     "gloo": rendezvous.measure,
     "commands": gang_commands.measure,
     "attaching": attaching.measure,
+    "telemetry": telemetry.measure,
 }
 PEERS = ("slurm", "ray", "torch", "docker", "mpi", "sshd")
 WITHIN = 90.0

@@ -9,10 +9,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from muster.client.blocking.stream import SyncStream
     from muster.client.client import Client
     from muster.client.connection import Connection
     from muster.client.sync.client import SyncClient
-    from muster.client.sync.stream import SyncStream
     from muster.domain import errors
     from muster.domain.errors import (
         ClientNotOpenError,
@@ -67,7 +67,7 @@ _FROM: Mapping[str, tuple[str, ...]] = {
     "muster.client.client": ("Client",),
     "muster.client.connection": ("Connection",),
     "muster.client.sync.client": ("SyncClient",),
-    "muster.client.sync.stream": ("SyncStream",),
+    "muster.client.blocking.stream": ("SyncStream",),
     "muster.domain.errors": (
         "ClientNotOpenError",
         "ConflictError",

@@ -15,10 +15,16 @@ A job that is stopped, or gives way to another one, has time to save what it did
             save(step)
             worker.checkpointed()
             break
+
+What it prints with `metrics` is plotted by `muster metrics`:
+
+    worker.metrics(step=step, loss=loss)
 """
 
 import json
+import math
 import os
+import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -170,6 +176,34 @@ def checkpointed() -> None:
             f"there is no directory {directory}: this code does not run inside a Muster job, "
             "or MUSTER_STATUS_DIR is wrong",
         ) from error
+
+
+def metrics(**values: object) -> None:
+    """Print a point: a line on stdout that is a JSON object, which `muster metrics` shows and plots.
+
+    Numbers are plotted, also those of arrays and tensors with one element; text is shown. One of `step`, `global_step`,
+    `iteration` and `epoch` is the axis. A number that is not finite is printed as text, so training goes on. Raises
+    TypeError for anything else. Works outside of jobs, too.
+
+    >>> metrics(step=1200, loss=0.41)
+    {"step": 1200, "loss": 0.41}
+    """
+    line = json.dumps({key: _plain(key, value) for key, value in values.items()})
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+def _plain(key: str, value: object) -> "float | str | bool":
+    """A value as JSON has it."""
+    if isinstance(value, (bool, str)):
+        return value
+    if not isinstance(value, (int, float)):
+        try:
+            value = float(value)  # type: ignore[arg-type]  # whatever turns into a number will do
+        except (TypeError, ValueError):
+            kind = type(value).__name__
+            raise TypeError(f"{key} is neither a number nor text: {kind}") from None
+    return value if isinstance(value, int) or math.isfinite(value) else str(value)
 
 
 def load(path: str | os.PathLike[str] | None = None) -> Worker:

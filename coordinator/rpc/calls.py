@@ -19,6 +19,7 @@ _OURS: Mapping[str, Mapping[str, str]] = {
         "Change": "jobs.change",
         "Watch": "jobs.watch",
         "Logs": "jobs.logs",
+        "Points": "jobs.points",
         "Why": "jobs.why",
         "Events": "jobs.events",
     },

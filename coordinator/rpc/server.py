@@ -43,7 +43,7 @@ from coordinator.rpc.clients.windows import WindowService
 from coordinator.rpc.doors import by_certificate, by_local_token, by_token
 from coordinator.rpc.gate import Gate
 from coordinator.rpc.pace import Pace
-from coordinator.service.archive import Archive, StoredPast
+from coordinator.service.archive import Archive
 from coordinator.service.attaching.attachments import AttachmentOperations, AttachWays
 from coordinator.service.attaching.lines import AgentLines
 from coordinator.service.attaching.open_book import AttachmentBook
@@ -52,7 +52,6 @@ from coordinator.service.attaching.rights import AttachRights
 from coordinator.service.bundles import BundleOperations
 from coordinator.service.data.uploads import DataOperations, DepotSide
 from coordinator.service.jobs import JobOperations
-from coordinator.service.logs import LogMerge
 from coordinator.service.nodes import NodeOperations
 from coordinator.service.operations import Operations
 from coordinator.service.projects import ProjectOperations
@@ -297,7 +296,7 @@ def _add_clients(
     # Whoever is let in to `muster up` is the user of this machine himself: it needs no opening.
     permissions_of = parts.registry.permissions_of if authority is not None else lambda _: OPEN
     operations = parts.operations
-    archive = Archive(logs=LogMerge(parts.engine, parts.logs), past=StoredPast(parts.store))
+    archive = Archive.of(parts.engine, parts.logs, parts.store)
     desk = SubmitDesk(permissions_of, parts.secrets)
     orders = JobOrders(operations, parts.engine)
     jobs = JobService(JobOperations(operations, parts.engine, desk, archive), orders, parts.reader_patience)

@@ -8,7 +8,11 @@ from functools import partial
 from typing import TypeVar
 
 from coordinator.core.records import Execution
-from coordinator.service.logs import LogMerge
+from coordinator.engine.engine import Engine
+from coordinator.service.watching.logs import LogMerge
+from coordinator.service.watching.points import PointMerge
+from coordinator.store.logs.logs import LogStore
+from coordinator.store.logs.points import LogPoints
 from coordinator.store.store import Store
 from muster.domain.errors import ExhaustedError
 from muster.domain.event import FleetEvent, JobEvent, NodeEvent
@@ -68,4 +72,11 @@ class Archive:
     """Where the past of jobs is read."""
 
     logs: LogMerge
+    points: PointMerge
     past: StoredPast
+
+    @classmethod
+    def of(cls, engine: Engine, logs: LogStore, store: Store) -> "Archive":
+        """The past of the jobs of an engine, whose logs and records are kept in these."""
+        points = PointMerge(engine, LogPoints(logs))
+        return cls(logs=LogMerge(engine, logs), points=points, past=StoredPast(store))

@@ -17,12 +17,13 @@ from coordinator.engine.engine import Engine, Freshness
 from coordinator.service.archive import Archive
 from coordinator.service.causes import error_of
 from coordinator.service.finding import resolved
-from coordinator.service.logs import LogWish, PrintedLine
 from coordinator.service.operations import Operation, Operations
 from coordinator.service.pages import page_start
 from coordinator.service.queueing.job_orders import applied, ordered
 from coordinator.service.stories import StoryWish, event_pages
 from coordinator.service.submitting import Submission, SubmitDesk, UnreadableSubmission
+from coordinator.service.watching.logs import LogWish, PrintedLine
+from coordinator.service.watching.points import PointWish
 from coordinator.signals import Listener
 from coordinator.trust.caller import Caller
 from coordinator.views.explain import explain
@@ -34,6 +35,7 @@ from muster.domain.ids import JobId
 from muster.domain.jobs.explanation import Explanation
 from muster.domain.jobs.lifecycle import JobPhase
 from muster.domain.jobs.view import JobView
+from muster.domain.telemetry.point import RankPoints
 
 ENDED = frozenset(phase for phase in JobPhase if phase.ended)
 JOBS_PAGE = 100
@@ -214,6 +216,14 @@ class JobOperations:
             async with aclosing(self._archive.logs.lines(wish)) as batches:
                 async for lines in batches:
                     yield lines
+
+    async def points(self, caller: Caller, wish: PointWish) -> AsyncGenerator[RankPoints, None]:
+        """Points of a job, each rank by itself; the job of the wish is named as the caller does."""
+        async with self._operations.begin(caller, "jobs.points", wish.job) as operation:
+            wish = replace(wish, job=await self._id(operation, wish.job))
+            async with aclosing(self._archive.points.points(wish)) as found:
+                async for points in found:
+                    yield points
 
     async def why(self, caller: Caller, name: str) -> Explanation:
         """Why a job is where it is."""

@@ -63,6 +63,7 @@ RULES: Mapping[str, OperationRule] = {
     "jobs.change": _JOB_ORDER,
     "jobs.watch": _JOB_LOOK,
     "jobs.logs": _JOB_LOOK,
+    "jobs.points": _JOB_LOOK,
     "jobs.why": _JOB_LOOK,
     "jobs.events": _JOB_LOOK,
     "data.upload": _JOB_ORDER,

@@ -15,6 +15,7 @@ SUBJECTS: Mapping[str, Sequence[str]] = {
         "why",
         "wait",
         "logs",
+        "metrics",
         "events",
         "stop",
         "delete",

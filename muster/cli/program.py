@@ -122,6 +122,12 @@ def _add_logs(app: typer.Typer) -> None:
     app.command()(logs.logs)
 
 
+def _add_metrics(app: typer.Typer) -> None:
+    from muster.cli.commands.watching import metrics
+
+    app.command()(metrics.metrics)
+
+
 def _add_events(app: typer.Typer) -> None:
     from muster.cli.commands import events
 
@@ -241,6 +247,7 @@ _PARTS: Mapping[Add, tuple[str, ...]] = {
     _add_ending: ("wait", "stop", "delete"),
     _add_holding: ("hold", "unhold", "suspend", "resume", "change"),
     _add_logs: ("logs",),
+    _add_metrics: ("metrics",),
     _add_events: ("events",),
     _add_inside: ("exec", "shell", "attach", "forward", "cp", "sync", "attachments"),
     _add_ssh: ("ssh", "ssh-proxy", "ssh-config"),

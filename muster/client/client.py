@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from muster.client.services.data import DataClient
     from muster.client.services.jobs import JobsClient
     from muster.client.services.logins import LoginsClient
+    from muster.client.services.metrics import MetricsClient
     from muster.client.services.nodes import FleetClient, NodesClient, WindowsClient
     from muster.client.services.projects import PoolsClient, ProjectsClient
     from muster.client.services.secrets import SecretsClient
@@ -48,6 +49,13 @@ class Client(ClientFrame):
         from muster.client.services.jobs import JobsClient
 
         return JobsClient(self._calls)
+
+    @cached_property
+    def metrics(self) -> "MetricsClient":
+        """Numbers that jobs print, to be plotted."""
+        from muster.client.services.metrics import MetricsClient
+
+        return MetricsClient(self._calls)
 
     @cached_property
     def attachments(self) -> "AttachmentsClient":

@@ -104,6 +104,7 @@ if TYPE_CHECKING:
         node_event_from_wire,
         node_event_to_wire,
     )
+    from muster.wire.telemetry.points import rank_points_from_wire, rank_points_to_wire
     from muster.wire.trust import (
         account_from_wire,
         account_to_wire,
@@ -193,6 +194,8 @@ __all__ = [
     "project_to_wire",
     "queue_page_from_wire",
     "queue_page_to_wire",
+    "rank_points_from_wire",
+    "rank_points_to_wire",
     "report_from_wire",
     "report_to_wire",
     "resources_from_wire",
@@ -295,6 +298,7 @@ _NAMES = {
         "wait_reason_from_wire",
         "wait_reason_to_wire",
     ),
+    "telemetry.points": ("rank_points_from_wire", "rank_points_to_wire"),
     "stories": (
         "fleet_event_from_wire",
         "fleet_event_to_wire",

@@ -38,7 +38,7 @@ async def run_async() -> None:
 """
 REVEALED = [
     "muster.domain.jobs.view.JobView",
-    "muster.client.sync.stream.SyncStream[muster.domain.jobs.view.JobView]",
+    "muster.client.blocking.stream.SyncStream[muster.domain.jobs.view.JobView]",
     "bytes",
     "typing.Sequence[muster.domain.fault.Fault]",
     "muster.domain.jobs.view.JobView",

@@ -46,7 +46,7 @@ def _service(path: Path, tree: ast.Module, classes: list[ast.ClassDef]) -> str:
     bodies = [_class(each) for each in classes]
     needed = {name for body in bodies for name in re.findall(r"\w+", _code(body))}
     always, checked = _imports(tree, needed - {"Calls", "AsyncGenerator"})
-    stream = ["from muster.client.sync.stream import SyncStream"] if "SyncStream" in needed else []
+    stream = ["from muster.client.blocking.stream import SyncStream"] if "SyncStream" in needed else []
     wrapped = sorted(needed & {*WRAPPED.values()})
     stream += [f"from muster.client.attachments.sync_forms import {', '.join(wrapped)}"] if wrapped else []
     return "\n".join(
@@ -54,7 +54,7 @@ def _service(path: Path, tree: ast.Module, classes: list[ast.ClassDef]) -> str:
             f'"""The synchronous form of `{_dotted(path)}`, made from it by `make sync`; change that one."""',
             *always,
             f"from {_dotted(path)} import {names}",
-            "from muster.client.sync.loop_thread import LoopThread",
+            "from muster.client.blocking.loop_thread import LoopThread",
             *stream,
             *_checked(checked),
             *bodies,
@@ -70,7 +70,7 @@ def _client(tree: ast.Module) -> str:
         '"""The synchronous form of `muster.client.client`, made from it by `make sync`; change that one."""',
         "from functools import cached_property",
         "from typing import TYPE_CHECKING",
-        "from muster.client.sync.frame import SyncFrame",
+        "from muster.client.blocking.frame import SyncFrame",
         *_checked([f"from {module} import {PREFIX}{name}" for module, name in where.values()]),
         "# What a program does not use is not loaded.",
         "class SyncClient(SyncFrame):",

@@ -22,6 +22,7 @@ from muster.domain.jobs.explanation import Explanation
 from muster.domain.jobs.lifecycle import JobPhase
 from muster.domain.jobs.placing.taint import NodeTaint
 from muster.domain.jobs.view import JobView, LogLine
+from muster.domain.telemetry.point import RankPoints
 from muster.rpc.channel import SERVER_OPTIONS
 from muster.rpc.v1 import fleet_pb2, jobs_pb2, nodes_pb2
 from muster.rpc.v1.fleet_pb2_grpc import FleetServiceServicer, add_FleetServiceServicer_to_server
@@ -48,7 +49,7 @@ class Pause(Enum):
 CORDONED_AT = datetime(2026, 5, 1, 12, tzinfo=UTC)
 
 _LIMIT = 60.0
-_Item = TypeVar("_Item", JobView, LogLine, JobEvent, NodeEvent, FleetEvent)
+_Item = TypeVar("_Item", JobView, LogLine, JobEvent, NodeEvent, FleetEvent, RankPoints)
 
 
 @dataclass(kw_only=True)
@@ -62,6 +63,7 @@ class Canned:
     watches: list[Sequence[JobView | Broken | Pause]] = field(default_factory=list)
     """What each subscription after the other is sent; a subscription without a script gets the job as it is."""
     logs: list[Sequence[LogLine | Broken | Pause]] = field(default_factory=list)
+    points: list[Sequence[RankPoints | Broken | Pause]] = field(default_factory=list)
     events: list[Sequence[JobEvent | Broken | Pause]] = field(default_factory=list)
     node_events: list[Sequence[NodeEvent | Broken | Pause]] = field(default_factory=list)
     fleet_events: list[Sequence[FleetEvent | Broken | Pause]] = field(default_factory=list)
@@ -203,6 +205,15 @@ class _Jobs(JobServiceServicer):
         for item in _told(self._canned, script, context):
             if not request.ranks or item.rank in request.ranks:
                 yield jobs_pb2.LogLines(lines=[wire.log_line_to_wire(item)])
+
+    def Points(self, request: jobs_pb2.PointsRequest, context: grpc.ServicerContext) -> Iterator[jobs_pb2.RankPoints]:
+        # Copied: the client changes its request before it asks again.
+        asked = jobs_pb2.PointsRequest.FromString(request.SerializeToString())
+        _hear(self._canned, asked, context)
+        script = self._canned.points.pop(0) if self._canned.points else ()
+        for item in _told(self._canned, script, context):
+            if not request.ranks or item.rank in request.ranks:
+                yield wire.rank_points_to_wire(item)
 
     def Events(self, request: jobs_pb2.EventsRequest, context: grpc.ServicerContext) -> Iterator[jobs_pb2.JobEvents]:
         # Copied: the client changes its request before it asks again.

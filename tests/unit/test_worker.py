@@ -183,3 +183,23 @@ def test_code_outside_of_a_job_cannot_tell_of_checkpoints(tmp_path: Path, monkey
     monkeypatch.setenv("MUSTER_STATUS_DIR", str(tmp_path / "nowhere"))
     with pytest.raises(worker.NotInAJobError, match="does not run inside a Muster job"):
         worker.checkpointed()
+
+
+def test_what_a_worker_measures_is_printed_as_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    class Scalar:
+        def __float__(self) -> float:
+            return 0.25
+
+    worker.metrics(step=3, loss=Scalar(), lr=1e-3, grad=float("inf"), phase="warm up", last=True)
+
+    assert capsys.readouterr().out == (
+        '{"step": 3, "loss": 0.25, "lr": 0.001, "grad": "inf", "phase": "warm up", "last": true}\n'
+    )
+
+
+@pytest.mark.parametrize("value", [None, [1], {"a": 1}, object()])
+def test_what_is_neither_a_number_nor_text_is_not_printed(capsys: pytest.CaptureFixture[str], value: object) -> None:
+    with pytest.raises(TypeError, match="loss is neither a number nor text"):
+        worker.metrics(loss=value)
+
+    assert capsys.readouterr().out == ""

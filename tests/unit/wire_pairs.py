@@ -19,7 +19,15 @@ from muster.rpc.v1 import (
     projects_pb2,
     trust_pb2,
 )
-from tests.unit import attachment_values, event_values, node_values, quota_values, secret_values, trust_values
+from tests.unit import (
+    attachment_values,
+    event_values,
+    node_values,
+    point_values,
+    quota_values,
+    secret_values,
+    trust_values,
+)
 from tests.unit import wire_values as values
 
 
@@ -80,6 +88,7 @@ PAIRS = (
     Pair("fleet_event", event_values.fleet_events, fleet_pb2.FleetEvent),
     Pair("job_spec", values.job_specs, model_pb2.JobSpec),
     Pair("log_line", values.log_lines, jobs_pb2.LogLine),
+    Pair("rank_points", point_values.rank_points, jobs_pb2.RankPoints),
     Pair("window", node_values.windows, nodes_pb2.Window),
     Pair("node", node_values.node_views, nodes_pb2.Node),
     Pair("plan", values.plans(), agents_pb2.Plan),

@@ -3,18 +3,21 @@
 import asyncio
 from collections.abc import Mapping
 from contextlib import aclosing
+from dataclasses import replace
 
 from coordinator.rpc.callers import Context, caller
 from coordinator.rpc.refusals import status_of, told, translated
 from coordinator.rpc.streams import offer, streaming
 from coordinator.service.jobs import JobFilter, JobOperations
-from coordinator.service.logs import LogWish, PrintedLine
 from coordinator.service.queueing.job_orders import JobOrders
 from coordinator.service.stories import StoryWish
 from coordinator.service.submitting import Submission, UnreadableSubmission
+from coordinator.service.watching.logs import LogWish, PrintedLine
+from coordinator.service.watching.points import PointWish
 from muster import wire
 from muster.domain.errors import InvalidJobError, JobsRefusedError, MusterError
 from muster.domain.ids import JobId
+from muster.domain.telemetry.point import MAX_POINTS, POINTS
 from muster.rpc.v1 import jobs_pb2 as pb
 from muster.rpc.v1 import jobs_pb2_grpc
 from muster.wire import checks
@@ -22,6 +25,8 @@ from muster.wire import checks
 # A streaming handler here is a coroutine that writes to its context, which gRPC allows and the stubs do not know.
 
 LINES_PER_MESSAGE = 500
+POINTS_PER_MESSAGE = 100
+"""So few that a message stays below 4 MiB, whatever they say."""
 
 READER_PATIENCE = 900.0
 """Seconds for which a reader of logs or of a job may read nothing; somebody may look at a page for long."""
@@ -133,6 +138,27 @@ class JobService(jobs_pb2_grpc.JobServiceServicer):
                 for start in range(0, len(lines), LINES_PER_MESSAGE):
                     piece = map(_line, lines[start : start + LINES_PER_MESSAGE])
                     await offer(context, pb.LogLines(lines=piece), self._patience)
+
+    @streaming
+    async def Points(self, request: pb.PointsRequest, context: Context) -> None:  # type: ignore[override]  # the stubs know no answer by `context.write`
+        """What user code tells of itself, rank by rank."""
+        wish = PointWish(
+            job=JobId(request.job),
+            attempt=request.attempt,
+            ranks=frozenset(request.ranks),
+            keys=frozenset(request.keys),
+            most=checks.between(request.most or POINTS, 1, MAX_POINTS, "PointsRequest.most"),
+            after={
+                rank: checks.between(at, -1, checks.MAX_BYTES, "PointsRequest.after")
+                for rank, at in request.after.items()
+            },
+            follow=request.follow,
+        )
+        async with aclosing(self._jobs.points(caller(), wish)) as ranks:
+            async for found in ranks:
+                for start in range(0, max(1, len(found.points)), POINTS_PER_MESSAGE):
+                    piece = replace(found, points=found.points[start : start + POINTS_PER_MESSAGE])
+                    await offer(context, wire.rank_points_to_wire(piece), self._patience)
 
     @translated
     async def Why(self, request: pb.WhyRequest, context: Context) -> pb.WhyResponse:

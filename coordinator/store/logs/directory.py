@@ -1,4 +1,4 @@
-"""Where logs lie: `<logs>/<job>/<attempt>-<rank>.cri`, and beside a complete one its marker."""
+"""Where logs lie: `<logs>/<job>/<attempt>-<rank>.cri`, beside a complete one its marker, and where its points begin."""
 
 import os
 import re
@@ -35,6 +35,10 @@ class LogDirectory:
             raise UnknownNameError(f"{execution[:200]!r} is no id of an execution")
         job, attempt, rank = parts.groups()
         return self._path / job / f"{attempt}-{rank}.cri"
+
+    def points(self, execution: ExecutionId) -> Path:
+        """The file that says where points begin in a log."""
+        return self.log(execution).with_suffix(".points")
 
     def job(self, job: JobId) -> Path:
         """The directory with the logs of a job; raises UnknownNameError for a name that could lead elsewhere."""

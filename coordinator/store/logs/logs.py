@@ -151,7 +151,7 @@ class LogStore:
         calls pass `next_offset` as `offset`, and `since` again, as older records may follow newer ones by a little.
         """
         complete = self.complete(execution)
-        with self._view(execution) as log:
+        with self.view(execution) as log:
             if log is None:
                 return LogBatch(next_offset=offset or 0, at_end=complete)
             if offset is None:
@@ -191,9 +191,13 @@ class LogStore:
     def _is_there(self, execution: ExecutionId) -> bool:
         return execution in self._open or self._directory.log(execution).exists()
 
+    def points_file(self, execution: ExecutionId) -> Path:
+        """Where the points of a log are listed; the file is the business of who lists them."""
+        return self._directory.points(execution)
+
     @contextmanager
-    def _view(self, execution: ExecutionId) -> Iterator[StoredLogFile | None]:
-        """Readers have their own descriptor and no lock: a file only grows."""
+    def view(self, execution: ExecutionId) -> Iterator[StoredLogFile | None]:
+        """A log as it is now; None where there is none. Readers have their own descriptor: a file only grows."""
         try:
             fd = os.open(self._directory.log(execution), os.O_RDONLY)
         except FileNotFoundError:

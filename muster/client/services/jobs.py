@@ -208,7 +208,7 @@ class JobsClient:
         >>> async for event in client.jobs.events("hello"):
         ...     print(event.at, event.kind, event.text)
         """
-        from muster.client.services.event_streams import events_of  # noqa: PLC0415 - seldom
+        from muster.client.streams.event_streams import events_of  # noqa: PLC0415 - seldom
 
         request = pb.EventsRequest(job=job if isinstance(job, str) else job.id, after=after, follow=follow)
 
@@ -239,7 +239,7 @@ class JobsClient:
         >>> async for line in client.jobs.logs("hello", follow=True):
         ...     print(line.rank, line.text.decode(errors="replace"))
         """
-        from muster.client.services.log_position import LogPosition  # noqa: PLC0415 - seldom
+        from muster.client.streams.log_position import LogPosition  # noqa: PLC0415 - seldom
 
         request = pb.LogsRequest(
             job=(await self.get(job)).id if isinstance(job, str) else job.id,

@@ -125,7 +125,7 @@ class NodesClient:
         >>> async for event in client.nodes.events("gpu-a"):
         ...     print(event.at, event.sentence)
         """
-        from muster.client.services.event_streams import events_of  # noqa: PLC0415 - seldom
+        from muster.client.streams.event_streams import events_of  # noqa: PLC0415 - seldom
         from muster.wire.stories import node_event_from_wire  # noqa: PLC0415 - seldom
 
         request = pb.NodeEventsRequest(node=name, after=after, follow=follow)
@@ -194,7 +194,7 @@ class FleetClient:
         >>> async for event in client.fleet.events():
         ...     print(event.at, event.sentence)
         """
-        from muster.client.services.event_streams import events_of  # noqa: PLC0415 - seldom
+        from muster.client.streams.event_streams import events_of  # noqa: PLC0415 - seldom
         from muster.rpc.v1.fleet_pb2 import FleetEventsRequest  # noqa: PLC0415 - seldom
         from muster.rpc.v1.fleet_pb2_grpc import FleetServiceStub  # noqa: PLC0415 - seldom
         from muster.wire.stories import fleet_event_from_wire  # noqa: PLC0415 - seldom

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from datetime import datetime
 
+from muster.client.blocking.loop_thread import LoopThread
 from muster.client.services.accounts import AccountsClient, AuditClient
-from muster.client.sync.loop_thread import LoopThread
 from muster.domain.fleet.access import Access, Account, AccountKind, AuditAnchor, AuditEntry, AuditPage, Myself
 from muster.domain.fleet.audit_chain import ChainCheck
 

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 from muster.client.attachments.finished import FinishedCommand
 from muster.client.attachments.sync_forms import SyncAttachment, SyncPortForward
+from muster.client.blocking.loop_thread import LoopThread
 from muster.client.services.attachments import AttachmentsClient
-from muster.client.sync.loop_thread import LoopThread
 from muster.domain.attachments.frame import KeptShell
 from muster.domain.attachments.request import HERE, AttachmentRequest, OpenedAttachment
 

@@ -1,7 +1,7 @@
 """The synchronous form of `muster.client.services.authority`, made from it by `make sync`; change that one."""
 
+from muster.client.blocking.loop_thread import LoopThread
 from muster.client.services.authority import AuthorityClient
-from muster.client.sync.loop_thread import LoopThread
 from muster.domain.fleet.access import AuthorityStatus
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from pathlib import Path
 
+from muster.client.blocking.loop_thread import LoopThread
 from muster.client.services.bundles import BundlesClient
-from muster.client.sync.loop_thread import LoopThread
 from muster.domain.fleet.bundle import KeptBundle
 
 

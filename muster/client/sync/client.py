@@ -3,7 +3,7 @@
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from muster.client.sync.frame import SyncFrame
+from muster.client.blocking.frame import SyncFrame
 
 if TYPE_CHECKING:
     from muster.client.sync.accounts import SyncAccountsClient, SyncAuditClient
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from muster.client.sync.data import SyncDataClient
     from muster.client.sync.jobs import SyncJobsClient
     from muster.client.sync.logins import SyncLoginsClient
+    from muster.client.sync.metrics import SyncMetricsClient
     from muster.client.sync.nodes import SyncFleetClient, SyncNodesClient, SyncWindowsClient
     from muster.client.sync.projects import SyncPoolsClient, SyncProjectsClient
     from muster.client.sync.secrets import SyncSecretsClient
@@ -37,6 +38,13 @@ class SyncClient(SyncFrame):
         from muster.client.sync.jobs import SyncJobsClient
 
         return SyncJobsClient(self._own.jobs, self._loop)
+
+    @cached_property
+    def metrics(self) -> "SyncMetricsClient":
+        """Numbers that jobs print, to be plotted."""
+        from muster.client.sync.metrics import SyncMetricsClient
+
+        return SyncMetricsClient(self._own.metrics, self._loop)
 
     @cached_property
     def attachments(self) -> "SyncAttachmentsClient":

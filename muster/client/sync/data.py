@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from pathlib import Path
 
+from muster.client.blocking.loop_thread import LoopThread
 from muster.client.services.data import DataClient
-from muster.client.sync.loop_thread import LoopThread
 from muster.domain.data.upload import UploadedFolder
 from muster.domain.jobs.job import JobSpec
 

@@ -4,9 +4,9 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from muster.client.blocking.loop_thread import LoopThread
+from muster.client.blocking.stream import SyncStream
 from muster.client.services.jobs import JobsClient
-from muster.client.sync.loop_thread import LoopThread
-from muster.client.sync.stream import SyncStream
 from muster.domain.ids import JobId
 from muster.domain.jobs.job import JobSpec
 from muster.domain.jobs.lifecycle import JobPhase

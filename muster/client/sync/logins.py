@@ -2,8 +2,8 @@
 
 from datetime import timedelta
 
+from muster.client.blocking.loop_thread import LoopThread
 from muster.client.services.logins import LoginsClient
-from muster.client.sync.loop_thread import LoopThread
 from muster.domain.fleet.access import IssuedToken
 from muster.domain.fleet.login import PendingLogin
 

@@ -4,9 +4,9 @@ from collections.abc import Collection, Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from muster.client.blocking.loop_thread import LoopThread
+from muster.client.blocking.stream import SyncStream
 from muster.client.services.nodes import FleetClient, NodesClient, WindowsClient
-from muster.client.sync.loop_thread import LoopThread
-from muster.client.sync.stream import SyncStream
 from muster.domain.fleet.access import EnrolledNode
 from muster.domain.fleet.node import NodeView
 from muster.domain.fleet.window import Window

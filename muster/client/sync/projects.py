@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
+from muster.client.blocking.loop_thread import LoopThread
 from muster.client.services.projects import PoolsClient, ProjectsClient
-from muster.client.sync.loop_thread import LoopThread
 from muster.domain.fleet.access import Permissions, Project
 from muster.domain.fleet.pool import Pool
 from muster.domain.fleet.quota import UnitChange

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
+from muster.client.blocking.loop_thread import LoopThread
 from muster.client.services.secrets import SecretsClient
-from muster.client.sync.loop_thread import LoopThread
 from muster.domain.fleet.secret import Secret, SecretKind
 
 

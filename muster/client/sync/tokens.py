@@ -3,8 +3,8 @@
 from collections.abc import Collection, Mapping
 from datetime import timedelta
 
+from muster.client.blocking.loop_thread import LoopThread
 from muster.client.services.tokens import JoinTokensClient, TokensClient
-from muster.client.sync.loop_thread import LoopThread
 from muster.domain.fleet.access import Access, IssuedJoinToken, IssuedToken
 
 

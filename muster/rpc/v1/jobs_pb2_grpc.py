@@ -101,6 +101,11 @@ class JobServiceStub(object):
                 request_serializer=muster_dot_rpc_dot_v1_dot_jobs__pb2.LogsRequest.SerializeToString,
                 response_deserializer=muster_dot_rpc_dot_v1_dot_jobs__pb2.LogLines.FromString,
                 _registered_method=True)
+        self.Points = channel.unary_stream(
+                '/muster.rpc.v1.JobService/Points',
+                request_serializer=muster_dot_rpc_dot_v1_dot_jobs__pb2.PointsRequest.SerializeToString,
+                response_deserializer=muster_dot_rpc_dot_v1_dot_jobs__pb2.RankPoints.FromString,
+                _registered_method=True)
         self.Why = channel.unary_unary(
                 '/muster.rpc.v1.JobService/Why',
                 request_serializer=muster_dot_rpc_dot_v1_dot_jobs__pb2.WhyRequest.SerializeToString,
@@ -212,6 +217,14 @@ class JobServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Points(self, request, context):
+        """What user code tells of itself: the JSON objects with numbers that it prints, rank by rank; with `follow` until all
+        logs are complete.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def Why(self, request, context):
         """Why a job is where it is.
         """
@@ -293,6 +306,11 @@ def add_JobServiceServicer_to_server(servicer, server):
                     servicer.Logs,
                     request_deserializer=muster_dot_rpc_dot_v1_dot_jobs__pb2.LogsRequest.FromString,
                     response_serializer=muster_dot_rpc_dot_v1_dot_jobs__pb2.LogLines.SerializeToString,
+            ),
+            'Points': grpc.unary_stream_rpc_method_handler(
+                    servicer.Points,
+                    request_deserializer=muster_dot_rpc_dot_v1_dot_jobs__pb2.PointsRequest.FromString,
+                    response_serializer=muster_dot_rpc_dot_v1_dot_jobs__pb2.RankPoints.SerializeToString,
             ),
             'Why': grpc.unary_unary_rpc_method_handler(
                     servicer.Why,
@@ -658,6 +676,33 @@ class JobService(object):
             '/muster.rpc.v1.JobService/Logs',
             muster_dot_rpc_dot_v1_dot_jobs__pb2.LogsRequest.SerializeToString,
             muster_dot_rpc_dot_v1_dot_jobs__pb2.LogLines.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Points(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/muster.rpc.v1.JobService/Points',
+            muster_dot_rpc_dot_v1_dot_jobs__pb2.PointsRequest.SerializeToString,
+            muster_dot_rpc_dot_v1_dot_jobs__pb2.RankPoints.FromString,
             options,
             channel_credentials,
             insecure,

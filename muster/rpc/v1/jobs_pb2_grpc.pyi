@@ -67,6 +67,10 @@ class JobServiceStub:
     """The job now, then at each change, until it has ended. A slow reader misses intermediate states, never the last."""
     Logs: _grpc.UnaryStreamMultiCallable[_jobs_pb2.LogsRequest, _jobs_pb2.LogLines]
     """Lines of the logs of a job, merged; with `follow` until all its logs are complete."""
+    Points: _grpc.UnaryStreamMultiCallable[_jobs_pb2.PointsRequest, _jobs_pb2.RankPoints]
+    """What user code tells of itself: the JSON objects with numbers that it prints, rank by rank; with `follow` until all
+    logs are complete.
+    """
     Why: _grpc.UnaryUnaryMultiCallable[_jobs_pb2.WhyRequest, _jobs_pb2.WhyResponse]
     """Why a job is where it is."""
     Events: _grpc.UnaryStreamMultiCallable[_jobs_pb2.EventsRequest, _jobs_pb2.JobEvents]
@@ -111,6 +115,10 @@ class JobServiceAsyncStub(JobServiceStub):
     """The job now, then at each change, until it has ended. A slow reader misses intermediate states, never the last."""
     Logs: _aio.UnaryStreamMultiCallable[_jobs_pb2.LogsRequest, _jobs_pb2.LogLines]  # type: ignore[assignment]
     """Lines of the logs of a job, merged; with `follow` until all its logs are complete."""
+    Points: _aio.UnaryStreamMultiCallable[_jobs_pb2.PointsRequest, _jobs_pb2.RankPoints]  # type: ignore[assignment]
+    """What user code tells of itself: the JSON objects with numbers that it prints, rank by rank; with `follow` until all
+    logs are complete.
+    """
     Why: _aio.UnaryUnaryMultiCallable[_jobs_pb2.WhyRequest, _jobs_pb2.WhyResponse]  # type: ignore[assignment]
     """Why a job is where it is."""
     Events: _aio.UnaryStreamMultiCallable[_jobs_pb2.EventsRequest, _jobs_pb2.JobEvents]  # type: ignore[assignment]
@@ -230,6 +238,16 @@ class JobServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_jobs_pb2.LogLines], _abc.AsyncIterator[_jobs_pb2.LogLines]]:
         """Lines of the logs of a job, merged; with `follow` until all its logs are complete."""
+
+    @_abc_1.abstractmethod
+    def Points(
+        self,
+        request: _jobs_pb2.PointsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_jobs_pb2.RankPoints], _abc.AsyncIterator[_jobs_pb2.RankPoints]]:
+        """What user code tells of itself: the JSON objects with numbers that it prints, rank by rank; with `follow` until all
+        logs are complete.
+        """
 
     @_abc_1.abstractmethod
     def Why(

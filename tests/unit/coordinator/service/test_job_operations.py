@@ -9,8 +9,8 @@ import pytest
 
 from coordinator.service.causes import NoNodeError, TakenError
 from coordinator.service.jobs import JobFilter, JobOperations
-from coordinator.service.logs import LogWish
 from coordinator.service.submitting import Submission, UnreadableSubmission
+from coordinator.service.watching.logs import LogWish
 from coordinator.store.records.memory import MemoryStore
 from muster.domain.errors import InvalidJobError, JobsRefusedError, PermissionDeniedError, UnknownNameError
 from muster.domain.fleet.access import Access

@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from coordinator.core.records import Change, Execution, Put
-from coordinator.service.logs import LogMerge, LogWish
+from coordinator.service.watching.logs import LogMerge, LogWish
 from coordinator.store.logs.logs import LogStore
 from coordinator.store.records.memory import MemoryStore
 from muster.domain.gangs.log import LogRecord, Stream, format_record

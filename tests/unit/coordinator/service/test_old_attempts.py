@@ -15,7 +15,7 @@ from coordinator.core.limits import Limits
 from coordinator.core.records import Execution, Job
 from coordinator.engine.engine import Engine, Freshness
 from coordinator.service.archive import READERS, StoredPast
-from coordinator.service.logs import LogMerge, LogWish
+from coordinator.service.watching.logs import LogMerge, LogWish
 from coordinator.signals import Signals
 from coordinator.store.logs.logs import LogStore
 from coordinator.store.records.memory import MemoryStore

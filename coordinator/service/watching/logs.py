@@ -7,15 +7,12 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from coordinator.core.attempts.history import is_whole
-from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.records import Execution
 from coordinator.engine.engine import Engine, Freshness
+from coordinator.service.watching.members import complete_logs, members, newest_attempt
 from coordinator.store.logs.logs import LogStore
-from muster.domain.errors import UnknownNameError
 from muster.domain.gangs.log import LogRecord, Stream
-from muster.domain.ids import AttemptId, ExecutionId, JobId, execution_id
-from muster.domain.jobs.lifecycle import TERMINAL, State
+from muster.domain.ids import ExecutionId, JobId
 
 READ_AHEAD = 500
 """Records read at once of one log; bounds the memory of a merge."""
@@ -67,17 +64,19 @@ class LogMerge:
             wish = replace(wish, since=None, tail=None)
 
     async def _newest(self, job: JobId) -> int:
-        return await self._engine.query(lambda cluster, _: _newest(cluster, job), after=Freshness.COMMITTED)
+        return await self._engine.query(lambda cluster, _: newest_attempt(cluster, job), after=Freshness.COMMITTED)
 
     async def _attempt(self, wish: LogWish, number: int) -> AsyncIterator[list[PrintedLine]]:
-        members = await self._engine.query(
-            lambda cluster, _: _members(cluster, wish, number), after=Freshness.COMMITTED
+        found = await self._engine.query(
+            lambda cluster, _: members(cluster, wish.job, number, wish.ranks), after=Freshness.COMMITTED
         )
-        tails = {member.id: _Tail(member) for member in members}
+        tails = {member.id: _Tail(member) for member in found}
         with self._engine.signals.listen(wish.job, *tails) as listener:
             fired: Collection[str] = tails
             while True:
-                over = await self._engine.query(lambda cluster, _: _over(cluster, tails), after=Freshness.COMMITTED)
+                over = await self._engine.query(
+                    lambda cluster, _: complete_logs(cluster, tails), after=Freshness.COMMITTED
+                )
                 async for batch in self._round([tails[each] for each in tails if each in fired], wish):
                     yield batch
                 if not wish.follow or all(tail.at_end or tail.execution in over for tail in tails.values()):
@@ -150,38 +149,3 @@ def _missing(member: Execution) -> LogRecord:
     text = "[muster] the log of this execution is missing: it was complete, and is gone from the coordinator's disk"
     ended = max(member.times.values(), default=datetime.now(UTC))
     return LogRecord(time_ns=int(ended.timestamp()) * 10**9, stream=Stream.STDERR, text=text.encode(), marker=True)
-
-
-def _members(cluster: Cluster, wish: LogWish, number: int) -> list[Execution]:
-    if AttemptId(wish.job, number) not in cluster.attempts:
-        newest = _newest(cluster, wish.job)
-        raise UnknownNameError(f"job {wish.job} has no attempt {number}; its newest is {newest}")
-    size = cluster.jobs[wish.job].spec.size
-    beyond = [rank for rank in sorted(wish.ranks) if rank >= size]
-    if beyond:
-        raise UnknownNameError(f"job {wish.job} has ranks 0 to {size - 1}; there is no rank {beyond[0]}")
-    if not is_whole(cluster.jobs[wish.job], number):
-        return [_old_member(wish.job, number, rank) for rank in sorted(wish.ranks) or range(size)]
-    members = cluster.gangs.members(AttemptId(wish.job, number))
-    return [member for member in members if not wish.ranks or member.rank in wish.ranks]
-
-
-def _old_member(job: JobId, attempt: int, rank: int) -> Execution:
-    """Enough of an execution of an old attempt to find its log, which is as complete as it will ever be."""
-    return Execution(id=execution_id(job, attempt, rank), job=job, attempt=attempt, rank=rank, log_complete=True)
-
-
-def _newest(cluster: Cluster, job: JobId) -> int:
-    """The number of the newest attempt; 0 for a job that was deleted."""
-    return cluster.jobs[job].attempt if job in cluster.jobs else 0
-
-
-def _over(cluster: Cluster, executions: Collection[ExecutionId]) -> set[ExecutionId]:
-    """Executions whose logs will not grow: forgotten, lost, never placed, or complete."""
-    return {execution for execution in executions if not _may_grow(cluster.executions.get(execution))}
-
-
-def _may_grow(execution: Execution | None) -> bool:
-    if execution is None or execution.log_complete or execution.state is State.LOST:
-        return False
-    return execution.state not in TERMINAL or execution.node is not None

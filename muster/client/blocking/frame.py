@@ -3,9 +3,9 @@
 from types import TracebackType
 from typing import Self
 
+from muster.client.blocking.loop_thread import LoopThread
 from muster.client.client import Client
 from muster.client.connection import Connection
-from muster.client.sync.loop_thread import LoopThread
 from muster.rpc.channel import Credentials
 
 

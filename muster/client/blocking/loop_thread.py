@@ -13,8 +13,8 @@ from contextlib import suppress
 from typing import Any, ClassVar, TypeVar
 from weakref import WeakSet
 
+from muster.client.blocking.stream import LOOKS_UP_EVERY, SyncStream
 from muster.client.client import Client
-from muster.client.sync.stream import LOOKS_UP_EVERY, SyncStream
 
 _END_WITHIN = 5.0
 """Seconds that the end of a program waits for the loop to end."""

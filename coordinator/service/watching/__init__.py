@@ -1,0 +1,1 @@
+"""What jobs print, and what of it can be plotted."""

@@ -1,0 +1,1 @@
+"""Numbers over time for people: charts, sparklines and tables."""

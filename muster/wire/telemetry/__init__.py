@@ -1,0 +1,1 @@
+"""What user code tells of itself, as it travels."""
