@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from coordinator.core.spent import Spent
 from muster.domain.event import JobEvent, StoryEvent, StorySubject
 from muster.domain.fleet.access import Project
 from muster.domain.fleet.node import Cordon, Inventory
@@ -299,8 +300,24 @@ class TrimStory:
     """Events that stay."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeepSpent:
+    """Store what an attempt has held, unless it is stored already."""
+
+    spent: Spent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrimSpent:
+    """Forget what attempts have held, but for the newest so many."""
+
+    keep: int
+
+
+SpentChange = KeepSpent | TrimSpent
+
 StoryChange = KeepStoryEvent | TrimStory
 
 Drop = DropJob | DropExecutions | DropNode | DropProject | DropDepartment | DropWindow | DropPool
 
-Change = Put | Drop | KeepEvent | DropEvents | StoryChange
+Change = Put | Drop | KeepEvent | DropEvents | StoryChange | SpentChange

@@ -58,6 +58,7 @@ from coordinator.service.projects import ProjectOperations
 from coordinator.service.queueing.job_orders import JobOrders
 from coordinator.service.queueing.pools import PoolOperations
 from coordinator.service.queueing.quotas import QuotaOperations
+from coordinator.service.queueing.usage import UsageOperations
 from coordinator.service.queueing.windows import WindowOperations
 from coordinator.service.secrets import SecretOperations
 from coordinator.service.stories import StoryOperations
@@ -318,7 +319,12 @@ def _add_clients(
         operations, parts.engine, parts.registry, parts.secrets, open_for_all=authority is None
     )
     projects_pb2_grpc.add_ProjectServiceServicer_to_server(
-        ProjectService(projects, QuotaOperations(operations, parts.engine, parts.registry)), server
+        ProjectService(
+            projects,
+            QuotaOperations(operations, parts.engine, parts.registry),
+            UsageOperations(operations, parts.engine, archive.past),
+        ),
+        server,
     )
     logins = LoginService(LoginOperations(operations, parts.registry, parts.logins))
     trust_pb2_grpc.add_LoginServiceServicer_to_server(logins, server)

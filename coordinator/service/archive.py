@@ -8,6 +8,7 @@ from functools import partial
 from typing import TypeVar
 
 from coordinator.core.records import Execution
+from coordinator.core.spent import SpentSums, SpentWish
 from coordinator.engine.engine import Engine
 from coordinator.service.watching.logs import LogMerge
 from coordinator.service.watching.points import PointMerge
@@ -50,6 +51,10 @@ class StoredPast:
     async def fleet_events(self, after: int, most: int) -> tuple[FleetEvent, ...]:
         """Events of the fleet after a number, at most so many; raises ExhaustedError if it takes too long."""
         return await self._read("the events of the fleet", partial(self._store.fleet_events, after, most))
+
+    async def spent(self, wish: SpentWish) -> SpentSums:
+        """What attempts have held in a span of time; raises ExhaustedError if it takes too long."""
+        return await self._read("what was used", partial(self._store.spent, wish))
 
     async def _read(self, what: str, read: Callable[[], T]) -> T:
         found = asyncio.get_running_loop().run_in_executor(self._readers, read)

@@ -67,7 +67,8 @@ class Written:
         self._names: Sequence[str] | None = compiled.positiontup
         """The order of the parameters; None: they go by name."""
         columns = (column for column in table.columns if given is None or column.name in given)
-        processors = ((column.name, column.type.bind_processor(dialect)) for column in columns)
+        # Those of the dialect: times must be written as they are compared, or whole seconds sort before themselves.
+        processors = ((column.name, column.type.dialect_impl(dialect).bind_processor(dialect)) for column in columns)
         self._processors = [(name, processor) for name, processor in processors if processor is not None]
 
     def execute(self, connection: Connection, rows: Collection[dict[str, Any]]) -> None:

@@ -1,7 +1,7 @@
 """The tables: columns that one would query, and the whole record as JSON in `body`.
 
-The program reads bodies only, and so does the view `transitions`, which is for people. A column is there for people
-with a database client, for keys and for foreign keys.
+The program reads bodies only, and so does the view `transitions`, which is for people; `spent` alone has columns that
+the program reads. Others are there for people with a database client, for keys and for foreign keys.
 A change of a table needs a new file in `migrations/versions` and the new `VERSION`.
 """
 
@@ -25,14 +25,15 @@ from sqlalchemy import (
 )
 
 from coordinator.core.records import Attempt, Execution, Job, Node, Record
+from coordinator.core.spent import Spent
 from coordinator.store.codec import encode
 from muster.domain.event import JobEvent, StoryEvent
 from muster.domain.fleet.access import Project
 from muster.domain.fleet.pool import Pool
-from muster.domain.fleet.quota import Department
+from muster.domain.fleet.quota import RESOURCES, Department
 from muster.domain.fleet.window import Window
 
-VERSION = "0108"
+VERSION = "0109"
 """The newest migration."""
 
 PART_OF_KEY: dict[str, bool] = {"part of key": True}
@@ -204,6 +205,32 @@ story_events = Table(
 )
 """Events of nodes and of the fleet in the order in which they were stored; they outlive their node."""
 
+spent = Table(
+    "spent",
+    metadata,
+    Column("number", Integer, primary_key=True),
+    Column("job", String, nullable=False),
+    Column("attempt", Integer, nullable=False),
+    Column("name", String, nullable=False),
+    Column("project", String, nullable=False),
+    Column("owner", String, nullable=False),
+    Column("pool", String, nullable=False),
+    Column("job_class", String, nullable=False),
+    Column("outcome", String, nullable=False),
+    Column("gpus", BigInteger, nullable=False),
+    Column("cpus", BigInteger, nullable=False),
+    Column("memory", BigInteger, nullable=False),
+    Column("lost", BigInteger, nullable=False),
+    Column("placed_at", UtcTime, nullable=False),
+    Column("ended_at", UtcTime, nullable=False, index=True),
+    UniqueConstraint("job", "attempt"),
+)
+"""What attempts have held, in the order in which they ended; they outlive their jobs.
+
+It has no `body`, as the database sums it up. Amounts are times seconds: thousandths of GPUs and CPUs, and mebibytes.
+"""
+GIVEN_OF_SPENT = tuple(column.name for column in spent.columns if column.name != "number")
+"""Columns of it that the program writes; the database gives the number."""
 
 fleet = Table("fleet", metadata, Column("id", String, primary_key=True))
 """One row, written at the first start: whose database this is."""
@@ -244,6 +271,12 @@ def event_row(event: JobEvent) -> Row:
         "body": encode(event),
         "again": event.again,
     }
+
+
+def spent_row(record: Spent) -> Row:
+    """What an attempt has held as it is kept; the database gives it its number."""
+    held = dict(zip(RESOURCES, record.held, strict=True))
+    return {name: held[name] if name in held else getattr(record, name) for name in GIVEN_OF_SPENT}
 
 
 def story_row(event: StoryEvent) -> Row:

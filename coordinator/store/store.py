@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from coordinator.core.records import Attempt, Change, Execution, Job, Node, Record
+from coordinator.core.spent import SpentSums, SpentWish
 from muster.domain.errors import MusterError
 from muster.domain.event import FleetEvent, JobEvent, NodeEvent
 from muster.domain.fleet.access import Project
@@ -73,6 +74,10 @@ class Store(Protocol):
 
     def fleet_events(self, after: int, most: int) -> tuple[FleetEvent, ...]:
         """Events of the fleet with a higher number than `after`; as `events`."""
+        ...
+
+    def spent(self, wish: SpentWish) -> SpentSums:
+        """What attempts have held that touch a span of time, also those of deleted jobs; any thread may ask."""
         ...
 
     def commit(self, changes: Sequence[Change]) -> None:

@@ -182,6 +182,12 @@ def _add_quotas(app: typer.Typer) -> None:
     app.command()(quotas.queue)
 
 
+def _add_usage(app: typer.Typer) -> None:
+    from muster.cli.commands.sharing import usage
+
+    app.command()(usage.usage)
+
+
 def _add_audit(app: typer.Typer) -> None:
     from muster.cli.commands import audit
 
@@ -258,6 +264,7 @@ _PARTS: Mapping[Add, tuple[str, ...]] = {
     _add_trust: ("users", "accounts", "tokens", "projects"),
     _add_pools: ("pools",),
     _add_quotas: ("departments", "quota", "queue"),
+    _add_usage: ("usage",),
     _add_audit: ("audit",),
     _add_bundles: ("bundles",),
     _add_authority: ("authority",),

@@ -90,6 +90,12 @@ if TYPE_CHECKING:
         unit_standing_from_wire,
         unit_standing_to_wire,
     )
+    from muster.wire.sharing.usage import (
+        usage_report_from_wire,
+        usage_report_to_wire,
+        usage_wish_from_wire,
+        usage_wish_to_wire,
+    )
     from muster.wire.specs import (
         job_spec_from_wire,
         job_spec_to_wire,
@@ -216,6 +222,10 @@ __all__ = [
     "unit_change_to_wire",
     "unit_standing_from_wire",
     "unit_standing_to_wire",
+    "usage_report_from_wire",
+    "usage_report_to_wire",
+    "usage_wish_from_wire",
+    "usage_wish_to_wire",
     "wait_reason_from_wire",
     "wait_reason_to_wire",
     "window_from_wire",
@@ -340,6 +350,12 @@ _NAMES = {
         "pool_to_wire",
         "pool_view_from_wire",
         "pool_view_to_wire",
+    ),
+    "sharing.usage": (
+        "usage_report_from_wire",
+        "usage_report_to_wire",
+        "usage_wish_from_wire",
+        "usage_wish_to_wire",
     ),
     "sharing.projects": (
         "project_from_wire",

@@ -154,6 +154,7 @@ AGAINST_A_FLEET: Sequence[Line] = (
     Line("quota show vision --pool default"),
     Line("quota show --terms -o json"),
     Line("departments list -o wide"),
+    Line("usage --by job --since 7d --until 1s --project vision --pool default -o csv"),
     Line("queue --pool default --project vision -o json"),
     Line("tokens create --for ada --ttl 1h --note test --access viewer --project vision"),
     Line("tokens list -o wide"),

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from muster.domain.fleet import pool, quota, standing_view
+from muster.domain.fleet import pool, quota, standing_view, usage
 from muster.domain.jobs.job_class import JobClass
 from tests.unit.plain_values import labels, labels_map, moments, node_ids, optional, spans, texts, tuples_of
 
@@ -83,4 +83,31 @@ pool_views = st.builds(
     capacity=amounts,
     held=amounts,
     warnings=st.lists(texts, max_size=2).map(tuple),
+)
+usage_wishes = st.builds(
+    usage.UsageWish,
+    by=st.sampled_from(usage.UsageBy),
+    since=optional(moments),
+    until=optional(moments),
+    project=texts,
+    pool=texts,
+)
+usage_rows = st.builds(
+    usage.UsageRow,
+    of=texts,
+    name=texts,
+    project=texts,
+    user=texts,
+    attempts=numbers,
+    evicted=numbers,
+    held=amounts,
+    lost=some,
+)
+usage_reports = st.builds(
+    usage.UsageReport,
+    by=st.sampled_from(usage.UsageBy),
+    since=optional(moments),
+    until=moments,
+    rows=st.lists(usage_rows, max_size=2).map(tuple),
+    kept_since=optional(moments),
 )

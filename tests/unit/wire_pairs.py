@@ -61,6 +61,8 @@ PAIRS = (
     Pair("unit_standing", quota_values.standings, projects_pb2.UnitStanding),
     Pair("pool", quota_values.set_pools, pools_pb2.Pool),
     Pair("pool_view", quota_values.pool_views, pools_pb2.PoolView),
+    Pair("usage_wish", quota_values.usage_wishes, projects_pb2.UsageRequest),
+    Pair("usage_report", quota_values.usage_reports, projects_pb2.UsageResponse),
     Pair("queue_page", quota_values.queue_pages, projects_pb2.QueueResponse),
     Pair("token", trust_values.tokens, trust_pb2.Token),
     Pair("attachment_frame", attachment_values.attachment_frames, attachments_pb2.AttachmentFrame),

@@ -118,7 +118,8 @@ def settle(turn: Turn, attempt_id: AttemptId) -> None:
         if attempt.goal is not Goal.STOP and turn.cluster.gangs.has_succeeded(attempt_id):
             stop(turn, attempt_id)
     elif attempt.ended_at is None:
-        turn.put(replace(attempt, goal=Goal.STOP, ended_at=turn.now))
+        turn.put(over := replace(attempt, goal=Goal.STOP, ended_at=turn.now))
+        turn.ledger.close(job, over, cluster.gangs.members(attempt_id))
         if not start_again(turn, attempt_id):
             turn.put(ended := replace(cluster.jobs[job.id], ended_at=turn.now))
             cluster.deadlines.watch_job(ended)

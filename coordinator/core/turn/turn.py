@@ -10,6 +10,7 @@ from coordinator.core.notes import TurnNotes
 from coordinator.core.records import Attempt, Change, Execution, Job, Node, Record
 from coordinator.core.turn.changes import Changes
 from coordinator.core.turn.sends import Sends
+from coordinator.core.turn.spending import SpendingLedger
 from muster.domain.errors import IllegalTransitionError
 from muster.domain.event import StoryEvent, StorySubject
 from muster.domain.fleet.access import Project
@@ -42,6 +43,8 @@ class Turn:
         """Whether the queue is worth another look."""
         self.notes = TurnNotes()
         self.sends = Sends(cluster, self.notes)
+        self.ledger = SpendingLedger()
+        """What attempts that end in this turn have held."""
         self._changes = Changes()
         self._jobs: dict[JobId, None] = {}
         """Jobs that are other than before."""
@@ -197,7 +200,7 @@ class Turn:
 
     def changes(self) -> tuple[Change, ...]:
         """What must become durable, in an order in which every record finds the one it belongs to."""
-        return self._changes.durable()
+        return (*self._changes.durable(), *self.ledger.changes())
 
     def before(self) -> tuple[Record, ...]:
         """All records of the cluster as they were before this turn, in no particular order."""

@@ -4,18 +4,21 @@ from coordinator.rpc.callers import Context, caller
 from coordinator.rpc.refusals import translated
 from coordinator.service.projects import ProjectOperations
 from coordinator.service.queueing.quotas import QuotaOperations
+from coordinator.service.queueing.usage import UsageOperations
 from muster.rpc.v1 import projects_pb2 as pb
 from muster.rpc.v1 import projects_pb2_grpc
 from muster.wire.sharing.projects import permissions_from_wire, project_to_wire
 from muster.wire.sharing.quotas import changes_from_wire, queue_page_to_wire, unit_standing_to_wire
+from muster.wire.sharing.usage import usage_report_to_wire, usage_wish_from_wire
 
 
 class ProjectService(projects_pb2_grpc.ProjectServiceServicer):
     """Translates calls about projects."""
 
-    def __init__(self, projects: ProjectOperations, quotas: QuotaOperations) -> None:
+    def __init__(self, projects: ProjectOperations, quotas: QuotaOperations, usage: UsageOperations) -> None:
         self._projects = projects
         self._quotas = quotas
+        self._usage = usage
 
     @translated
     async def List(self, request: pb.ListProjectsRequest, context: Context) -> pb.ListProjectsResponse:
@@ -60,3 +63,8 @@ class ProjectService(projects_pb2_grpc.ProjectServiceServicer):
         return queue_page_to_wire(
             await self._quotas.queue(caller(), project=request.project, pool=request.pool, page=request.page)
         )
+
+    @translated
+    async def Usage(self, request: pb.UsageRequest, context: Context) -> pb.UsageResponse:
+        """What was used in a span of time."""
+        return usage_report_to_wire(await self._usage.report(caller(), usage_wish_from_wire(request)))

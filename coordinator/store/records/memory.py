@@ -19,13 +19,18 @@ from coordinator.core.records import (
     Execution,
     Job,
     KeepEvent,
+    KeepSpent,
     KeepStoryEvent,
     Node,
     Put,
     Record,
+    SpentChange,
     StoryChange,
+    TrimSpent,
     TrimStory,
 )
+from coordinator.core.spent import SpentSums, SpentWish
+from coordinator.store.records.memory_accounts import MemoryAccounts
 from coordinator.store.records.memory_stories import MemoryStories
 from coordinator.store.store import Snapshot, StoreError, snapshot_of
 from muster.domain.event import FLEET_SUBJECT, FleetEvent, JobEvent, NodeEvent, node_subject
@@ -51,6 +56,7 @@ class MemoryStore:
         self._windows: dict[str, Window] = {}
         self._pools: dict[str, Pool] = {}
         self._stories = MemoryStories()
+        self._accounts = MemoryAccounts()
 
     def load(self) -> Snapshot:
         """Everything, as last committed."""
@@ -88,6 +94,10 @@ class MemoryStore:
         told = self._stories.events(FLEET_SUBJECT, after, most)
         return tuple(event for event in told if isinstance(event, FleetEvent))
 
+    def spent(self, wish: SpentWish) -> SpentSums:
+        """What attempts have held in a span of time."""
+        return self._accounts.sums(wish)
+
     def commit(self, changes: Sequence[Change]) -> None:
         """Apply all changes, or none if one is impossible."""
         draft = _Draft(self._jobs, self._numbers)
@@ -102,6 +112,7 @@ class MemoryStore:
         _settle(self._windows, draft.windows)
         _settle(self._pools, draft.pools)
         self._stories.apply(draft.stories)
+        self._accounts.apply(draft.spent)
 
     def close(self) -> None:
         """Nothing to let go of."""
@@ -120,6 +131,7 @@ class _Draft:
         self.windows: dict[str, Window | None] = {}
         self.pools: dict[str, Pool | None] = {}
         self.stories: list[StoryChange] = []
+        self.spent: list[SpentChange] = []
 
     def take(self, change: Change) -> None:
         match change:
@@ -135,6 +147,8 @@ class _Draft:
                 self.of_job(event.job).keep(replace(event, number=next(self._numbers)))
             case KeepStoryEvent() | TrimStory():
                 self.stories.append(change)
+            case KeepSpent() | TrimSpent():
+                self.spent.append(change)
             case DropEvents(job=job, attempt=number):
                 self.of_job(job).drop_events(number)
             case _:

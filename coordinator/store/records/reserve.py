@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from coordinator.core.records import Change, DropJob, Execution
+from coordinator.core.spent import SpentSums, SpentWish
 from coordinator.store.held_room import hold_room
 from coordinator.store.store import Snapshot, Store, StoreError
 from muster.domain.event import FleetEvent, JobEvent, NodeEvent
@@ -52,6 +53,10 @@ class ReservingStore:
     def fleet_events(self, after: int, most: int) -> tuple[FleetEvent, ...]:
         """Events of the fleet after a number."""
         return self._store.fleet_events(after, most)
+
+    def spent(self, wish: SpentWish) -> SpentSums:
+        """What attempts have held in a span of time."""
+        return self._store.spent(wish)
 
     def commit(self, changes: Sequence[Change]) -> None:
         """Apply all changes in one transaction; those that delete a job may use the reserve."""

@@ -22,16 +22,21 @@ from coordinator.core.records import (
     Execution,
     Job,
     KeepEvent,
+    KeepSpent,
     KeepStoryEvent,
     Node,
     Put,
     Record,
+    SpentChange,
     StoryChange,
+    TrimSpent,
     TrimStory,
 )
+from coordinator.core.spent import SpentSums, SpentWish
 from coordinator.store import schema
 from coordinator.store.codec import RecordT
 from coordinator.store.dialect import Written, addition, connect, explained, reading, upsert
+from coordinator.store.records.accounts import SqlAccounts
 from coordinator.store.records.bodies import decoded
 from coordinator.store.records.stories import SqlStories
 from coordinator.store.schema_version import bring_up_to_date
@@ -77,6 +82,7 @@ class SqlStore:
             .limit(bindparam("most"))
         )
         self._stories = SqlStories(engine)
+        self._accounts = SqlAccounts(engine)
         self._delete_job = delete(schema.jobs).where(schema.jobs.c.id == bindparam("key"))
         members = (schema.executions.c.job == bindparam("of"), schema.executions.c.attempt == bindparam("number"))
         self._delete_members = delete(schema.executions).where(*members)
@@ -129,6 +135,10 @@ class SqlStore:
         """Events of the fleet after a number."""
         return self._stories.events(FleetEvent, FLEET_SUBJECT, after, most)
 
+    def spent(self, wish: SpentWish) -> SpentSums:
+        """What attempts have held in a span of time."""
+        return self._accounts.sums(wish)
+
     def commit(self, changes: Sequence[Change]) -> None:  # noqa: C901, PLR0912 - a case for each kind of change
         """Apply all changes in one transaction; StoreError: none of them is there."""
         with explained(self._engine), self._engine.begin() as connection:
@@ -147,6 +157,8 @@ class SqlStore:
                         batch.events.append(schema.event_row(event))
                     case KeepStoryEvent() | TrimStory():
                         batch.stories.append(change)
+                    case KeepSpent() | TrimSpent():
+                        batch.spent.append(change)
                     case DropEvents(job=job, attempt=number):
                         connection.execute(self._delete_events, {"of": job, "number": number})
                     case DropNode(node=name):
@@ -181,6 +193,9 @@ class SqlStore:
         if batch.stories:
             self._stories.apply(connection, batch.stories)
             batch.stories = []
+        if batch.spent:
+            self._accounts.apply(connection, batch.spent)
+            batch.spent = []
 
 
 class _Batch:
@@ -192,6 +207,7 @@ class _Batch:
         """Events of jobs in the order in which they are to be numbered."""
         self.stories: list[StoryChange] = []
         """What becomes of the stories of nodes and of the fleet, in order."""
+        self.spent: list[SpentChange] = []
 
     def add(self, record: Record) -> None:
         table, row = schema.row(record)

@@ -1,6 +1,7 @@
 """The SDK for projects and what each is opened for, and for pools."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 from muster.client.calls import Calls
@@ -8,6 +9,7 @@ from muster.domain.fleet.access import Permissions, Project
 from muster.domain.fleet.pool import Pool
 from muster.domain.fleet.quota import UnitChange
 from muster.domain.fleet.standing_view import PoolView, QueuePage, UnitStandingView
+from muster.domain.fleet.usage import UsageBy, UsageReport, UsageWish
 from muster.rpc.v1 import pools_pb2
 from muster.rpc.v1 import projects_pb2 as pb
 from muster.rpc.v1.pools_pb2_grpc import PoolServiceStub
@@ -15,6 +17,7 @@ from muster.rpc.v1.projects_pb2_grpc import ProjectServiceStub
 from muster.wire.sharing.pools import pool_to_wire, pool_view_from_wire
 from muster.wire.sharing.projects import permissions_to_wire, project_from_wire
 from muster.wire.sharing.quotas import queue_page_from_wire, unit_change_to_wire, unit_standing_from_wire
+from muster.wire.sharing.usage import usage_report_from_wire, usage_wish_to_wire
 
 
 class ProjectsClient:
@@ -95,6 +98,22 @@ class ProjectsClient:
         """
         request = pb.QueueRequest(project=project, pool=pool, page=page)
         return queue_page_from_wire(await self._calls.ask(self._stub.Queue, request))
+
+    async def usage(
+        self,
+        *,
+        by: UsageBy = UsageBy.PROJECT,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        project: str = "",
+        pool: str = "",
+    ) -> UsageReport:
+        """What was used of GPUs, CPUs and memory in a span of time, also by jobs that are deleted; the largest first.
+
+        >>> report = await client.projects.usage(by=UsageBy.USER, since=datetime.now(UTC) - timedelta(days=7))
+        """
+        wish = UsageWish(by=by, since=since, until=until, project=project, pool=pool)
+        return usage_report_from_wire(await self._calls.ask(self._stub.Usage, usage_wish_to_wire(wish)))
 
 
 class PoolsClient:

@@ -1,6 +1,7 @@
 """The synchronous form of `muster.client.services.projects`, made from it by `make sync`; change that one."""
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from muster.client.blocking.loop_thread import LoopThread
 from muster.client.services.projects import PoolsClient, ProjectsClient
@@ -8,6 +9,7 @@ from muster.domain.fleet.access import Permissions, Project
 from muster.domain.fleet.pool import Pool
 from muster.domain.fleet.quota import UnitChange
 from muster.domain.fleet.standing_view import PoolView, QueuePage, UnitStandingView
+from muster.domain.fleet.usage import UsageBy, UsageReport
 
 
 class SyncProjectsClient:
@@ -78,6 +80,21 @@ class SyncProjectsClient:
         >>> first = (client.projects.queue(project="vision")).lines
         """
         return self._loop.run(self._own.queue(project=project, pool=pool, page=page))
+
+    def usage(
+        self,
+        *,
+        by: UsageBy = UsageBy.PROJECT,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        project: str = "",
+        pool: str = "",
+    ) -> UsageReport:
+        """What was used of GPUs, CPUs and memory in a span of time, also by jobs that are deleted; the largest first.
+
+        >>> report = client.projects.usage(by=UsageBy.USER, since=datetime.now(UTC) - timedelta(days=7))
+        """
+        return self._loop.run(self._own.usage(by=by, since=since, until=until, project=project, pool=pool))
 
 
 class SyncPoolsClient:

@@ -884,3 +884,143 @@ class QueueResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___QueueResponse: _TypeAlias = QueueResponse  # noqa: Y015
+
+@_typing.final
+class UsageRequest(_message.Message):
+    """Asks what was used."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    BY_FIELD_NUMBER: _builtins.int
+    SINCE_FIELD_NUMBER: _builtins.int
+    UNTIL_FIELD_NUMBER: _builtins.int
+    PROJECT_FIELD_NUMBER: _builtins.int
+    POOL_FIELD_NUMBER: _builtins.int
+    by: _builtins.str
+    """What each row is about: department, project, user, pool, class or job."""
+    project: _builtins.str
+    """Only this project; empty: all that the caller may look at."""
+    pool: _builtins.str
+    """Only this pool; empty: all."""
+    @_builtins.property
+    def since(self) -> _timestamp_pb2.Timestamp:
+        """From when on; absent: from the first that is kept."""
+
+    @_builtins.property
+    def until(self) -> _timestamp_pb2.Timestamp:
+        """Until when; absent, and at most: until now."""
+
+    def __init__(
+        self,
+        *,
+        by: _builtins.str = ...,
+        since: _timestamp_pb2.Timestamp | None = ...,
+        until: _timestamp_pb2.Timestamp | None = ...,
+        project: _builtins.str = ...,
+        pool: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["since", b"since", "until", b"until"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["by", b"by", "pool", b"pool", "project", b"project", "since", b"since", "until", b"until"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___UsageRequest: _TypeAlias = UsageRequest  # noqa: Y015
+
+@_typing.final
+class UsageRow(_message.Message):
+    """What one department, project, user, pool, class or job has used."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    OF_FIELD_NUMBER: _builtins.int
+    NAME_FIELD_NUMBER: _builtins.int
+    PROJECT_FIELD_NUMBER: _builtins.int
+    USER_FIELD_NUMBER: _builtins.int
+    ATTEMPTS_FIELD_NUMBER: _builtins.int
+    EVICTED_FIELD_NUMBER: _builtins.int
+    HELD_FIELD_NUMBER: _builtins.int
+    LOST_FIELD_NUMBER: _builtins.int
+    of: _builtins.str
+    """Its name; of a job its id. Empty: projects without a department."""
+    name: _builtins.str
+    """The name of a job; else empty."""
+    project: _builtins.str
+    """The project of a job; else empty."""
+    user: _builtins.str
+    """The account that submitted a job; else empty."""
+    attempts: _builtins.int
+    """How many attempts held something in that time."""
+    evicted: _builtins.int
+    """How many of them had to make room for others."""
+    lost: _builtins.int
+    """The part of the GPUs, times seconds, after the last checkpoint of attempts that did not end well."""
+    @_builtins.property
+    def held(self) -> Global___Amounts:
+        """What they held, each amount times seconds."""
+
+    def __init__(
+        self,
+        *,
+        of: _builtins.str = ...,
+        name: _builtins.str = ...,
+        project: _builtins.str = ...,
+        user: _builtins.str = ...,
+        attempts: _builtins.int = ...,
+        evicted: _builtins.int = ...,
+        held: Global___Amounts | None = ...,
+        lost: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["held", b"held"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempts", b"attempts", "evicted", b"evicted", "held", b"held", "lost", b"lost", "name", b"name", "of", b"of", "project", b"project", "user", b"user"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___UsageRow: _TypeAlias = UsageRow  # noqa: Y015
+
+@_typing.final
+class UsageResponse(_message.Message):
+    """What was used in a span of time."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    BY_FIELD_NUMBER: _builtins.int
+    SINCE_FIELD_NUMBER: _builtins.int
+    UNTIL_FIELD_NUMBER: _builtins.int
+    ROWS_FIELD_NUMBER: _builtins.int
+    KEPT_SINCE_FIELD_NUMBER: _builtins.int
+    by: _builtins.str
+    """What each row is about, as in the request."""
+    @_builtins.property
+    def since(self) -> _timestamp_pb2.Timestamp:
+        """From when on; absent: from the first that is kept."""
+
+    @_builtins.property
+    def until(self) -> _timestamp_pb2.Timestamp:
+        """Until when."""
+
+    @_builtins.property
+    def rows(self) -> _containers.RepeatedCompositeFieldContainer[Global___UsageRow]:
+        """The largest first."""
+
+    @_builtins.property
+    def kept_since(self) -> _timestamp_pb2.Timestamp:
+        """What ended before is not kept any more; absent: all is."""
+
+    def __init__(
+        self,
+        *,
+        by: _builtins.str = ...,
+        since: _timestamp_pb2.Timestamp | None = ...,
+        until: _timestamp_pb2.Timestamp | None = ...,
+        rows: _abc.Iterable[Global___UsageRow] | None = ...,
+        kept_since: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["kept_since", b"kept_since", "since", b"since", "until", b"until"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["by", b"by", "kept_since", b"kept_since", "rows", b"rows", "since", b"since", "until", b"until"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___UsageResponse: _TypeAlias = UsageResponse  # noqa: Y015

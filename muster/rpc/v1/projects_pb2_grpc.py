@@ -75,6 +75,11 @@ class ProjectServiceStub(object):
                 request_serializer=muster_dot_rpc_dot_v1_dot_projects__pb2.QueueRequest.SerializeToString,
                 response_deserializer=muster_dot_rpc_dot_v1_dot_projects__pb2.QueueResponse.FromString,
                 _registered_method=True)
+        self.Usage = channel.unary_unary(
+                '/muster.rpc.v1.ProjectService/Usage',
+                request_serializer=muster_dot_rpc_dot_v1_dot_projects__pb2.UsageRequest.SerializeToString,
+                response_deserializer=muster_dot_rpc_dot_v1_dot_projects__pb2.UsageResponse.FromString,
+                _registered_method=True)
 
 
 class ProjectServiceServicer(object):
@@ -138,6 +143,13 @@ class ProjectServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Usage(self, request, context):
+        """What was used of GPUs, CPUs and memory in a span of time, also by jobs that are deleted and by those that run.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_ProjectServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -180,6 +192,11 @@ def add_ProjectServiceServicer_to_server(servicer, server):
                     servicer.Queue,
                     request_deserializer=muster_dot_rpc_dot_v1_dot_projects__pb2.QueueRequest.FromString,
                     response_serializer=muster_dot_rpc_dot_v1_dot_projects__pb2.QueueResponse.SerializeToString,
+            ),
+            'Usage': grpc.unary_unary_rpc_method_handler(
+                    servicer.Usage,
+                    request_deserializer=muster_dot_rpc_dot_v1_dot_projects__pb2.UsageRequest.FromString,
+                    response_serializer=muster_dot_rpc_dot_v1_dot_projects__pb2.UsageResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -399,6 +416,33 @@ class ProjectService(object):
             '/muster.rpc.v1.ProjectService/Queue',
             muster_dot_rpc_dot_v1_dot_projects__pb2.QueueRequest.SerializeToString,
             muster_dot_rpc_dot_v1_dot_projects__pb2.QueueResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Usage(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/muster.rpc.v1.ProjectService/Usage',
+            muster_dot_rpc_dot_v1_dot_projects__pb2.UsageRequest.SerializeToString,
+            muster_dot_rpc_dot_v1_dot_projects__pb2.UsageResponse.FromString,
             options,
             channel_credentials,
             insecure,

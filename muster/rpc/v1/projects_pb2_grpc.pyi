@@ -51,6 +51,8 @@ class ProjectServiceStub:
     """Makes all of these changes or none of them. Refused where a unit is other than the caller says it was before."""
     Queue: _grpc.UnaryUnaryMultiCallable[_projects_pb2.QueueRequest, _projects_pb2.QueueResponse]
     """Queued jobs in the order in which they are tried."""
+    Usage: _grpc.UnaryUnaryMultiCallable[_projects_pb2.UsageRequest, _projects_pb2.UsageResponse]
+    """What was used of GPUs, CPUs and memory in a span of time, also by jobs that are deleted and by those that run."""
 
 @_typing.type_check_only
 class ProjectServiceAsyncStub(ProjectServiceStub):
@@ -75,6 +77,8 @@ class ProjectServiceAsyncStub(ProjectServiceStub):
     """Makes all of these changes or none of them. Refused where a unit is other than the caller says it was before."""
     Queue: _aio.UnaryUnaryMultiCallable[_projects_pb2.QueueRequest, _projects_pb2.QueueResponse]  # type: ignore[assignment]
     """Queued jobs in the order in which they are tried."""
+    Usage: _aio.UnaryUnaryMultiCallable[_projects_pb2.UsageRequest, _projects_pb2.UsageResponse]  # type: ignore[assignment]
+    """What was used of GPUs, CPUs and memory in a span of time, also by jobs that are deleted and by those that run."""
 
 class ProjectServiceServicer(metaclass=_abc_1.ABCMeta):
     """Projects. Whoever may not look at one is told that it is not there."""
@@ -144,5 +148,13 @@ class ProjectServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_projects_pb2.QueueResponse, _abc.Awaitable[_projects_pb2.QueueResponse]]:
         """Queued jobs in the order in which they are tried."""
+
+    @_abc_1.abstractmethod
+    def Usage(
+        self,
+        request: _projects_pb2.UsageRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_projects_pb2.UsageResponse, _abc.Awaitable[_projects_pb2.UsageResponse]]:
+        """What was used of GPUs, CPUs and memory in a span of time, also by jobs that are deleted and by those that run."""
 
 def add_ProjectServiceServicer_to_server(servicer: ProjectServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

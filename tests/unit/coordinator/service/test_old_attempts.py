@@ -1,22 +1,18 @@
 """Jobs that start again and again: only so much is kept in memory; the store has more, and tells it when asked."""
 
 import threading
-from collections.abc import Callable
 from dataclasses import replace
-from datetime import datetime
 from pathlib import Path
 from typing import cast
 
 import pytest
 
 from coordinator.core.attempts.history import WHOLE_ATTEMPTS, WHOLE_EXECUTIONS, first_whole, is_whole, too_many
-from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.limits import Limits
 from coordinator.core.records import Execution, Job
-from coordinator.engine.engine import Engine, Freshness
+from coordinator.engine.engine import Engine
 from coordinator.service.archive import READERS, StoredPast
 from coordinator.service.watching.logs import LogMerge, LogWish
-from coordinator.signals import Signals
 from coordinator.store.logs.logs import LogStore
 from coordinator.store.records.memory import MemoryStore
 from coordinator.views.jobs import job_view
@@ -30,6 +26,7 @@ from muster.domain.jobs.restart import RestartPolicy
 from muster.domain.jobs.view import JobView
 from tests.builders import World, pass_time, report, spec
 from tests.unit.coordinator.service.callers import Trusted, of_all
+from tests.unit.coordinator.service.committed_engine import CommittedEngine
 from tests.unit.coordinator.service.job_operations import job_operations
 
 AGAIN = spec(2, gpus=1, restarts=RestartPolicy(limit=1000))
@@ -231,18 +228,6 @@ def test_a_job_with_old_attempts_is_deleted_whole() -> None:
 
     assert (w.cluster.jobs, w.cluster.attempts, w.cluster.executions) == ({}, {}, {})
     assert w.store.load().executions == ()
-
-
-class CommittedEngine:
-    """Answers from a cluster in which nothing happens any more."""
-
-    def __init__(self, w: World) -> None:
-        self.signals = Signals()
-        self._world = w
-
-    async def query(self, question: Callable[[Cluster, datetime], object], *, after: Freshness) -> object:
-        assert after is Freshness.COMMITTED
-        return question(self._world.cluster, self._world.now)
 
 
 async def test_logs_of_an_old_attempt_are_read_as_before(tmp_path: Path) -> None:

@@ -3,8 +3,8 @@
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0109"
-down_revision = "0108"
+revision = "0110"
+down_revision = "0109"
 branch_labels = None
 depends_on = None
 

@@ -1,0 +1,97 @@
+"""What attempts have held, in SQL: rows that the database sums up."""
+
+from collections.abc import Iterable
+
+from sqlalchemy import ColumnElement, Connection, Engine, and_, case, delete, func, not_, select
+
+from coordinator.core.records import KeepSpent, SpentChange, TrimSpent
+from coordinator.core.spent import EVICTED, Spent, SpentGroup, SpentSums, SpentWish
+from coordinator.store import schema
+from coordinator.store.dialect import Written, addition, reading
+from muster.domain.fleet.quota import Amounts
+from muster.domain.ids import JobId
+
+_ROWS = schema.spent.c
+
+
+class SqlAccounts:
+    """Keeps what attempts have held."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        table, given = schema.spent, schema.GIVEN_OF_SPENT
+        self._add = Written(engine.dialect, table, addition(engine.dialect, table, ("job", "attempt")), given)
+
+    def apply(self, connection: Connection, changes: Iterable[SpentChange]) -> None:
+        """Store what attempts have held, and forget the oldest."""
+        keep: int | None = None
+        rows = []
+        for change in changes:
+            match change:
+                case KeepSpent(spent=spent):
+                    rows.append(schema.spent_row(spent))
+                case TrimSpent(keep=keep):
+                    pass
+        if rows:
+            self._add.execute(connection, rows)
+        if keep is not None:
+            newest = select(func.max(_ROWS.number)).scalar_subquery()
+            connection.execute(delete(schema.spent).where(_ROWS.number <= newest - keep))
+
+    def sums(self, wish: SpentWish) -> SpentSums:
+        """What is kept of a span of time."""
+        inside, touching = _inside(wish), _touching(wish)
+        keys = [_ROWS.project, _ROWS.owner, _ROWS.pool, _ROWS.job_class]
+        keys += [_ROWS.job, _ROWS.name] if wish.by_job else []
+        evicted = func.sum(case((_ROWS.outcome == EVICTED, 1), else_=0))
+        amounts = (func.sum(column) for column in (_ROWS.gpus, _ROWS.cpus, _ROWS.memory, _ROWS.lost))
+        grouped = select(*keys, func.count(), evicted, *amounts).where(inside).group_by(*keys).limit(wish.most)
+        edges = select(schema.spent).where(touching, not_(inside))
+        oldest = select(_ROWS.number, _ROWS.ended_at).order_by(_ROWS.number).limit(1)
+        with reading(self._engine) as connection:
+            first = connection.execute(oldest).first()
+            return SpentSums(
+                groups=tuple(_group(tuple(row), by_job=wish.by_job) for row in connection.execute(grouped)),
+                edges=tuple(_spent(dict(row._mapping)) for row in connection.execute(edges)),  # noqa: SLF001 - the public way to names
+                kept_since=None if first is None or first[0] == 1 else first[1],
+            )
+
+
+def _touching(wish: SpentWish) -> ColumnElement[bool]:
+    found = [_ROWS.placed_at < wish.until]
+    if wish.since is not None:
+        found.append(_ROWS.ended_at > wish.since)
+    if wish.projects is not None:
+        found.append(_ROWS.project.in_(sorted(wish.projects)))
+    if wish.pool:
+        found.append(_ROWS.pool == wish.pool)
+    return and_(*found)
+
+
+def _inside(wish: SpentWish) -> ColumnElement[bool]:
+    found = [_touching(wish), _ROWS.ended_at <= wish.until]
+    return and_(*found, *([] if wish.since is None else [_ROWS.placed_at >= wish.since]))
+
+
+def _group(row: tuple[object, ...], *, by_job: bool) -> SpentGroup:
+    project, owner, pool, job_class = map(str, row[:4])
+    job, name = map(str, row[4:6]) if by_job else ("", "")
+    attempts, evicted, gpus, cpus, memory, lost = (int(str(each)) for each in row[-6:])
+    return SpentGroup(
+        project=project,
+        owner=owner,
+        pool=pool,
+        job_class=job_class,
+        job=JobId(job) if by_job else None,
+        name=name,
+        attempts=attempts,
+        evicted=evicted,
+        held=Amounts(gpus, cpus, memory),
+        lost=lost,
+    )
+
+
+def _spent(row: dict[str, object]) -> Spent:
+    held = Amounts(*(row.pop(name) for name in ("gpus", "cpus", "memory")))  # type: ignore[arg-type]  # columns of numbers
+    row.pop("number")
+    return Spent(held=held, **row)  # type: ignore[arg-type]  # the columns are its fields

@@ -1,0 +1,70 @@
+"""What attempts have held, in memory."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from itertools import count
+
+from coordinator.core.records import KeepSpent, SpentChange
+from coordinator.core.spent import Spent, SpentGroup, SpentSums, SpentWish
+from muster.domain.fleet.quota import Amounts
+from muster.domain.ids import JobId
+
+
+class MemoryAccounts:
+    """Keeps what attempts have held for as long as it lives."""
+
+    def __init__(self) -> None:
+        self._numbers = count(1)
+        self._spent: dict[tuple[JobId, int], tuple[int, Spent]] = {}
+        """In the order of their numbers."""
+
+    def apply(self, changes: Iterable[SpentChange]) -> None:
+        """Store what attempts have held, and forget the oldest."""
+        for change in changes:
+            if isinstance(change, KeepSpent):
+                key = (change.spent.job, change.spent.attempt)
+                if key not in self._spent:
+                    self._spent[key] = (next(self._numbers), change.spent)
+            else:
+                for key in list(self._spent)[: max(0, len(self._spent) - change.keep)]:
+                    del self._spent[key]
+
+    def sums(self, wish: SpentWish) -> SpentSums:
+        """What is kept of a span of time."""
+        groups: dict[SpentGroup, SpentGroup] = {}
+        edges: list[Spent] = []
+        for _, spent in self._spent.values():
+            if not _wanted(spent, wish):
+                continue
+            if spent.ended_at > wish.until or (wish.since is not None and spent.placed_at < wish.since):
+                edges.append(spent)
+                continue
+            part = spent.within(wish.since, wish.until)
+            part = part if wish.by_job else replace(part, job=None, name="")
+            key = replace(part, attempts=0, evicted=0, held=Amounts(), lost=0)
+            groups[key] = _together(groups.get(key, key), part)
+        first = next(iter(self._spent.values()), None)
+        return SpentSums(
+            groups=tuple(groups.values())[: wish.most],
+            edges=tuple(edges),
+            kept_since=None if first is None or first[0] == 1 else first[1].ended_at,
+        )
+
+
+def _wanted(spent: Spent, wish: SpentWish) -> bool:
+    return (
+        spent.placed_at < wish.until
+        and (wish.since is None or spent.ended_at > wish.since)
+        and (wish.projects is None or spent.project in wish.projects)
+        and (not wish.pool or spent.pool == wish.pool)
+    )
+
+
+def _together(one: SpentGroup, other: SpentGroup) -> SpentGroup:
+    return replace(
+        one,
+        attempts=one.attempts + other.attempts,
+        evicted=one.evicted + other.evicted,
+        held=one.held.plus(other.held),
+        lost=one.lost + other.lost,
+    )

@@ -1,0 +1,95 @@
+"""Usage as a table with bars, as a document and as CSV."""
+
+import csv
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from io import StringIO
+
+from muster.cli.output.documents import Document, document
+from muster.cli.output.plain.columns import Column
+from muster.cli.output.tables import TextTable, listing
+from muster.domain.fleet.quota import MILLIS_PER_GPU
+from muster.domain.fleet.usage import UsageBy, UsageReport, UsageRow
+
+_HOUR = 3600
+_MIB_PER_GIB = 1024
+BAR = 20
+"""Cells of the longest bar."""
+_EIGHTHS = " ▏▎▍▌▋▊▉█"
+_HOURS = ("gpu_hours", "cpu_hours", "gib_hours", "lost_gpu_hours")
+
+
+def usage_table(report: UsageReport) -> TextTable:
+    """One line a row, with its part of all GPU hours, or of all CPU hours where no GPU was used."""
+    weights = _weights(report.rows)
+    total, most = sum(weights), max(weights, default=0)
+    by_job = report.by is UsageBy.JOB
+    columns: tuple[str | Column, ...] = (
+        report.by.upper(),
+        *(("NAME", Column("PROJECT", spare=1), Column("USER", spare=1)) if by_job else ()),
+        Column("GPU HOURS", right=True),
+        Column("PART", right=True),
+        Column("", spare=2),
+        Column("CPU HOURS", right=True),
+        Column("GIB HOURS", right=True, spare=1),
+        Column("LOST GPU HOURS", right=True),
+        Column("ATTEMPTS", right=True, spare=1),
+        Column("EVICTED", right=True, spare=1),
+    )
+    return listing(
+        columns,
+        (_cells(row, weight, total, most, by_job=by_job) for row, weight in zip(report.rows, weights, strict=True)),
+    )
+
+
+def _cells(row: UsageRow, weight: int, total: int, most: int, *, by_job: bool) -> tuple[str, ...]:
+    gpus, cpus, memory, lost = _hours(row).values()
+    return (
+        row.of or "-",
+        *((row.name, row.project, row.user) if by_job else ()),
+        f"{gpus:,.1f}",
+        f"{100 * weight / total:.1f} %" if total else "-",
+        bar(weight, most),
+        f"{cpus:,.1f}",
+        f"{memory:,.1f}",
+        f"{lost:,.1f}",
+        str(row.attempts),
+        str(row.evicted),
+    )
+
+
+def bar(amount: int, most: int) -> str:
+    """A bar as long as the amount is large; the largest amount has the longest."""
+    eighths = 8 * BAR * amount // most if most else 0
+    return "█" * (eighths // 8) + _EIGHTHS[eighths % 8].strip()
+
+
+def _weights(rows: Sequence[UsageRow]) -> Sequence[int]:
+    gpus = [row.held.gpus for row in rows]
+    return gpus if any(gpus) else [row.held.cpus for row in rows]
+
+
+def _hours(row: UsageRow) -> Mapping[str, float]:
+    gpus, cpus, memory = row.held
+    hours = (gpus / MILLIS_PER_GPU, cpus / 1000, memory / _MIB_PER_GIB, row.lost / MILLIS_PER_GPU)
+    return {name: round(amount / _HOUR, 6) for name, amount in zip(_HOURS, hours, strict=True)}
+
+
+def usage_document(report: UsageReport) -> Mapping[str, Document]:
+    """The report with hours in place of amounts times seconds."""
+    whole = {field.name: document(getattr(report, field.name)) for field in fields(report) if field.name != "rows"}
+    return {**whole, "rows": [_row(row) for row in report.rows]}
+
+
+def _row(row: UsageRow) -> dict[str, Document]:
+    said: dict[str, Document] = {"of": row.of, "name": row.name, "project": row.project, "user": row.user}
+    return {**said, **_hours(row), "attempts": row.attempts, "evicted": row.evicted}
+
+
+def csv_text(report: UsageReport) -> str:
+    """A line of column names, then a line a row."""
+    text = StringIO()
+    writer = csv.DictWriter(text, fieldnames=list(_row(UsageRow(of=""))), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(_row(row) for row in report.rows)
+    return text.getvalue()
