@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from muster.domain.fleet.node import NodeState, NodeView
     from muster.domain.fleet.pool import Pool
     from muster.domain.fleet.secret import SecretKind
+    from muster.domain.fleet.usage import UsageBy, UsageReport, UsageRow
     from muster.domain.fleet.window import Window
     from muster.domain.ids import JobId
     from muster.domain.jobs.disconnect import OnDisconnect
@@ -94,6 +95,7 @@ _FROM: Mapping[str, tuple[str, ...]] = {
     ),
     "muster.domain.fleet.pool": ("Pool",),
     "muster.domain.fleet.secret": ("SecretKind",),
+    "muster.domain.fleet.usage": ("UsageBy", "UsageReport", "UsageRow"),
     "muster.domain.fleet.window": ("Window",),
     "muster.domain.ids": ("JobId",),
     "muster.domain.jobs.queueing.change": ("JobChange",),
@@ -209,6 +211,9 @@ __all__ = [
     "Ulimit",
     "UnavailableError",
     "UnknownNameError",
+    "UsageBy",
+    "UsageReport",
+    "UsageRow",
     "WaitKind",
     "WaitReason",
     "Window",
