@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from muster.domain.fleet.node import NodeState, NodeView
     from muster.domain.fleet.pool import Pool
     from muster.domain.fleet.secret import SecretKind
-    from muster.domain.fleet.usage import UsageBy, UsageReport, UsageRow
     from muster.domain.fleet.window import Window
     from muster.domain.ids import JobId
     from muster.domain.jobs.disconnect import OnDisconnect
@@ -59,6 +58,7 @@ if TYPE_CHECKING:
     from muster.domain.jobs.restart import RestartPolicy
     from muster.domain.jobs.secret_use import SecretUse
     from muster.domain.jobs.view import AttemptView, ExecutionView, JobView, LogLine
+    from muster.domain.usage import UsageBy, UsageReport, UsageRow
     from muster.jobfile import JobFileError, dump_job, job_from, load_job, load_jobs
     from muster.rpc.channel import Credentials
 
@@ -95,7 +95,7 @@ _FROM: Mapping[str, tuple[str, ...]] = {
     ),
     "muster.domain.fleet.pool": ("Pool",),
     "muster.domain.fleet.secret": ("SecretKind",),
-    "muster.domain.fleet.usage": ("UsageBy", "UsageReport", "UsageRow"),
+    "muster.domain.usage": ("UsageBy", "UsageReport", "UsageRow"),
     "muster.domain.fleet.window": ("Window",),
     "muster.domain.ids": ("JobId",),
     "muster.domain.jobs.queueing.change": ("JobChange",),

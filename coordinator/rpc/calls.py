@@ -63,7 +63,7 @@ _OURS: Mapping[str, Mapping[str, str]] = {
         "Quotas": "quotas.list",
         "SetQuotas": "quotas.set",
         "Queue": "queue.list",
-        "Usage": "usage.report",
+        "Usage": "usage.show",
     },
     "SecretService": {
         "Put": "secrets.set",

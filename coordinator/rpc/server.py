@@ -318,14 +318,9 @@ def _add_clients(
     projects = ProjectOperations(
         operations, parts.engine, parts.registry, parts.secrets, open_for_all=authority is None
     )
-    projects_pb2_grpc.add_ProjectServiceServicer_to_server(
-        ProjectService(
-            projects,
-            QuotaOperations(operations, parts.engine, parts.registry),
-            UsageOperations(operations, parts.engine, archive.past),
-        ),
-        server,
-    )
+    quotas = QuotaOperations(operations, parts.engine, parts.registry)
+    usage = UsageOperations(operations, parts.engine, archive.past)
+    projects_pb2_grpc.add_ProjectServiceServicer_to_server(ProjectService(projects, quotas, usage), server)
     logins = LoginService(LoginOperations(operations, parts.registry, parts.logins))
     trust_pb2_grpc.add_LoginServiceServicer_to_server(logins, server)
     trust_pb2_grpc.add_SecretServiceServicer_to_server(

@@ -104,7 +104,7 @@ RULES: Mapping[str, OperationRule] = {
     "projects.remove": _ADMIN_CHANGE,
     "quotas.list": _OWN_LOOK,
     "quotas.set": _ADMIN_CHANGE,
-    "usage.report": OperationRule(AccessScope.ANYWHERE),
+    "usage.show": OperationRule(AccessScope.ANYWHERE),
     "queue.list": OperationRule(AccessScope.ANYWHERE),
     "secrets.set": OperationRule(AccessScope.PROJECT, Access.OPERATOR, Audited.FAILURES),
     "secrets.list": OperationRule(AccessScope.PROJECT, Access.MEMBER, Audited.LATER),

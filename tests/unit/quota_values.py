@@ -4,7 +4,8 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from muster.domain.fleet import pool, quota, standing_view, usage
+from muster.domain import usage
+from muster.domain.fleet import pool, quota, standing_view
 from muster.domain.jobs.job_class import JobClass
 from tests.unit.plain_values import labels, labels_map, moments, node_ids, optional, spans, texts, tuples_of
 

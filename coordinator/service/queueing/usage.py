@@ -16,8 +16,8 @@ from coordinator.trust.caller import Caller
 from muster.domain.errors import InvalidJobError, UnknownNameError
 from muster.domain.fleet.access import Access, no_project
 from muster.domain.fleet.quota import NO_AMOUNTS, Amounts
-from muster.domain.fleet.usage import MOST_USAGE_ROWS, UsageBy, UsageReport, UsageRow, UsageWish
 from muster.domain.ids import AttemptId
+from muster.domain.usage import MOST_USAGE_ROWS, UsageBy, UsageReport, UsageRow, UsageWish
 
 MOST_USAGE_GROUPS = 100_000
 """Different sums of project, user, pool and class that one question reads from the store."""
@@ -52,7 +52,7 @@ class UsageOperations:
         Raises InvalidJobError where the answer would be too long, UnknownNameError for a project that the caller may
         not look at.
         """
-        async with self._operations.begin(caller, "usage.report", wish.project) as operation:
+        async with self._operations.begin(caller, "usage.show", wish.project) as operation:
             seen = caller.seen_projects
             if wish.project:
                 if not caller.may(Access.VIEWER, wish.project):

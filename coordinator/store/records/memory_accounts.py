@@ -16,7 +16,7 @@ class MemoryAccounts:
     def __init__(self) -> None:
         self._numbers = count(1)
         self._spent: dict[tuple[JobId, int], tuple[int, Spent]] = {}
-        """In the order of their numbers."""
+        """Attempts in the order of their numbers."""
 
     def apply(self, changes: Iterable[SpentChange]) -> None:
         """Store what attempts have held, and forget the oldest."""

@@ -9,7 +9,7 @@ from muster.domain.fleet.access import Permissions, Project
 from muster.domain.fleet.pool import Pool
 from muster.domain.fleet.quota import UnitChange
 from muster.domain.fleet.standing_view import PoolView, QueuePage, UnitStandingView
-from muster.domain.fleet.usage import UsageBy, UsageReport, UsageWish
+from muster.domain.usage import UsageBy, UsageReport, UsageWish
 from muster.rpc.v1 import pools_pb2
 from muster.rpc.v1 import projects_pb2 as pb
 from muster.rpc.v1.pools_pb2_grpc import PoolServiceStub

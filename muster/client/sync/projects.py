@@ -9,7 +9,7 @@ from muster.domain.fleet.access import Permissions, Project
 from muster.domain.fleet.pool import Pool
 from muster.domain.fleet.quota import UnitChange
 from muster.domain.fleet.standing_view import PoolView, QueuePage, UnitStandingView
-from muster.domain.fleet.usage import UsageBy, UsageReport
+from muster.domain.usage import UsageBy, UsageReport
 
 
 class SyncProjectsClient:

@@ -1,6 +1,6 @@
 """Values of projects.proto: what was used over time."""
 
-from muster.domain.fleet.usage import MOST_USAGE_ROWS, UsageBy, UsageReport, UsageRow, UsageWish
+from muster.domain.usage import MOST_USAGE_ROWS, UsageBy, UsageReport, UsageRow, UsageWish
 from muster.rpc.v1 import projects_pb2 as pb
 from muster.wire import checks
 from muster.wire.sharing.quotas import amounts_from_wire, amounts_to_wire

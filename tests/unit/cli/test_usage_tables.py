@@ -7,7 +7,7 @@ from rich.console import Console
 
 from muster.cli.commands.sharing.usage_tables import BAR, bar, csv_text, usage_document, usage_table
 from muster.domain.fleet.quota import Amounts
-from muster.domain.fleet.usage import UsageBy, UsageReport, UsageRow
+from muster.domain.usage import UsageBy, UsageReport, UsageRow
 
 UNTIL = datetime(2026, 11, 30, tzinfo=UTC)
 HOUR = 3600
@@ -58,8 +58,10 @@ def test_jobs_have_their_names_projects_and_users() -> None:
 
 def test_documents_and_csv_have_the_same_keys() -> None:
     told = report(row("vision, 2", 0.5))
-    [as_data] = usage_document(told)["rows"]  # type: ignore[misc]  # a list of rows
+    rows = usage_document(told)["rows"]
     head, line = csv_text(told).splitlines()
-    assert head == ",".join(as_data)  # type: ignore[arg-type]  # its keys
+    assert isinstance(rows, list)
+    assert isinstance(rows[0], dict)
+    assert head == ",".join(rows[0])
     assert line == '"vision, 2",,,,0.5,0.0,1.5,0.25,2,1'
     assert usage_document(told)["until"] == "2026-11-30T00:00:00Z"

@@ -10,7 +10,7 @@ from muster.cli.context import answers, session_of
 from muster.cli.options import time_of
 from muster.cli.output.documents import Format, text_of
 from muster.cli.output.screen import say, say_lines, screen
-from muster.domain.fleet.usage import UsageBy
+from muster.domain.usage import UsageBy
 
 
 class UsageForm(StrEnum):

@@ -9,7 +9,7 @@ from muster.cli.output.documents import Document, document
 from muster.cli.output.plain.columns import Column
 from muster.cli.output.tables import TextTable, listing
 from muster.domain.fleet.quota import MILLIS_PER_GPU
-from muster.domain.fleet.usage import UsageBy, UsageReport, UsageRow
+from muster.domain.usage import UsageBy, UsageReport, UsageRow
 
 _HOUR = 3600
 _MIB_PER_GIB = 1024

@@ -14,10 +14,10 @@ from coordinator.service.queueing.usage import UsageOperations
 from muster.domain.errors import InvalidJobError, PermissionDeniedError, UnknownNameError
 from muster.domain.fleet.access import Access
 from muster.domain.fleet.quota import QuotaUnit, UnitKind
-from muster.domain.fleet.usage import UsageBy, UsageReport, UsageWish
 from muster.domain.gangs.plan import Stage
 from muster.domain.ids import JobId
 from muster.domain.jobs.failure import Exit
+from muster.domain.usage import UsageBy, UsageReport, UsageWish
 from tests.builders import World, inventory, pass_time, spec
 from tests.unit.coordinator.service.callers import Trusted, of_all, person
 from tests.unit.coordinator.service.committed_engine import CommittedEngine

@@ -44,13 +44,13 @@ class UsageRow:
     """
 
     of: str
-    """Its name; of a job its id. Empty: projects without a department."""
+    """The name; of a job the id. Empty: projects without a department."""
     name: str = ""
     """The name of a job; else empty."""
     project: str = ""
     """The project of a job; else empty."""
     user: str = ""
-    """Who submitted a job; else empty."""
+    """The account that submitted a job; else empty."""
     attempts: int = 0
     """How many attempts held something in that time."""
     evicted: int = 0
