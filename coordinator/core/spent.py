@@ -1,5 +1,6 @@
 """What attempts have held, and for how long; it outlives their jobs."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -10,19 +11,20 @@ SPENT_KEPT = 500_000
 """Newest attempts whose usage is stored."""
 EVICTED = "preempted"
 """How an attempt ended that made room for another job."""
+SPENT_WORDS = ("project", "owner", "pool", "job_class", "job", "name")
+"""All that tells groups apart."""
 _TICK = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpentGroup:
-    """What several attempts have held in a span of time."""
+    """What several attempts have held in a span of time; words are empty that were not asked for."""
 
-    project: str
-    owner: str
-    pool: str
-    job_class: str
-    job: JobId | None = None
-    """None: of any."""
+    project: str = ""
+    owner: str = ""
+    pool: str = ""
+    job_class: str = ""
+    job: str = ""
     name: str = ""
     attempts: int
     evicted: int
@@ -53,24 +55,14 @@ class Spent:
     ended_at: datetime
     """When its last execution held nothing any more."""
 
-    def within(self, since: datetime | None, until: datetime) -> SpentGroup:
+    def within(self, since: datetime | None, until: datetime, words: Iterable[str] = SPENT_WORDS) -> SpentGroup:
         """The part of it that lies in a span of time; parts of spans that follow each other add up to the whole."""
         begin = self.placed_at if since is None else since
         parts = (self._by(until, amount) - self._by(begin, amount) for amount in self.held)
         good = self.held.gpus - self.lost
         lost = max(0, self._by(until, self.held.gpus) - good) - max(0, self._by(begin, self.held.gpus) - good)
-        return SpentGroup(
-            project=self.project,
-            owner=self.owner,
-            pool=self.pool,
-            job_class=self.job_class,
-            job=self.job,
-            name=self.name,
-            attempts=1,
-            evicted=int(self.outcome == EVICTED),
-            held=Amounts(*parts),
-            lost=lost,
-        )
+        said: dict[str, str] = {word: getattr(self, word) for word in words}
+        return SpentGroup(attempts=1, evicted=int(self.outcome == EVICTED), held=Amounts(*parts), lost=lost, **said)
 
     def _by(self, at: datetime, amount: int) -> int:
         """How much of an amount was held until then, as if it had been held evenly."""
@@ -87,7 +79,8 @@ class SpentWish:
 
     since: datetime | None
     until: datetime
-    by_job: bool = False
+    words: tuple[str, ...]
+    """What tells groups apart: names of fields of a group."""
     projects: frozenset[str] | None = None
     """None: all of them."""
     pool: str = ""

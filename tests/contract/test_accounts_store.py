@@ -9,6 +9,7 @@ from muster.domain.fleet.quota import Amounts
 from muster.domain.ids import JobId
 from tests.contract.stores import Open
 
+KINDS = ("project", "owner", "pool", "job_class")
 BEGIN = datetime(2026, 11, 1, tzinfo=UTC)
 
 
@@ -36,7 +37,7 @@ def hour(number: int) -> datetime:
 
 def wish(first: int | None, last: int, **other: object) -> SpentWish:
     since = None if first is None else hour(first)
-    return SpentWish(since=since, until=hour(last), **{"most": 100, **other})  # type: ignore[arg-type]  # a builder takes any field
+    return SpentWish(since=since, until=hour(last), **{"most": 100, "words": KINDS, **other})  # type: ignore[arg-type]  # a builder takes any field
 
 
 def by_project(groups: tuple[SpentGroup, ...]) -> dict[str, tuple[int, int, int]]:
@@ -50,7 +51,7 @@ def test_attempts_that_are_alike_are_summed_up_and_are_there_when_it_is_opened_a
 
     assert by_project(found.groups) == {"red": (2, 1, 5), "blue": (1, 0, 1)}
     [red] = [group for group in found.groups if group.project == "red"]
-    assert (red.owner, red.pool, red.job_class, red.job, red.name) == ("ann", "h100", "spare", None, "")
+    assert (red.owner, red.pool, red.job_class, red.job, red.name) == ("ann", "h100", "spare", "", "")
     assert red.held == Amounts(1000 * 5 * 3600, 2000 * 5 * 3600, 3 * 5 * 3600)
     assert red.lost == 500 * 5 * 3600
     assert (found.edges, found.kept_since) == ((), None)
@@ -83,13 +84,13 @@ def test_only_some_projects_and_one_pool_are_asked_for(store: Store) -> None:
 def test_jobs_are_told_apart_when_they_are_asked_for_and_no_more_of_them_than_that(store: Store) -> None:
     store.commit([spent(1, 0, 1), spent(2, 0, 2)])
 
-    found = store.spent(wish(None, 9, by_job=True)).groups
+    found = store.spent(wish(None, 9, words=("job", "name"))).groups
 
     assert sorted((group.job, group.name, group.attempts) for group in found) == [
         ("j1", "job-1", 1),
         ("j2", "job-2", 1),
     ]
-    assert len(store.spent(wish(None, 9, by_job=True, most=1)).groups) == 1
+    assert len(store.spent(wish(None, 9, words=("job", "name"), most=1)).groups) == 1
 
 
 def test_what_was_stored_already_is_not_stored_again(store: Store) -> None:
@@ -110,8 +111,8 @@ def test_the_oldest_is_dropped_and_told_of(store: Store) -> None:
 
     store.commit([spent(5, 5, 6), TrimSpent(keep=3)])
 
-    found = store.spent(wish(None, 9, by_job=True))
-    assert sorted(group.job or "" for group in found.groups) == ["j3", "j4", "j5"]
+    found = store.spent(wish(None, 9, words=("job", "name")))
+    assert sorted(group.job for group in found.groups) == ["j3", "j4", "j5"]
     assert found.kept_since == hour(4)
     assert found.groups
 

@@ -19,8 +19,15 @@ from muster.domain.fleet.quota import NO_AMOUNTS, Amounts
 from muster.domain.ids import AttemptId
 from muster.domain.usage import MOST_USAGE_ROWS, UsageBy, UsageReport, UsageRow, UsageWish
 
-MOST_USAGE_GROUPS = 100_000
-"""Different sums of project, user, pool and class that one question reads from the store."""
+_WORDS: Mapping[UsageBy, tuple[str, ...]] = {
+    UsageBy.DEPARTMENT: ("project",),
+    UsageBy.PROJECT: ("project",),
+    UsageBy.USER: ("owner",),
+    UsageBy.POOL: ("pool",),
+    UsageBy.CLASS: ("job_class",),
+    UsageBy.JOB: ("job", "name", "project", "owner"),
+}
+"""What is asked of the store for each kind of row; the first one names it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +74,11 @@ class UsageOperations:
                 raise InvalidJobError(
                     f"since ({wish.since:%Y-%m-%d %H:%M:%S} UTC) must be before until, and have passed"
                 )
-            by_job = wish.by is UsageBy.JOB
-            most = (MOST_USAGE_ROWS if by_job else MOST_USAGE_GROUPS) + 1
+            words = _WORDS[wish.by]
             stored = await self._past.spent(
-                SpentWish(since=wish.since, until=until, by_job=by_job, projects=seen, pool=wish.pool, most=most)
+                SpentWish(
+                    since=wish.since, until=until, words=words, projects=seen, pool=wish.pool, most=MOST_USAGE_ROWS + 1
+                )
             )
             running = await asyncio.to_thread(present.spent)
             # Whoever has ended since is told of by both.
@@ -80,10 +88,10 @@ class UsageOperations:
                 sums.add(group)
             for spent in (*edges, *running):
                 if spent.placed_at < until and (wish.since is None or spent.ended_at > wish.since):
-                    sums.add(spent.within(wish.since, until))
-            if len(sums.rows) >= most or len(stored.groups) >= most:
+                    sums.add(spent.within(wish.since, until, words))
+            if max(len(sums.rows), len(stored.groups)) > MOST_USAGE_ROWS:
                 raise InvalidJobError(
-                    f"that are more than {most - 1} rows; ask for a shorter time, for one project or pool, "
+                    f"that are more than {MOST_USAGE_ROWS} rows; ask for a shorter time, for one project or pool, "
                     "or by something else"
                 )
             return UsageReport(
@@ -120,19 +128,8 @@ class _Sums:
         return tuple(sorted(self.rows.values(), key=lambda row: (_negative(row.held), row.of)))
 
     def _key(self, group: SpentGroup) -> str:
-        match self.by:
-            case UsageBy.DEPARTMENT:
-                return self.departments.get(group.project, "")
-            case UsageBy.PROJECT:
-                return group.project
-            case UsageBy.USER:
-                return group.owner
-            case UsageBy.POOL:
-                return group.pool
-            case UsageBy.CLASS:
-                return group.job_class
-            case UsageBy.JOB:
-                return group.job or ""
+        key: str = getattr(group, _WORDS[self.by][0])
+        return self.departments.get(key, "") if self.by is UsageBy.DEPARTMENT else key
 
 
 def _negative(held: Amounts) -> tuple[int, ...]:

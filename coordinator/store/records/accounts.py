@@ -9,7 +9,6 @@ from coordinator.core.spent import EVICTED, Spent, SpentGroup, SpentSums, SpentW
 from coordinator.store import schema
 from coordinator.store.dialect import Written, addition, reading
 from muster.domain.fleet.quota import Amounts
-from muster.domain.ids import JobId
 
 _ROWS = schema.spent.c
 
@@ -41,8 +40,7 @@ class SqlAccounts:
     def sums(self, wish: SpentWish) -> SpentSums:
         """What is kept of a span of time."""
         inside, touching = _inside(wish), _touching(wish)
-        keys = [_ROWS.project, _ROWS.owner, _ROWS.pool, _ROWS.job_class]
-        keys += [_ROWS.job, _ROWS.name] if wish.by_job else []
+        keys = [schema.spent.c[word] for word in wish.words]
         evicted = func.sum(case((_ROWS.outcome == EVICTED, 1), else_=0))
         amounts = (func.sum(column) for column in (_ROWS.gpus, _ROWS.cpus, _ROWS.memory, _ROWS.lost))
         grouped = select(*keys, func.count(), evicted, *amounts).where(inside).group_by(*keys).limit(wish.most)
@@ -51,7 +49,7 @@ class SqlAccounts:
         with reading(self._engine) as connection:
             first = connection.execute(oldest).first()
             return SpentSums(
-                groups=tuple(_group(tuple(row), by_job=wish.by_job) for row in connection.execute(grouped)),
+                groups=tuple(_group(wish.words, tuple(row)) for row in connection.execute(grouped)),
                 edges=tuple(_spent(dict(row._mapping)) for row in connection.execute(edges)),  # noqa: SLF001 - the public way to names
                 kept_since=None if first is None or first[0] == 1 else first[1],
             )
@@ -73,22 +71,10 @@ def _inside(wish: SpentWish) -> ColumnElement[bool]:
     return and_(*found, *([] if wish.since is None else [_ROWS.placed_at >= wish.since]))
 
 
-def _group(row: tuple[object, ...], *, by_job: bool) -> SpentGroup:
-    project, owner, pool, job_class = map(str, row[:4])
-    job, name = map(str, row[4:6]) if by_job else ("", "")
-    attempts, evicted, gpus, cpus, memory, lost = (int(str(each)) for each in row[-6:])
-    return SpentGroup(
-        project=project,
-        owner=owner,
-        pool=pool,
-        job_class=job_class,
-        job=JobId(job) if by_job else None,
-        name=name,
-        attempts=attempts,
-        evicted=evicted,
-        held=Amounts(gpus, cpus, memory),
-        lost=lost,
-    )
+def _group(words: tuple[str, ...], row: tuple[object, ...]) -> SpentGroup:
+    said = dict(zip(words, map(str, row), strict=False))
+    attempts, evicted, gpus, cpus, memory, lost = (int(str(each)) for each in row[len(words) :])
+    return SpentGroup(attempts=attempts, evicted=evicted, held=Amounts(gpus, cpus, memory), lost=lost, **said)
 
 
 def _spent(row: dict[str, object]) -> Spent:

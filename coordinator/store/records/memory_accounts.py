@@ -39,8 +39,7 @@ class MemoryAccounts:
             if spent.ended_at > wish.until or (wish.since is not None and spent.placed_at < wish.since):
                 edges.append(spent)
                 continue
-            part = spent.within(wish.since, wish.until)
-            part = part if wish.by_job else replace(part, job=None, name="")
+            part = spent.within(wish.since, wish.until, wish.words)
             key = replace(part, attempts=0, evicted=0, held=Amounts(), lost=0)
             groups[key] = _together(groups.get(key, key), part)
         first = next(iter(self._spent.values()), None)

@@ -6,7 +6,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinator.core.spent import Spent, SpentSums, SpentWish
+from coordinator.core.spent import SPENT_WORDS, Spent, SpentSums, SpentWish
 from muster.domain.fleet.quota import Amounts
 from muster.domain.gangs.plan import Stage
 from muster.domain.ids import JobId, NodeId
@@ -21,7 +21,7 @@ HOUR = timedelta(hours=1)
 
 
 def sums(w: World, **wish: object) -> SpentSums:
-    return w.store.spent(SpentWish(**{"since": None, "until": LATER, "by_job": True, "most": 99, **wish}))  # type: ignore[arg-type]  # a builder takes any field
+    return w.store.spent(SpentWish(**{"since": None, "until": LATER, "words": SPENT_WORDS, "most": 99, **wish}))  # type: ignore[arg-type]  # a builder takes any field
 
 
 def end(w: World, job: JobId) -> None:
