@@ -33,6 +33,7 @@ class RunFlags(NamedTuple):  # made in a tenth of the time of a data class, whic
     secrets: Sequence[str] = ()
     gpus: int | None = None
     gpu_model: str | None = None
+    mig: str | None = None
     cpus: str | None = None
     memory: str | None = None
     shm: str | None = None
@@ -68,6 +69,7 @@ def run_document(flags: RunFlags, environ: Mapping[str, str]) -> dict[str, Any]:
     resources = _said(
         gpus=flags.gpus,
         gpu_model=flags.gpu_model,
+        mig=flags.mig,
         cpus=flags.cpus,
         memory=flags.memory,
         shm=flags.shm,

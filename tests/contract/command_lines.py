@@ -45,7 +45,7 @@ AGAINST_A_FLEET: Sequence[Line] = (
     ),
     Line(
         "run --dry-run --queue-anyway --framework pytorch --dialect slurm --image python:3 --mount /tmp:/data "
-        "--project vision -- true"
+        "--mig 1g.10gb --project vision -- true"
     ),
     Line("projects allow vision --nothing --privileged --gain-privileges"),
     Line("projects allow vision --attach members --no-commands --no-connections --no-files"),
@@ -65,6 +65,8 @@ AGAINST_A_FLEET: Sequence[Line] = (
     Line("events --fleet"),
     Line("logs {job} -f --rank 0 --since 1h --tail 5 --attempt 1 -t --no-prefix --raw"),
     Line("logs {job} -o json"),
+    Line("metrics {job} -k loss --rank 0 --attempt 1 --most 5 -o csv"),
+    Line("metrics {job} -f --plot --smooth 0.5 --log-scale"),
     Line("exec {job} --rank 0 --no-tty --no-stdin -e A=b -w /tmp --wait -- true", REFUSED),
     Line("exec {job} --rank 0 --tty --stdin -- true", REFUSED),
     Line("exec {job} --all --at-once 2 -o json -- true"),

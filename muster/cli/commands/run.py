@@ -34,6 +34,10 @@ async def run(
     gpu_model: Annotated[
         str | None, typer.Option(help="Text that the model name of every GPU contains: `H100`.")
     ] = None,
+    mig: Annotated[
+        str | None,
+        typer.Option(metavar="PROFILE", help="MIG devices in place of whole GPUs: `1g.10gb`; `--gpus` says how many."),
+    ] = None,
     cpus: Annotated[str | None, typer.Option(help="CPUs for each execution: `2`, `0.5` (default: 1).")] = None,
     memory: Annotated[
         str | None, typer.Option(help="Memory for each execution: `16Gi` (default: nothing is reserved).")
@@ -232,6 +236,7 @@ async def run(
         secrets=secret or (),
         gpus=gpus,
         gpu_model=gpu_model,
+        mig=mig,
         cpus=cpus,
         memory=memory,
         shm=shm,

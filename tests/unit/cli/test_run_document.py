@@ -91,6 +91,16 @@ def test_what_a_job_file_can_say_the_command_line_can_too(tmp_path: Path) -> Non
     }
 
 
+def test_a_profile_asks_for_one_mig_device_unless_it_is_said_how_many() -> None:
+    one = job_from(run_document(RunFlags(command=("a",), mig="1g.10gb"), {}), "muster run")
+    two = job_from(run_document(RunFlags(command=("a",), mig="3g.40gb", gpus=2), {}), "muster run")
+
+    assert [(job.roles[0].resources.mig, job.roles[0].resources.gpus) for job in (one, two)] == [
+        ("1g.10gb", 1),
+        ("3g.40gb", 2),
+    ]
+
+
 def test_any_other_key_is_set_by_its_name() -> None:
     document = run_document(RunFlags(command=("a",), image="i"), {})
 
