@@ -33,6 +33,7 @@ from coordinator.rpc.journal_pace import PacedLines
 from coordinator.rpc.server import Doors, Parts, serving, serving_locally
 from coordinator.service.attaching.attachment_limits import AttachmentLimits
 from coordinator.service.attaching.open_book import AttachmentBook
+from coordinator.service.data.naming import DepotBook, naming_trees
 from coordinator.service.known_projects import KnownProjects, make_default_project
 from coordinator.service.trust.rotations import Rotations
 from coordinator.settings import CoordinatorSettings, parse
@@ -121,6 +122,7 @@ async def run(
             await asyncio.to_thread(fleet.have_begun, authority=authority is not None)
             relay = _relay_desk(settings, directory, fleet, authority)
             depot = _depot_desk(settings, directory, authority)
+            depot.names.on_swept = DepotBook(engine, depot).swept
             parts = Parts(
                 engine=engine,
                 store=store,
@@ -142,6 +144,7 @@ async def run(
                 async with (
                     serving_companion(relay, RELAY_DESK_TALK, directory.path),
                     serving_companion(depot, DEPOT_DESK_TALK, directory.path),
+                    naming_trees(engine, depot.names),
                 ):
                     await _serve(settings, parts, authority, stopped, systemd, journal)
         finally:

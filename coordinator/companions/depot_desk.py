@@ -1,9 +1,10 @@
 """The desk for the depot: gives out tickets, and knows where it is."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from datetime import datetime
 from secrets import token_hex
 
+from coordinator.companions.depot_names import TreeNames
 from coordinator.companions.places import listens_after, told_address
 from coordinator.depot.messages import (
     DepotDeskMessage,
@@ -13,9 +14,13 @@ from coordinator.depot.messages import (
     DepotServes,
     DepotWelcome,
 )
+from muster.domain.data.depot_use import DepotUse
 from muster.trust.depot_ticket import DEPOT_TICKET_LIFE, DepotOperation, DepotTicket, make_depot_ticket
 from muster.trust.identity import Identity
 from muster.trust.tickets import TicketPurpose, ticket_key
+
+_TOLD_AT_ONCE = 32
+"""Lines that are told at once; the longest name some hundred trees."""
 
 _DEPOT_AFTER = 3
 """The depot's port is so many after that for clients."""
@@ -33,6 +38,10 @@ class DepotDesk:
         self._served = ""
         """Where the depot is, or was last."""
         self._news: list[DepotDeskMessage] = []
+        self.names = TreeNames(self._say)
+        """What it is told of trees that jobs name."""
+        self.use: DepotUse | None = None
+        """What it held when it was looked through last; None: not yet."""
         self.stir: Callable[[], None] = _nothing
         """Called when there is something to tell the depot."""
 
@@ -43,19 +52,37 @@ class DepotDesk:
             return None
         return told_address(self._served, self._listen)
 
-    def put_ticket(self, *, project: str, account: str, room: int, now: datetime) -> str:
-        """What a client shows that sends objects, so many bytes at most."""
-        return self._ticket(DepotOperation.PUT, project, account, now, room=room)
+    def put_ticket(self, *, project: str, account: str, room: int, limit: int, now: datetime) -> str:
+        """What a client shows that sends objects, so many bytes at most; `limit`: of what its project keeps in all."""
+        return self._signed(
+            DepotTicket(
+                operation=DepotOperation.PUT,
+                ticket=token_hex(8),
+                project=project,
+                account=account,
+                room=room,
+                limit=limit,
+                not_after=now + DEPOT_TICKET_LIFE,
+            )
+        )
 
     def get_ticket(self, tree: str, *, project: str, account: str, now: datetime) -> str:
         """What a node or client shows that fetches a tree."""
-        return self._ticket(DepotOperation.GET, project, account, now, tree=tree)
+        return self._signed(
+            DepotTicket(
+                operation=DepotOperation.GET,
+                ticket=token_hex(8),
+                project=project,
+                account=account,
+                tree=tree,
+                not_after=now + DEPOT_TICKET_LIFE,
+            )
+        )
 
     def look_again(self) -> None:
         """Give the depot the certificate that counts now, if it has another one."""
         if self._identity is not None:
-            self._news = [DepotIdentity(identity=self._identity())]
-            self.stir()
+            self._say([DepotIdentity(identity=self._identity())])
 
     def welcome(self, first: DepotMessage) -> list[DepotDeskMessage]:
         """Everything that a depot must know which has just come; nothing where it does not begin with its hello."""
@@ -64,6 +91,7 @@ class DepotDesk:
         before, self._served = self._served, ""
         self._connected = True
         self._news.clear()
+        self.names.left()
         identity = None if self._identity is None else self._identity()
         return [DepotWelcome(key=self._key, listen=self._listen, before=before, identity=identity)]
 
@@ -74,31 +102,31 @@ class DepotDesk:
                 self._served = listen
             case DepotHello():
                 pass  # the first line alone has a meaning
+            case _:
+                self.names.hear(message)
 
     def left(self) -> None:
         """Note that the depot is not connected any more."""
         self._connected = False
+        self.names.left()
 
     def take(self) -> list[DepotDeskMessage]:
-        """What the depot is to be told now."""
-        told, self._news = self._news, []
+        """What the depot is to be told now, or some of it: what is left stirs again."""
+        told, self._news = self._news[:_TOLD_AT_ONCE], self._news[_TOLD_AT_ONCE:]
+        if self._news:
+            self.stir()
         return told
 
-    def _ticket(
-        self, operation: DepotOperation, project: str, account: str, now: datetime, *, tree: str = "", room: int = 0
-    ) -> str:
-        return make_depot_ticket(
-            self._key,
-            DepotTicket(
-                operation=operation,
-                ticket=token_hex(8),
-                project=project,
-                account=account,
-                tree=tree,
-                room=room,
-                not_after=now + DEPOT_TICKET_LIFE,
-            ),
-        )
+    async def keep(self, trees: Collection[str]) -> frozenset[str]:
+        """Have trees kept that jobs are about to name; those that the depot does not have. Raises UnavailableError."""
+        return await self.names.keep(trees)
+
+    def _say(self, messages: Iterable[DepotDeskMessage]) -> None:
+        self._news += messages
+        self.stir()
+
+    def _signed(self, ticket: DepotTicket) -> str:
+        return make_depot_ticket(self._key, ticket)
 
 
 def _nothing() -> None:

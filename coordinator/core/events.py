@@ -253,6 +253,16 @@ class ProjectChanged:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectStorageLimited:
+    """An admin has said how much a project may keep in the depot."""
+
+    name: str
+    storage: int
+    """Bytes."""
+    cause: EventCause = UNKNOWN_CAUSE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ProjectRemoved:
     """An admin wants a project to be there no longer."""
 
@@ -344,6 +354,7 @@ Event = (
     | TaintsRequested
     | ProjectAdded
     | ProjectChanged
+    | ProjectStorageLimited
     | ProjectRemoved
     | QuotasChanged
     | WindowSet

@@ -43,6 +43,7 @@ from coordinator.core.events import (
     ProjectAdded,
     ProjectChanged,
     ProjectRemoved,
+    ProjectStorageLimited,
     QuotasChanged,
     RemovalRequested,
     ResumeRequested,
@@ -108,7 +109,7 @@ def _take(turn: Turn, event: Event) -> Answer:  # noqa: C901, PLR0911, PLR0912 -
             return taints.take(turn, event)
         case ProjectAdded():
             return projects.add(turn, event)
-        case ProjectChanged():
+        case ProjectChanged() | ProjectStorageLimited():
             return projects.change(turn, event)
         case ProjectRemoved():
             return projects.remove(turn, event)

@@ -1,10 +1,11 @@
 """What coordinator and depot say to each other over the coordinator's socket: one JSON object a line.
 
-The depot begins with DepotHello; the coordinator answers with DepotWelcome.
+The depot begins with DepotHello; the coordinator answers with DepotWelcome. A depot that wants to remove what no job
+names says DepotNamesWanted. All trees that jobs name are told to it: lines of DepotNames, and DepotNamesEnd at the end.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 from muster.daemon.companions.lines import CompanionTalk, LineFields, identity_fields, read_line, written_line
 from muster.trust.identity import Identity
@@ -23,6 +24,47 @@ class DepotServes:
 
     listen: str
     """HOST:PORT with the port that was bound."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DepotNamesWanted:
+    """The depot wants to be told which trees jobs name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DepotHolds:
+    """What the jobs of a project name; said of each project before DepotSwept."""
+
+    project: str
+    trees: int
+    objects: int
+    """Objects that its trees list, each counted once."""
+    bytes: int
+    """Bytes of these objects."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DepotSwept:
+    """The depot has looked at all that it holds, and removed what no job names."""
+
+    objects: int
+    """Objects that are left."""
+    bytes: int
+    """Bytes of these."""
+    unnamed_objects: int
+    """Objects of these that no job names, and that have not been there for long."""
+    unnamed_bytes: int
+    removed_objects: int
+    removed_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DepotKept:
+    """The answer to DepotKeep."""
+
+    call: int
+    missing: tuple[str, ...]
+    """Trees that are not here, or not with all that they list."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,8 +88,36 @@ class DepotIdentity:
     identity: Identity
 
 
-DepotMessage = DepotHello | DepotServes
-DepotDeskMessage = DepotWelcome | DepotIdentity
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DepotNames:
+    """Some trees that jobs of a project name."""
+
+    project: str
+    trees: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DepotNamesEnd:
+    """All trees that jobs name have been told."""
+
+    count: int
+    """How many there were."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DepotKeep:
+    """Jobs will name these trees: they count as used now, with all that they list."""
+
+    call: int
+    """The number that the answer has."""
+    trees: tuple[str, ...]
+
+
+DepotMessage = DepotHello | DepotServes | DepotNamesWanted | DepotHolds | DepotSwept | DepotKept
+DepotDeskMessage = DepotWelcome | DepotIdentity | DepotNames | DepotNamesEnd | DepotKeep
+
+TREES_IN_LINE = 500
+"""Trees that one line names."""
 
 
 def depot_line(message: DepotMessage | DepotDeskMessage) -> bytes:
@@ -67,10 +137,6 @@ def depot_desk_message(line: bytes) -> DepotDeskMessage | None:
 
 def _fields_of(message: DepotMessage | DepotDeskMessage) -> Mapping[str, object]:
     match message:
-        case DepotHello(version=version):
-            return {"say": "hello", "version": version}
-        case DepotServes(listen=listen):
-            return {"say": "serves", "listen": listen}
         case DepotWelcome():
             return {
                 "say": "welcome",
@@ -81,11 +147,42 @@ def _fields_of(message: DepotMessage | DepotDeskMessage) -> Mapping[str, object]
             }
         case DepotIdentity(identity=identity):
             return {"say": "identity", **identity_fields(identity)}
+        case _:
+            return {"say": _WORDS[type(message)], **asdict(message)}
 
+
+_WORDS: Mapping[type, str] = {
+    DepotHello: "hello",
+    DepotServes: "serves",
+    DepotNamesWanted: "asks-names",
+    DepotHolds: "holds",
+    DepotSwept: "swept",
+    DepotKept: "kept",
+    DepotNames: "names",
+    DepotNamesEnd: "names-end",
+    DepotKeep: "keep",
+}
+"""What a line says whose other fields are those of its message."""
 
 _FROM_DEPOT: Mapping[str, Callable[[LineFields], DepotMessage]] = {
     "hello": lambda said: DepotHello(version=said.text("version")),
     "serves": lambda said: DepotServes(listen=said.text("listen")),
+    "asks-names": lambda _: DepotNamesWanted(),
+    "holds": lambda said: DepotHolds(
+        project=said.text("project"),
+        trees=said.count("trees"),
+        objects=said.count("objects"),
+        bytes=said.count("bytes"),
+    ),
+    "swept": lambda said: DepotSwept(
+        objects=said.count("objects"),
+        bytes=said.count("bytes"),
+        unnamed_objects=said.count("unnamed_objects"),
+        unnamed_bytes=said.count("unnamed_bytes"),
+        removed_objects=said.count("removed_objects"),
+        removed_bytes=said.count("removed_bytes"),
+    ),
+    "kept": lambda said: DepotKept(call=said.count("call"), missing=said.texts("missing")),
 }
 
 _FROM_DESK: Mapping[str, Callable[[LineFields], DepotDeskMessage]] = {
@@ -96,6 +193,9 @@ _FROM_DESK: Mapping[str, Callable[[LineFields], DepotDeskMessage]] = {
         identity=said.identity() if "certificate" in said else None,
     ),
     "identity": lambda said: DepotIdentity(identity=said.identity()),
+    "names": lambda said: DepotNames(project=said.text("project"), trees=said.texts("trees")),
+    "names-end": lambda said: DepotNamesEnd(count=said.count("count")),
+    "keep": lambda said: DepotKeep(call=said.count("call"), trees=said.texts("trees")),
 }
 
 DEPOT_TALK: CompanionTalk[DepotDeskMessage, DepotMessage] = CompanionTalk(

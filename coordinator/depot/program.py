@@ -7,6 +7,7 @@ import os
 import resource
 import signal
 import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import grpc
@@ -18,12 +19,16 @@ from coordinator.depot.messages import (
     DepotDeskMessage,
     DepotHello,
     DepotIdentity,
+    DepotKeep,
     DepotMessage,
+    DepotNames,
+    DepotNamesEnd,
     DepotServes,
     DepotWelcome,
 )
 from coordinator.depot.service import DepotService
 from coordinator.depot.settings import DepotSettings, parse
+from coordinator.depot.sweeper import Sweeper
 from muster import __version__
 from muster.daemon.companions.dialing import talk_for_ever
 from muster.daemon.journal import configure
@@ -73,6 +78,11 @@ class Depot:
             raise MusterError(
                 f"cannot use {settings.depot_dir} for objects: {error.strerror}; name another one with --depot-dir"
             ) from error
+        self._sweeper = Sweeper(self._service.objects, self._service.hands, self._service.projects, _now)
+        self._beside = asyncio.TaskGroup()
+        """What goes on while the coordinator says further things."""
+        self._sweeping: asyncio.Task[None] | None = None
+        """Looks for what no job names, as the coordinator says that came last."""
         self._server: grpc.aio.Server | None = None
         self._listens = ""
         """Where it is served; empty: not yet."""
@@ -86,7 +96,7 @@ class Depot:
             asyncio.get_running_loop().add_signal_handler(each, stopped.set)
         self._systemd.ready("waits for the coordinator")
         talking = talk_for_ever(self._settings.state, DEPOT_TALK, self, self._stirred, self.hear)
-        async with asyncio.TaskGroup() as tasks:
+        async with self._beside as tasks:
             going = (
                 tasks.create_task(talking, name="coordinator"),
                 tasks.create_task(self._systemd.keep_alive(), name="watchdog"),
@@ -96,6 +106,8 @@ class Depot:
             self._systemd.stopping()
             if self._server is not None:
                 await self._server.stop(_STOP_GRACE)
+            if self._sweeping is not None:
+                self._sweeping.cancel()
             for task in going:
                 task.cancel()
         log.info("depot stopped")
@@ -118,8 +130,22 @@ class Depot:
                 self._shown = message.identity or self._shown
                 if self._server is None:
                     await self._serve(message)
+                if self._sweeping is not None:  # a coordinator that comes anew may know other jobs
+                    self._sweeping.cancel()
+                self._sweeping = self._beside.create_task(self._sweeper.run(self._tell), name="sweep")
             case DepotIdentity(identity=identity):
                 self._shown = identity
+            case DepotNames() | DepotNamesEnd():
+                self._sweeper.hear(message)
+            case DepotKeep():
+                self._beside.create_task(self._keep(message), name="keep trees")
+
+    async def _keep(self, message: DepotKeep) -> None:
+        self._tell([await self._sweeper.keep(message)])
+
+    def _tell(self, messages: Sequence[DepotMessage]) -> None:
+        self._news += messages
+        self._stirred.set()
 
     async def _serve(self, welcome: DepotWelcome) -> None:
         """Begin to serve; raises MusterError where that cannot be."""

@@ -13,7 +13,7 @@ import grpc
 import grpc.aio
 
 from coordinator.depot.limits import DEPOT_DATA, DEPOT_STREAMS, OBJECTS_ASKED_ABOUT
-from coordinator.depot.room import TicketRoom, refuse_full
+from coordinator.depot.room import ProjectRoom, TicketRoom, refuse_full
 from coordinator.depot.taking import ObjectOutcome, ObjectPart, ObjectsInHand, Taking
 from muster.domain.data.tree import MalformedTreeError, read_content_tree
 from muster.domain.errors import ExhaustedError, InvalidJobError, MusterError, PermissionDeniedError, UnknownNameError
@@ -47,8 +47,11 @@ class DepotService(DepotServiceServicer):
     def __init__(self, directory: Path, key: Callable[[], bytes], clock: Callable[[], datetime]) -> None:
         """`key` gives the key of tickets for the depot. Raises OSError where the directory cannot be made."""
         self._directory = directory
-        self._objects = ObjectFiles(directory)
-        self._hands = ObjectsInHand()
+        self.objects = ObjectFiles(directory)
+        self.hands = ObjectsInHand()
+        """The objects that are being taken in."""
+        self.projects = ProjectRoom()
+        """What each project keeps."""
         self._room = TicketRoom()
         self._key = key
         self._clock = clock
@@ -61,18 +64,20 @@ class DepotService(DepotServiceServicer):
         context: "_Context[pb.MissingRequest, pb.MissingResponse]",
     ) -> AsyncIterator[pb.MissingResponse]:
         """Tell which objects are not here."""
-        async with _Serving(self, context, DepotOperation.PUT):
+        async with _Serving(self, context, DepotOperation.PUT) as ticket:
             async for request in requests:
                 _refuse_many(len(request.objects))
-                digests = [_digest(each.digest) for each in request.objects]
-                yield await asyncio.to_thread(self._missing, digests)
+                sizes = {_digest(each.digest): each.size for each in request.objects}
+                answer = await asyncio.to_thread(self._missing, sizes)
+                self.projects.refuse_over(ticket, sum(sizes[each.digest.hex()] for each in answer.missing))
+                yield answer
 
     async def Put(  # noqa: N802 - as gRPC calls it
         self, requests: AsyncIterator[pb.PutRequest], context: "_Context[pb.PutRequest, pb.PutResponse]"
     ) -> AsyncIterator[pb.PutResponse]:
         """Take objects in."""
         async with _Serving(self, context, DepotOperation.PUT) as ticket:
-            taking = Taking(self._objects, self._hands, partial(self._allow, ticket))
+            taking = Taking(self.objects, self.hands, partial(self._allow, ticket))
             try:
                 async for request in _with_pauses(requests):
                     found = await (taking.settle() if request is None else taking.take(map(_part, request.parts)))
@@ -118,15 +123,16 @@ class DepotService(DepotServiceServicer):
 
     def _allow(self, ticket: DepotTicket, digest: str, size: int) -> None:
         self._room.take(ticket, digest, size)
+        self.projects.take(ticket, digest, size)
         disk = shutil.disk_usage(self._directory)
         refuse_full(size, disk.free, disk.total)
 
     def _missing(self, digests: Iterable[str]) -> pb.MissingResponse:
         return pb.MissingResponse(
             missing=[
-                pb.MissingObject(digest=bytes.fromhex(digest), begun=self._objects.begun(digest))
+                pb.MissingObject(digest=bytes.fromhex(digest), begun=self.objects.begun(digest))
                 for digest in digests
-                if self._objects.size(digest) is None
+                if self.objects.use(digest) is None
             ]
         )
 
@@ -141,11 +147,11 @@ class DepotService(DepotServiceServicer):
         return found
 
     def _read_tree(self, tree: str) -> frozenset[str]:
-        size = self._objects.size(tree)
+        size = self.objects.size(tree)
         if size is None:
             raise UnknownNameError(f"the depot has no tree {tree}")
         try:
-            listed = read_content_tree(b"".join(self._objects.read(tree, 0, size)))
+            listed = read_content_tree(b"".join(self.objects.read(tree, 0, size)))
         except MalformedTreeError as error:
             raise UnknownNameError(f"the object {tree} is no tree: {error}") from error
         return frozenset({tree, *(each.digest for each in listed.objects)})
@@ -155,10 +161,10 @@ class DepotService(DepotServiceServicer):
         waiting = bytearray()
         for each in spans:
             digest, left = _digest(each.digest), each.length
-            size = self._objects.size(digest)
+            size = self.objects.size(digest)
             if size is None or each.offset + each.length > size:
                 raise UnknownNameError(f"the depot does not have that part of the object {digest}")
-            for found in self._objects.read(digest, each.offset, left):
+            for found in self.objects.read(digest, each.offset, left):
                 left -= len(found)
                 waiting += found
                 while len(waiting) >= DEPOT_DATA:

@@ -147,7 +147,7 @@ class Taking:
 
     async def _opened(self, part: ObjectPart) -> ArrivingObject | None:
         """The object, to be written; None: it is here already. What has arrived before is hashed in a thread."""
-        if self._objects.size(part.digest) is not None:
+        if self._objects.use(part.digest) is not None:
             return None
         self._allow(part.digest, part.size)
         if self._objects.begun(part.digest):

@@ -25,6 +25,7 @@ _OURS: Mapping[str, Mapping[str, str]] = {
     },
     "DataService": {
         "Upload": "data.upload",
+        "Storage": "data.storage",
     },
     "AttachmentService": {
         "Open": "attachments.open",
@@ -59,6 +60,7 @@ _OURS: Mapping[str, Mapping[str, str]] = {
         "Get": "projects.get",
         "Add": "projects.add",
         "Allow": "projects.allow",
+        "LimitStorage": "projects.storage",
         "Remove": "projects.remove",
         "Quotas": "quotas.list",
         "SetQuotas": "quotas.set",

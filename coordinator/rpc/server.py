@@ -50,7 +50,8 @@ from coordinator.service.attaching.open_book import AttachmentBook
 from coordinator.service.attaching.relay_side import RelaySide
 from coordinator.service.attaching.rights import AttachRights
 from coordinator.service.bundles import BundleOperations
-from coordinator.service.data.uploads import DataOperations, DepotSide
+from coordinator.service.data.trees import DepotSide
+from coordinator.service.data.uploads import DataOperations
 from coordinator.service.jobs import JobOperations
 from coordinator.service.nodes import NodeOperations
 from coordinator.service.operations import Operations
@@ -298,12 +299,13 @@ def _add_clients(
     permissions_of = parts.registry.permissions_of if authority is not None else lambda _: OPEN
     operations = parts.operations
     archive = Archive.of(parts.engine, parts.logs, parts.store)
-    desk = SubmitDesk(permissions_of, parts.secrets)
+    desk = SubmitDesk(permissions_of, parts.secrets, parts.depot)
     orders = JobOrders(operations, parts.engine)
     jobs = JobService(JobOperations(operations, parts.engine, desk, archive), orders, parts.reader_patience)
     jobs_pb2_grpc.add_JobServiceServicer_to_server(jobs, server)
     attachments_pb2_grpc.add_AttachmentServiceServicer_to_server(AttachmentService(attachments), server)
-    data_pb2_grpc.add_DataServiceServicer_to_server(DataService(DataOperations(operations, parts.depot)), server)
+    data = DataOperations(operations, parts.depot, parts.registry.projects)
+    data_pb2_grpc.add_DataServiceServicer_to_server(DataService(data), server)
     stories = StoryOperations(operations, parts.engine, archive.past)
     nodes = NodeService(NodeOperations(operations, parts.engine, parts.registry.joined), stories, parts.reader_patience)
     nodes_pb2_grpc.add_NodeServiceServicer_to_server(nodes, server)

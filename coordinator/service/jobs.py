@@ -111,6 +111,7 @@ class JobOperations:
             operation.require_in(submission.spec.project)
             with self._desk.taking_in(1):
                 event = replace(self._desk.checked(caller, submission), cause=operation.cause)
+                await self._desk.require_trees(event)
                 view = await self._engine.apply_and_query(event, _as_answered)
             if isinstance(view, Refused):
                 raise error_of(view)

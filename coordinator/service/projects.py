@@ -6,7 +6,7 @@ from dataclasses import replace
 from coordinator.clock import wall_time
 from coordinator.completion import completed
 from coordinator.core.answers import Answer, ProjectGone, ProjectKept
-from coordinator.core.events import ProjectAdded, ProjectChanged, ProjectRemoved
+from coordinator.core.events import ProjectAdded, ProjectChanged, ProjectRemoved, ProjectStorageLimited
 from coordinator.engine.engine import Engine, Freshness
 from coordinator.service.causes import answer_to
 from coordinator.service.operations import Operations
@@ -18,6 +18,7 @@ from coordinator.trust.secrets.secrets import Secrets
 from muster.domain.errors import ConflictError, UnknownNameError
 from muster.domain.fleet.access import OPEN, Access, AuditEntry, Permissions, Project, no_project
 from muster.domain.fleet.project_use import ProjectUse
+from muster.domain.quantity import size_text
 
 
 class ProjectOperations:
@@ -68,6 +69,14 @@ class ProjectOperations:
             await self._note(operation.done(changes(kept.before.permissions, kept.project.permissions)))
             return kept.project
 
+    async def limit_storage(self, caller: Caller, name: str, storage: int) -> Project:
+        """The project, which may keep so many bytes in the depot from now on; what is there stays."""
+        async with self._operations.begin(caller, "projects.storage", name) as operation:
+            kept = await self._kept(ProjectStorageLimited(name=name, storage=storage))
+            assert kept.before is not None
+            await self._note(operation.done(f"{size_text(kept.before.storage)} to {size_text(storage)}"))
+            return self._seen(kept.project)
+
     async def remove(self, caller: Caller, name: str) -> Project:
         """Forget a project that nothing uses; the project as it was. Its jobs that have ended stay.
 
@@ -84,13 +93,13 @@ class ProjectOperations:
         """What uses a project outside the engine."""
         return (*self._secrets.uses_of(name), *self._registry.uses_of(name, wall_time()))
 
-    async def _kept(self, event: ProjectAdded | ProjectChanged) -> ProjectKept:
+    async def _kept(self, event: ProjectAdded | ProjectChanged | ProjectStorageLimited) -> ProjectKept:
         """What a project is once it is durable; raises what the core refuses."""
         answer = await self._answer(event)
         assert isinstance(answer, ProjectKept)
         return answer
 
-    async def _answer(self, event: ProjectAdded | ProjectChanged | ProjectRemoved) -> Answer:
+    async def _answer(self, event: ProjectAdded | ProjectChanged | ProjectStorageLimited | ProjectRemoved) -> Answer:
         """What the core says; a caller who goes away waits for it, so that locks are held and the entry is written."""
         return await completed(answer_to(self._engine, event))
 

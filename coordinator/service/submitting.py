@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from coordinator.core.events import JobSubmitted
 from coordinator.core.requests.jobs import REFUSED
+from coordinator.service.data.trees import DepotSide, missing_trees, tree_is_missing
 from coordinator.service.operations import Operation
 from coordinator.trust.caller import Caller
 from coordinator.trust.permissions import require_open
@@ -57,10 +58,13 @@ class UnreadableSubmission:
 class SubmitDesk:
     """Checks submissions, and bounds how many are being taken in."""
 
-    def __init__(self, permissions_of: Callable[[str], Permissions], secrets: Secrets) -> None:
+    def __init__(
+        self, permissions_of: Callable[[str], Permissions], secrets: Secrets, depot: DepotSide | None = None
+    ) -> None:
         self._permissions_of = permissions_of
         """What a project is opened for."""
         self._secrets = secrets
+        self._depot = depot
         self._submits = 0
         """How many are being taken in."""
 
@@ -101,6 +105,12 @@ class SubmitDesk:
             idempotency_key=f"{caller.name}:{submission.key}" if submission.key else "",
         )
 
+    async def require_trees(self, submitted: JobSubmitted) -> None:
+        """Have the depot keep what a job names; raises InvalidJobError where it does not have it."""
+        missing = await missing_trees(self._depot, (submitted.spec,))
+        if error := tree_is_missing(submitted.spec, missing):
+            raise error
+
     async def checked_all(
         self, operation: Operation, submissions: Iterable[Submission | UnreadableSubmission]
     ) -> tuple[list[str], dict[int, JobSubmitted], dict[int, MusterError]]:
@@ -126,6 +136,11 @@ class SubmitDesk:
                 break
             if place % _AT_A_TIME == _AT_A_TIME - 1:
                 await asyncio.sleep(0)
+        missing = await missing_trees(self._depot, (each.spec for each in taken.values()))
+        for place, event in list(taken.items()) if missing else ():
+            if (lacks := tree_is_missing(event.spec, missing)) is not None:
+                refused[place] = lacks
+                del taken[place]
         return names, taken, refused
 
 

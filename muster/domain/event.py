@@ -150,8 +150,9 @@ class FleetEventKind(StrEnum):
     RESTORED = "restored"  #: its records were restored from a backup
     AUTHORITY_ROTATING = "authority_rotating"  #: nodes learn the next authority
     AUTHORITY_ROTATED = "authority_rotated"  #: the former authority counts no more
+    DEPOT_SWEPT = "depot_swept"  #: the depot has removed what no job names any more
     PROJECT_ADDED = "project_added"  #: there is a new project
-    PROJECT_CHANGED = "project_changed"  #: a project is opened for something else than before
+    PROJECT_CHANGED = "project_changed"  #: a project is opened for something else, or may keep more or less
     PROJECT_REMOVED = "project_removed"  #: a project is there no longer
     WINDOW_SET = "window_set"  #: nodes will be out of service, or for one project alone
     WINDOW_REMOVED = "window_removed"  #: an admin has removed a window
@@ -170,8 +171,9 @@ _FLEET_WORDS: Mapping[FleetEventKind, str] = {
     FleetEventKind.RESTORED: "fleet was restored from a backup",
     FleetEventKind.AUTHORITY_ROTATING: "authority is being changed",
     FleetEventKind.AUTHORITY_ROTATED: "former authority counts no more",
+    FleetEventKind.DEPOT_SWEPT: "depot has removed what no job names",
     FleetEventKind.PROJECT_ADDED: "project was added",
-    FleetEventKind.PROJECT_CHANGED: "project is opened for something else",
+    FleetEventKind.PROJECT_CHANGED: "project is opened for something else, or may keep more or less",
     FleetEventKind.PROJECT_REMOVED: "project was removed",
     FleetEventKind.WINDOW_SET: "window was set",
     FleetEventKind.WINDOW_REMOVED: "window was removed",

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
+from threading import Lock
 from typing import Self
 
 from muster.domain.data.tree import is_digest
@@ -35,6 +36,8 @@ class ObjectFiles:
         self._parts = directory / "parts"
         for each in (self._objects, self._parts):
             each.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._removing = Lock()
+        """Held while it is decided whether an object goes, so that none goes that was just used."""
 
     def size(self, digest: str) -> int | None:
         """Bytes of an object; None: it is not here."""
@@ -61,6 +64,31 @@ class ObjectFiles:
             while length and (found := file.read(min(length, OBJECT_READ))):
                 length -= len(found)
                 yield found
+
+    def use(self, digest: str) -> int | None:
+        """Bytes of an object, which counts as used now; None: it is not here."""
+        with self._removing:
+            try:
+                self.touch(digest)
+            except FileNotFoundError:
+                return None
+            return self.size(digest)
+
+    def remove_unused(self, digest: str, since: float) -> int | None:
+        """Remove an object that was not used since that time of files; how many bytes it had, None: it stays."""
+        with self._removing:
+            try:
+                found = self._path(digest).stat()
+            except FileNotFoundError:
+                return None
+            if found.st_mtime > since:
+                return None
+            self.remove(digest)
+            return found.st_size
+
+    def among(self, number: int) -> Iterator[tuple[str, os.stat_result]]:
+        """The whole objects whose digest begins with that byte; all 256 together are all objects."""
+        yield from self._inside(self._objects.glob(f"{number:02x}/*"))
 
     def all(self) -> Iterator[tuple[str, os.stat_result]]:
         """Every whole object with its size and times; what comes or goes meanwhile may be missing."""

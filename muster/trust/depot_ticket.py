@@ -38,6 +38,8 @@ class DepotTicket:
     """SHA-256 of the tree that may be fetched."""
     room: int = 0
     """Bytes of objects that may be sent with it, in all."""
+    limit: int = 0
+    """Bytes that the project may keep in the depot, with what is sent with it."""
     not_after: datetime
     """Until then it counts; whole seconds."""
 
@@ -51,6 +53,7 @@ def make_depot_ticket(key: bytes, ticket: DepotTicket) -> str:
         "account": ticket.account,
         "tree": ticket.tree,
         "room": ticket.room,
+        "limit": ticket.limit,
         "not_after": int(ticket.not_after.timestamp()),
     }
     return signed_ticket(key, json.dumps(said, separators=(",", ":"), ensure_ascii=False).encode())
@@ -68,6 +71,7 @@ def read_depot_ticket(key: bytes, text: str, now: datetime) -> DepotTicket:
             account=_text(said["account"]),
             tree=_text(said["tree"]),
             room=_number(said["room"], 1 << 62),
+            limit=_number(said["limit"], 1 << 62),
             not_after=datetime.fromtimestamp(_number(said["not_after"], _LATEST), UTC),
         )
     except (ValueError, TypeError, KeyError, RecursionError):

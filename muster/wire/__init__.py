@@ -90,6 +90,7 @@ if TYPE_CHECKING:
         unit_standing_from_wire,
         unit_standing_to_wire,
     )
+    from muster.wire.sharing.storage import depot_use_from_wire, depot_use_to_wire
     from muster.wire.sharing.usage import (
         usage_report_from_wire,
         usage_report_to_wire,
@@ -152,6 +153,8 @@ __all__ = [
     "channel_message_to_wire",
     "delivered_from_wire",
     "delivered_to_wire",
+    "depot_use_from_wire",
+    "depot_use_to_wire",
     "enrolled_node_from_wire",
     "enrolled_node_to_wire",
     "execution_from_wire",
@@ -240,6 +243,10 @@ _NAMES = {
         "plan_to_wire",
     ),
     "checks": ("WireError",),
+    "sharing.storage": (
+        "depot_use_from_wire",
+        "depot_use_to_wire",
+    ),
     "trust": (
         "account_from_wire",
         "account_to_wire",

@@ -147,6 +147,8 @@ AGAINST_A_FLEET: Sequence[Line] = (
     Line("accounts list -o json"),
     Line("projects grant vision ci --access member"),
     Line("projects list -o wide"),
+    Line("projects storage -o json", UNREACHED),
+    Line("projects storage vision --limit 200Gi"),
     Line("projects show vision -o json"),
     Line("projects revoke vision ci"),
     Line("departments add research"),

@@ -101,7 +101,7 @@ def test_orders_are_written_to_the_audit_log() -> None:
         if rule.audited is Audited.REFUSALS and rule.scope is not AccessScope.PUBLIC
     }
     looks = {"deliver", "connect", "push_logs", "get", "list", "logs", "points", "watch", "why", "events"}
-    looks |= {"enrolled", "whoami", "show"}
+    looks |= {"enrolled", "whoami", "show", "storage"}
     assert {name for name in silent if name.partition(".")[2] not in looks} == set()
 
 

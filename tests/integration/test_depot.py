@@ -17,7 +17,7 @@ import pytest
 from coordinator.depot.limits import DEPOT_SERVER_OPTIONS
 from coordinator.depot.service import DepotService
 from muster.domain.data.swarm import ContentPieces, ContentSpan
-from muster.domain.errors import MusterError, PermissionDeniedError, UnavailableError
+from muster.domain.errors import ExhaustedError, MusterError, PermissionDeniedError, UnavailableError
 from muster.rpc.channel import NOTHING, open_channel
 from muster.rpc.v1 import depot_pb2 as pb
 from muster.rpc.v1.depot_pb2_grpc import DepotServiceStub, add_DepotServiceServicer_to_server
@@ -46,7 +46,7 @@ class Depot:
     channel: grpc.aio.Channel
     now: list[datetime] = field(default_factory=lambda: [NOW])
 
-    def ticket(self, operation: DepotOperation, *, tree: str = "", room: int = 1 << 40) -> str:
+    def ticket(self, operation: DepotOperation, *, tree: str = "", room: int = 1 << 40, limit: int = 1 << 40) -> str:
         return make_depot_ticket(
             KEY,
             DepotTicket(
@@ -56,6 +56,7 @@ class Depot:
                 account="anna",
                 tree=tree,
                 room=room,
+                limit=limit,
                 not_after=NOW + timedelta(hours=24),
             ),
         )
@@ -63,8 +64,8 @@ class Depot:
     def client(self, ticket: str) -> DepotClient:
         return DepotClient(self.channel, ticket, self.address)
 
-    def sender(self, room: int = 1 << 40) -> DepotClient:
-        return self.client(self.ticket(DepotOperation.PUT, room=room))
+    def sender(self, room: int = 1 << 40, limit: int = 1 << 40) -> DepotClient:
+        return self.client(self.ticket(DepotOperation.PUT, room=room, limit=limit))
 
     def put_call(self) -> Any:
         """A stream whose messages the test chooses."""
@@ -109,6 +110,30 @@ async def outcome_of(call: Any) -> pb.PutOutcome:
         answer: pb.PutResponse = await call.read()
         if answer.outcomes:
             return answer.outcomes[0]
+
+
+async def test_a_project_keeps_no_more_than_it_may(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path / "code", {"train.py": b"print()", "large": os.urandom(1000)})
+    more = folder_of(tmp_path / "more", {"more": os.urandom(1000)})
+    size = folder.tree.size + len(folder.tree.form)
+    async with depot(tmp_path / "depot") as it:
+        with pytest.raises(ExhaustedError, match=r"keeps 0 B in the depot and may keep .*more do not fit"):
+            await it.sender(limit=size - 1).send(folder)
+        assert list(ObjectFiles(it.directory).all()) == []  # it was refused before anything was sent
+        assert (await it.sender(limit=size).send(folder)).new == 3
+        assert (await it.sender(limit=size).send(folder)).new == 0
+        with pytest.raises(ExhaustedError, match="muster projects storage vision --limit SIZE"):
+            await it.sender(limit=size + 1000).send(more)
+
+
+async def test_an_object_is_refused_that_was_never_asked_about_and_does_not_fit(tmp_path: Path) -> None:
+    async with depot(tmp_path / "depot") as it:
+        stub: Any = DepotServiceStub(it.channel)
+        call = stub.Put(metadata=((DEPOT_TICKET_METADATA, it.ticket(DepotOperation.PUT, limit=10)),))
+        await call.write(pb.PutRequest(parts=[part(bytes(11), 0, 11)]))
+        with pytest.raises(grpc.aio.AioRpcError, match="may keep 10 B"):
+            await outcome_of(call)
+        assert await call.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
 
 
 async def test_a_folder_that_was_sent_is_fetched_as_it_was(tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 """The depot as a program: it comes to the coordinator, serves who was let in by that, and may be away."""
 
 import asyncio
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -21,29 +20,12 @@ from muster.transfer.depot_client import DEPOT_CHANNEL_OPTIONS, DepotClient
 from muster.transfer.folder import Folder, read_folder
 from muster.trust.certificates import make_authority
 from muster.trust.tickets import TICKET_SECRET_BYTES
-from tests.integration.programs import ROOT, coordinator_program
+from tests.integration.depots import depot, uploaded
+from tests.integration.programs import coordinator_program
 from tests.integration.relays import RESTARTED_AT, until
 
 LIMIT = 60.0
 SECRET = bytes(TICKET_SECRET_BYTES)
-
-
-@asynccontextmanager
-async def depot(state: Path, *options: str) -> AsyncIterator[asyncio.subprocess.Process]:
-    """A depot that comes to the coordinator of this state directory, ended in order if nobody has killed it."""
-    with (state / "depot.log").open("ab") as output:
-        program = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "coordinator.depot", "--state", str(state), *options),
-            cwd=ROOT,
-            stdout=output,
-            stderr=output,
-        )
-    try:
-        yield program
-    finally:
-        if program.returncode is None:
-            program.terminate()
-        await program.wait()
 
 
 @asynccontextmanager
@@ -64,7 +46,7 @@ async def sent(desk: DepotDesk, folder: Folder, credentials: Credentials = NOTHI
     """How much of a folder was new to the depot that is there."""
     await until(lambda: desk.address is not None)
     address = f"{RESTARTED_AT}{desk.address}"
-    ticket = desk.put_ticket(project="vision", account="anna", room=1 << 20, now=wall_time())
+    ticket = desk.put_ticket(project="vision", account="anna", room=1 << 20, limit=1 << 20, now=wall_time())
     async with open_channel(address, credentials, DEPOT_CHANNEL_OPTIONS) as channel:
         return (await DepotClient(channel, ticket, address).send(folder)).new
 
@@ -114,18 +96,7 @@ async def test_a_client_is_told_what_to_do_where_there_is_no_depot(tmp_path: Pat
                 await client.data.upload(tmp_path / "code")
             async with depot(StateDirectory(tmp_path / "coordinator").path):
                 await served.says(b"depot is there")
-                await until_uploaded(client, tmp_path / "code")
-
-
-async def until_uploaded(client: Client, folder: Path) -> None:
-    """Send a folder as soon as the depot has told where it serves."""
-    while True:
-        try:
-            assert (await client.data.upload(folder)).files == 1
-        except UnavailableError:
-            await asyncio.sleep(0.05)
-        else:
-            return
+                await uploaded(client, tmp_path / "code")
 
 
 async def test_a_directory_that_cannot_be_used_ends_the_depot_with_a_sentence(tmp_path: Path) -> None:

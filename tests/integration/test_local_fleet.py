@@ -277,15 +277,15 @@ def test_a_folder_that_a_job_brings_along_is_the_working_directory_of_every_rank
     assert unchanged.stdout.rstrip() == "[0] from the folder"
 
 
-def test_code_that_is_not_in_the_depot_ends_the_job_with_a_sentence(tmp_path: Path) -> None:
+def test_a_job_is_refused_whose_code_the_depot_does_not_have(tmp_path: Path) -> None:
     (tmp_path / "job.yaml").write_text(f"name: lost\ncode: {{tree: {'ab' * 32}, size: 10}}\ncommand: ['true']\n")
     with started(tmp_path, *UP) as program:
         read_until(program, "Ctrl-C stops all of it")
         done = ran(tmp_path, "submit", "-f", str(tmp_path / "job.yaml"))
         program.send_signal(signal.SIGINT)
         assert program.wait(LIMIT) == 0
-    assert done.returncode == ExitCode.JOB_FAILED
-    assert f"code: the depot has no tree {'ab' * 32}" in done.stderr
+    assert done.returncode == ExitCode.USAGE
+    assert f"code: the depot does not have the tree {'ab' * 32}" in done.stderr
 
 
 def companion_of(program: "subprocess.Popen[str]", name: str) -> psutil.Process:

@@ -1,10 +1,11 @@
-"""Strategies for quotas and the queue, as they go over the wire."""
+"""Strategies for quotas, storage and the queue, as they go over the wire."""
 
 from dataclasses import replace
 
 from hypothesis import strategies as st
 
 from muster.domain import usage
+from muster.domain.data import depot_use
 from muster.domain.fleet import pool, quota, standing_view
 from muster.domain.jobs.job_class import JobClass
 from tests.unit.plain_values import labels, labels_map, moments, node_ids, optional, spans, texts, tuples_of
@@ -111,4 +112,16 @@ usage_reports = st.builds(
     until=moments,
     rows=st.lists(usage_rows, max_size=2).map(tuple),
     kept_since=optional(moments),
+)
+held_by_project = st.builds(depot_use.ProjectHolding, trees=numbers, objects=numbers, bytes=some, limit=some)
+depot_uses = st.builds(
+    depot_use.DepotUse,
+    at=moments,
+    projects=st.dictionaries(labels, held_by_project, max_size=2),
+    objects=numbers,
+    bytes=some,
+    unnamed_objects=numbers,
+    unnamed_bytes=some,
+    removed_objects=numbers,
+    removed_bytes=some,
 )

@@ -64,6 +64,7 @@ projects = st.builds(
     permissions=permissions,
     department=texts,
     terms=unit_terms,
+    storage=st.integers(0, 2**40),
 )
 enrolled_nodes = st.builds(
     access.EnrolledNode,

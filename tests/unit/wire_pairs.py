@@ -11,6 +11,7 @@ from muster import wire
 from muster.rpc.v1 import (
     agents_pb2,
     attachments_pb2,
+    data_pb2,
     fleet_pb2,
     jobs_pb2,
     model_pb2,
@@ -77,6 +78,7 @@ PAIRS = (
     Pair("job_change", values.job_changes, jobs_pb2.ChangeRequest),
     Pair("wait_reason", values.wait_reasons, jobs_pb2.WaitReason),
     Pair("attempt", values.attempt_views, jobs_pb2.Attempt),
+    Pair("depot_use", quota_values.depot_uses, data_pb2.StorageResponse),
     Pair("delivered", secret_values.delivered, agents_pb2.DeliveredSecret),
     Pair("execution", values.execution_views, jobs_pb2.Execution),
     Pair("exit", values.exits, model_pb2.Exit),

@@ -7,7 +7,7 @@ from itertools import islice
 from coordinator.core.answers import Answer, ProjectGone, ProjectKept, RefusalCause, Refused
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.cluster.job_index import Among
-from coordinator.core.events import ProjectAdded, ProjectChanged, ProjectRemoved
+from coordinator.core.events import ProjectAdded, ProjectChanged, ProjectRemoved, ProjectStorageLimited
 from coordinator.core.turn.notices import notice_fleet
 from coordinator.core.turn.turn import Turn
 from muster.domain.event import FleetEventKind
@@ -35,12 +35,16 @@ def add(turn: Turn, event: ProjectAdded) -> Answer:
     return ProjectKept(project=project)
 
 
-def change(turn: Turn, event: ProjectChanged) -> Answer:
-    """Open a project for this and nothing else; jobs that were accepted stay what they were."""
+def change(turn: Turn, event: ProjectChanged | ProjectStorageLimited) -> Answer:
+    """Open a project for this and nothing else, or limit its storage; jobs that were accepted stay what they were."""
     before = turn.cluster.projects.get(event.name)
     if before is None:
         return unknown_project(event.name)
-    project = replace(before, permissions=event.permissions)
+    match event:
+        case ProjectChanged(permissions=permissions):
+            project = replace(before, permissions=permissions)
+        case ProjectStorageLimited(storage=storage):
+            project = replace(before, storage=storage)
     if project != before:
         notice_fleet(turn, FleetEventKind.PROJECT_CHANGED, project=event.name)
     turn.put(project)

@@ -4,7 +4,7 @@ from coordinator.clock import wall_time
 from coordinator.engine.engine import Engine
 from coordinator.rpc.agents.deliveries import Deliveries
 from coordinator.rpc.agents.entitled import entitled_to
-from coordinator.service.data.uploads import DepotSide, depot_there
+from coordinator.service.data.trees import DepotSide, depot_there
 from coordinator.service.operations import audit_entry
 from coordinator.trust.audit.log import AuditLog
 from coordinator.trust.caller import Caller

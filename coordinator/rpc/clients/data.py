@@ -5,6 +5,7 @@ from coordinator.rpc.refusals import translated
 from coordinator.service.data.uploads import DataOperations
 from muster.rpc.v1 import data_pb2 as pb
 from muster.rpc.v1 import data_pb2_grpc
+from muster.wire.sharing.storage import depot_use_to_wire
 
 
 class DataService(data_pb2_grpc.DataServiceServicer):
@@ -18,3 +19,8 @@ class DataService(data_pb2_grpc.DataServiceServicer):
         """A ticket with which a folder may be put into the depot."""
         shown = await self._data.upload(caller(), request.project)
         return pb.UploadResponse(depot=shown.depot, ticket=shown.ticket)
+
+    @translated
+    async def Storage(self, request: pb.StorageRequest, context: Context) -> pb.StorageResponse:
+        """What the depot held when it was looked through last."""
+        return depot_use_to_wire(await self._data.storage(caller()))

@@ -7,6 +7,7 @@ from coordinator.service.queueing.quotas import QuotaOperations
 from coordinator.service.queueing.usage import UsageOperations
 from muster.rpc.v1 import projects_pb2 as pb
 from muster.rpc.v1 import projects_pb2_grpc
+from muster.wire import checks
 from muster.wire.sharing.projects import permissions_from_wire, project_to_wire
 from muster.wire.sharing.quotas import changes_from_wire, queue_page_to_wire, unit_standing_to_wire
 from muster.wire.sharing.usage import usage_report_to_wire, usage_wish_from_wire
@@ -41,6 +42,12 @@ class ProjectService(projects_pb2_grpc.ProjectServiceServicer):
         return project_to_wire(
             await self._projects.allow(caller(), request.project, permissions_from_wire(request.permissions))
         )
+
+    @translated
+    async def LimitStorage(self, request: pb.LimitStorageRequest, context: Context) -> pb.Project:
+        """The project, which may keep so much in the depot."""
+        storage = checks.size(request.storage, "LimitStorageRequest.storage")
+        return project_to_wire(await self._projects.limit_storage(caller(), request.project, storage))
 
     @translated
     async def Remove(self, request: pb.RemoveProjectRequest, context: Context) -> pb.Project:

@@ -10,6 +10,7 @@ from typing import Any
 
 from muster.client.calls import Calls
 from muster.domain.data.code import JobCode
+from muster.domain.data.depot_use import DepotUse
 from muster.domain.data.upload import UploadedFolder
 from muster.domain.jobs.job import JobSpec
 from muster.rpc.channel import Credentials, open_channel
@@ -18,6 +19,7 @@ from muster.rpc.v1.data_pb2_grpc import DataServiceStub
 from muster.transfer.depot_client import DEPOT_CHANNEL_OPTIONS, DepotClient
 from muster.transfer.folder import Folder, read_folder
 from muster.transfer.remembered import load_remembered, remembered_file, save_remembered
+from muster.wire.sharing.storage import depot_use_from_wire
 
 
 class DataClient:
@@ -55,6 +57,13 @@ class DataClient:
             new=sent.new,
             sent=sent.sent,
         )
+
+    async def storage(self) -> DepotUse:
+        """What the fleet's depot held when it was looked through last, of the projects that one may look at.
+
+        >>> bytes_of = {name: held.bytes for name, held in (await client.data.storage()).projects.items()}
+        """
+        return depot_use_from_wire(await self._calls.ask(self._stub.Storage, pb.StorageRequest()))
 
     async def with_code(
         self, spec: JobSpec, *, send: bool = True, told: Callable[[int, int], None] | None = None

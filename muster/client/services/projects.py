@@ -61,6 +61,14 @@ class ProjectsClient:
         request = pb.AllowRequest(project=project, permissions=permissions_to_wire(permissions))
         return project_from_wire(await self._calls.ask(self._stub.Allow, request))
 
+    async def limit_storage(self, project: str, storage: int) -> Project:
+        """Say how many bytes a project may keep in the fleet's depot; what is there stays.
+
+        >>> await client.projects.limit_storage("vision", 200 * 2**30)
+        """
+        request = pb.LimitStorageRequest(project=project, storage=storage)
+        return project_from_wire(await self._calls.ask(self._stub.LimitStorage, request))
+
     async def remove(self, name: str) -> Project:
         """Forget a project that nothing uses; the project as it was. Its jobs that have ended stay.
 

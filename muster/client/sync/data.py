@@ -5,6 +5,7 @@ from pathlib import Path
 
 from muster.client.blocking.loop_thread import LoopThread
 from muster.client.services.data import DataClient
+from muster.domain.data.depot_use import DepotUse
 from muster.domain.data.upload import UploadedFolder
 from muster.domain.jobs.job import JobSpec
 
@@ -26,6 +27,13 @@ class SyncDataClient:
         >>> print((client.data.upload("trainer")).tree)
         """
         return self._loop.run(self._own.upload(folder, project=project, told=told))
+
+    def storage(self) -> DepotUse:
+        """What the fleet's depot held when it was looked through last, of the projects that one may look at.
+
+        >>> bytes_of = {name: held.bytes for name, held in (client.data.storage()).projects.items()}
+        """
+        return self._loop.run(self._own.storage())
 
     def with_code(self, spec: JobSpec, *, send: bool = True, told: Callable[[int, int], None] | None = None) -> JobSpec:
         """The job with the folders of its roles sent to the depot, as it can be submitted; harmless when repeated.

@@ -47,6 +47,13 @@ class SyncProjectsClient:
         """
         return self._loop.run(self._own.allow(project, permissions))
 
+    def limit_storage(self, project: str, storage: int) -> Project:
+        """Say how many bytes a project may keep in the fleet's depot; what is there stays.
+
+        >>> client.projects.limit_storage("vision", 200 * 2**30)
+        """
+        return self._loop.run(self._own.limit_storage(project, storage))
+
     def remove(self, name: str) -> Project:
         """Forget a project that nothing uses; the project as it was. Its jobs that have ended stay.
 

@@ -16,6 +16,8 @@ USED_UP = "is used up"
 """Why a join token counts no more, when as many nodes have joined with it as may."""
 PERSON_TOKEN_LIFE = timedelta(days=90)
 """How long a person's token counts unless its maker says otherwise; those of programs end only where that is asked."""
+DEFAULT_STORAGE = 100 * 2**30
+"""Bytes that a project may keep in the depot until an admin says otherwise."""
 TOKEN_WARNING = timedelta(days=7)
 """Time before its end in which a token says so to whoever shows it."""
 
@@ -168,6 +170,8 @@ class Project:
     department: str = ""
     """The department that it belongs to; empty: none."""
     terms: UnitTerms = WITHOUT_TERMS
+    storage: int = DEFAULT_STORAGE
+    """Bytes that it may keep in the depot."""
 
     @property
     def unit(self) -> QuotaUnit:

@@ -22,19 +22,26 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18muster/rpc/v1/data.proto\x12\rmuster.rpc.v1\" \n\rUploadRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\"/\n\x0eUploadResponse\x12\r\n\x05\x64\x65pot\x18\x01 \x01(\t\x12\x0e\n\x06ticket\x18\x02 \x01(\t2T\n\x0b\x44\x61taService\x12\x45\n\x06Upload\x12\x1c.muster.rpc.v1.UploadRequest\x1a\x1d.muster.rpc.v1.UploadResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18muster/rpc/v1/data.proto\x12\rmuster.rpc.v1\x1a\x1fgoogle/protobuf/timestamp.proto\" \n\rUploadRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\"/\n\x0eUploadResponse\x12\r\n\x05\x64\x65pot\x18\x01 \x01(\t\x12\x0e\n\x06ticket\x18\x02 \x01(\t\"\x10\n\x0eStorageRequest\"\xea\x01\n\x0fStorageResponse\x12&\n\x02\x61t\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x08projects\x18\x02 \x03(\x0b\x32\x1d.muster.rpc.v1.ProjectHolding\x12\x0f\n\x07objects\x18\x03 \x01(\x04\x12\r\n\x05\x62ytes\x18\x04 \x01(\x04\x12\x17\n\x0funnamed_objects\x18\x05 \x01(\x04\x12\x15\n\runnamed_bytes\x18\x06 \x01(\x04\x12\x17\n\x0fremoved_objects\x18\x07 \x01(\x04\x12\x15\n\rremoved_bytes\x18\x08 \x01(\x04\"_\n\x0eProjectHolding\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\r\n\x05trees\x18\x02 \x01(\x04\x12\x0f\n\x07objects\x18\x03 \x01(\x04\x12\r\n\x05\x62ytes\x18\x04 \x01(\x04\x12\r\n\x05limit\x18\x05 \x01(\x04\x32\x9e\x01\n\x0b\x44\x61taService\x12\x45\n\x06Upload\x12\x1c.muster.rpc.v1.UploadRequest\x1a\x1d.muster.rpc.v1.UploadResponse\x12H\n\x07Storage\x12\x1d.muster.rpc.v1.StorageRequest\x1a\x1e.muster.rpc.v1.StorageResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'muster.rpc.v1.data_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_UPLOADREQUEST']._serialized_start=43
-  _globals['_UPLOADREQUEST']._serialized_end=75
-  _globals['_UPLOADRESPONSE']._serialized_start=77
-  _globals['_UPLOADRESPONSE']._serialized_end=124
-  _globals['_DATASERVICE']._serialized_start=126
-  _globals['_DATASERVICE']._serialized_end=210
+  _globals['_UPLOADREQUEST']._serialized_start=76
+  _globals['_UPLOADREQUEST']._serialized_end=108
+  _globals['_UPLOADRESPONSE']._serialized_start=110
+  _globals['_UPLOADRESPONSE']._serialized_end=157
+  _globals['_STORAGEREQUEST']._serialized_start=159
+  _globals['_STORAGEREQUEST']._serialized_end=175
+  _globals['_STORAGERESPONSE']._serialized_start=178
+  _globals['_STORAGERESPONSE']._serialized_end=412
+  _globals['_PROJECTHOLDING']._serialized_start=414
+  _globals['_PROJECTHOLDING']._serialized_end=509
+  _globals['_DATASERVICE']._serialized_start=512
+  _globals['_DATASERVICE']._serialized_end=670
 # @@protoc_insertion_point(module_scope)

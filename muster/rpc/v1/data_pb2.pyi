@@ -3,8 +3,11 @@
 isort:skip_file
 Data of jobs, as clients ask the coordinator about it. The bytes themselves go through the depot (depot.proto)."""
 
+from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
+from google.protobuf import timestamp_pb2 as _timestamp_pb2
+from google.protobuf.internal import containers as _containers
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -63,3 +66,112 @@ class UploadResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___UploadResponse: _TypeAlias = UploadResponse  # noqa: Y015
+
+@_typing.final
+class StorageRequest(_message.Message):
+    """Asks what the depot holds."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___StorageRequest: _TypeAlias = StorageRequest  # noqa: Y015
+
+@_typing.final
+class StorageResponse(_message.Message):
+    """What the depot holds."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    AT_FIELD_NUMBER: _builtins.int
+    PROJECTS_FIELD_NUMBER: _builtins.int
+    OBJECTS_FIELD_NUMBER: _builtins.int
+    BYTES_FIELD_NUMBER: _builtins.int
+    UNNAMED_OBJECTS_FIELD_NUMBER: _builtins.int
+    UNNAMED_BYTES_FIELD_NUMBER: _builtins.int
+    REMOVED_OBJECTS_FIELD_NUMBER: _builtins.int
+    REMOVED_BYTES_FIELD_NUMBER: _builtins.int
+    objects: _builtins.int
+    """All objects, those of other projects too."""
+    bytes: _builtins.int
+    """Bytes of all objects."""
+    unnamed_objects: _builtins.int
+    """Those of them that no job names."""
+    unnamed_bytes: _builtins.int
+    """Bytes of those that no job names."""
+    removed_objects: _builtins.int
+    """Objects that were removed when it was looked through."""
+    removed_bytes: _builtins.int
+    """Bytes of those that were removed."""
+    @_builtins.property
+    def at(self) -> _timestamp_pb2.Timestamp:
+        """When it was looked through."""
+
+    @_builtins.property
+    def projects(self) -> _containers.RepeatedCompositeFieldContainer[Global___ProjectHolding]:
+        """By name; those alone that the caller may look at."""
+
+    def __init__(
+        self,
+        *,
+        at: _timestamp_pb2.Timestamp | None = ...,
+        projects: _abc.Iterable[Global___ProjectHolding] | None = ...,
+        objects: _builtins.int = ...,
+        bytes: _builtins.int = ...,
+        unnamed_objects: _builtins.int = ...,
+        unnamed_bytes: _builtins.int = ...,
+        removed_objects: _builtins.int = ...,
+        removed_bytes: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["at", b"at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["at", b"at", "bytes", b"bytes", "objects", b"objects", "projects", b"projects", "removed_bytes", b"removed_bytes", "removed_objects", b"removed_objects", "unnamed_bytes", b"unnamed_bytes", "unnamed_objects", b"unnamed_objects"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___StorageResponse: _TypeAlias = StorageResponse  # noqa: Y015
+
+@_typing.final
+class ProjectHolding(_message.Message):
+    """What the jobs of a project name in the depot."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PROJECT_FIELD_NUMBER: _builtins.int
+    TREES_FIELD_NUMBER: _builtins.int
+    OBJECTS_FIELD_NUMBER: _builtins.int
+    BYTES_FIELD_NUMBER: _builtins.int
+    LIMIT_FIELD_NUMBER: _builtins.int
+    project: _builtins.str
+    """The project."""
+    trees: _builtins.int
+    """Trees that its jobs name and that are there."""
+    objects: _builtins.int
+    """Objects that these list, each counted once."""
+    bytes: _builtins.int
+    """Bytes of these objects."""
+    limit: _builtins.int
+    """Bytes that the project may keep; 0 for one that was removed."""
+    def __init__(
+        self,
+        *,
+        project: _builtins.str = ...,
+        trees: _builtins.int = ...,
+        objects: _builtins.int = ...,
+        bytes: _builtins.int = ...,
+        limit: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["bytes", b"bytes", "limit", b"limit", "objects", b"objects", "project", b"project", "trees", b"trees"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ProjectHolding: _TypeAlias = ProjectHolding  # noqa: Y015

@@ -40,6 +40,11 @@ class DataServiceStub(object):
                 request_serializer=muster_dot_rpc_dot_v1_dot_data__pb2.UploadRequest.SerializeToString,
                 response_deserializer=muster_dot_rpc_dot_v1_dot_data__pb2.UploadResponse.FromString,
                 _registered_method=True)
+        self.Storage = channel.unary_unary(
+                '/muster.rpc.v1.DataService/Storage',
+                request_serializer=muster_dot_rpc_dot_v1_dot_data__pb2.StorageRequest.SerializeToString,
+                response_deserializer=muster_dot_rpc_dot_v1_dot_data__pb2.StorageResponse.FromString,
+                _registered_method=True)
 
 
 class DataServiceServicer(object):
@@ -53,6 +58,13 @@ class DataServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Storage(self, request, context):
+        """What the depot held when it was looked through last.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_DataServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -60,6 +72,11 @@ def add_DataServiceServicer_to_server(servicer, server):
                     servicer.Upload,
                     request_deserializer=muster_dot_rpc_dot_v1_dot_data__pb2.UploadRequest.FromString,
                     response_serializer=muster_dot_rpc_dot_v1_dot_data__pb2.UploadResponse.SerializeToString,
+            ),
+            'Storage': grpc.unary_unary_rpc_method_handler(
+                    servicer.Storage,
+                    request_deserializer=muster_dot_rpc_dot_v1_dot_data__pb2.StorageRequest.FromString,
+                    response_serializer=muster_dot_rpc_dot_v1_dot_data__pb2.StorageResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -90,6 +107,33 @@ class DataService(object):
             '/muster.rpc.v1.DataService/Upload',
             muster_dot_rpc_dot_v1_dot_data__pb2.UploadRequest.SerializeToString,
             muster_dot_rpc_dot_v1_dot_data__pb2.UploadResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Storage(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/muster.rpc.v1.DataService/Storage',
+            muster_dot_rpc_dot_v1_dot_data__pb2.StorageRequest.SerializeToString,
+            muster_dot_rpc_dot_v1_dot_data__pb2.StorageResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -35,6 +35,8 @@ class DataServiceStub:
     def __new__(cls, channel: _aio.Channel) -> DataServiceAsyncStub: ...
     Upload: _grpc.UnaryUnaryMultiCallable[_data_pb2.UploadRequest, _data_pb2.UploadResponse]
     """Gives a ticket with which a folder may be put into the depot."""
+    Storage: _grpc.UnaryUnaryMultiCallable[_data_pb2.StorageRequest, _data_pb2.StorageResponse]
+    """What the depot held when it was looked through last."""
 
 @_typing.type_check_only
 class DataServiceAsyncStub(DataServiceStub):
@@ -43,6 +45,8 @@ class DataServiceAsyncStub(DataServiceStub):
     def __init__(self, channel: _aio.Channel) -> None: ...
     Upload: _aio.UnaryUnaryMultiCallable[_data_pb2.UploadRequest, _data_pb2.UploadResponse]  # type: ignore[assignment]
     """Gives a ticket with which a folder may be put into the depot."""
+    Storage: _aio.UnaryUnaryMultiCallable[_data_pb2.StorageRequest, _data_pb2.StorageResponse]  # type: ignore[assignment]
+    """What the depot held when it was looked through last."""
 
 class DataServiceServicer(metaclass=_abc_1.ABCMeta):
     """What clients call to send data of jobs."""
@@ -54,5 +58,13 @@ class DataServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_data_pb2.UploadResponse, _abc.Awaitable[_data_pb2.UploadResponse]]:
         """Gives a ticket with which a folder may be put into the depot."""
+
+    @_abc_1.abstractmethod
+    def Storage(
+        self,
+        request: _data_pb2.StorageRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_data_pb2.StorageResponse, _abc.Awaitable[_data_pb2.StorageResponse]]:
+        """What the depot held when it was looked through last."""
 
 def add_DataServiceServicer_to_server(servicer: DataServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

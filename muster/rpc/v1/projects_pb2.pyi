@@ -31,10 +31,13 @@ class Project(_message.Message):
     PERMISSIONS_FIELD_NUMBER: _builtins.int
     DEPARTMENT_FIELD_NUMBER: _builtins.int
     TERMS_FIELD_NUMBER: _builtins.int
+    STORAGE_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Its name."""
     department: _builtins.str
     """The department that it belongs to; empty: none."""
+    storage: _builtins.int
+    """Bytes that it may keep in the depot."""
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp:
         """When it was made."""
@@ -55,10 +58,11 @@ class Project(_message.Message):
         permissions: Global___Permissions | None = ...,
         department: _builtins.str = ...,
         terms: Global___UnitTerms | None = ...,
+        storage: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "permissions", b"permissions", "terms", b"terms"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "department", b"department", "name", b"name", "permissions", b"permissions", "terms", b"terms"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "department", b"department", "name", b"name", "permissions", b"permissions", "storage", b"storage", "terms", b"terms"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -177,6 +181,32 @@ class AllowRequest(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___AllowRequest: _TypeAlias = AllowRequest  # noqa: Y015
+
+@_typing.final
+class LimitStorageRequest(_message.Message):
+    """Says how much a project may keep in the depot."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PROJECT_FIELD_NUMBER: _builtins.int
+    STORAGE_FIELD_NUMBER: _builtins.int
+    project: _builtins.str
+    """The project."""
+    storage: _builtins.int
+    """Bytes, in place of what it might keep before."""
+    def __init__(
+        self,
+        *,
+        project: _builtins.str = ...,
+        storage: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["project", b"project", "storage", b"storage"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___LimitStorageRequest: _TypeAlias = LimitStorageRequest  # noqa: Y015
 
 @_typing.final
 class GetProjectRequest(_message.Message):

@@ -55,6 +55,11 @@ class ProjectServiceStub(object):
                 request_serializer=muster_dot_rpc_dot_v1_dot_projects__pb2.AllowRequest.SerializeToString,
                 response_deserializer=muster_dot_rpc_dot_v1_dot_projects__pb2.Project.FromString,
                 _registered_method=True)
+        self.LimitStorage = channel.unary_unary(
+                '/muster.rpc.v1.ProjectService/LimitStorage',
+                request_serializer=muster_dot_rpc_dot_v1_dot_projects__pb2.LimitStorageRequest.SerializeToString,
+                response_deserializer=muster_dot_rpc_dot_v1_dot_projects__pb2.Project.FromString,
+                _registered_method=True)
         self.Remove = channel.unary_unary(
                 '/muster.rpc.v1.ProjectService/Remove',
                 request_serializer=muster_dot_rpc_dot_v1_dot_projects__pb2.RemoveProjectRequest.SerializeToString,
@@ -109,6 +114,13 @@ class ProjectServiceServicer(object):
 
     def Allow(self, request, context):
         """Opens a project for this and nothing else; jobs that were accepted stay what they were.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def LimitStorage(self, request, context):
+        """Says how much a project may keep in the depot; what is there stays.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -171,6 +183,11 @@ def add_ProjectServiceServicer_to_server(servicer, server):
             'Allow': grpc.unary_unary_rpc_method_handler(
                     servicer.Allow,
                     request_deserializer=muster_dot_rpc_dot_v1_dot_projects__pb2.AllowRequest.FromString,
+                    response_serializer=muster_dot_rpc_dot_v1_dot_projects__pb2.Project.SerializeToString,
+            ),
+            'LimitStorage': grpc.unary_unary_rpc_method_handler(
+                    servicer.LimitStorage,
+                    request_deserializer=muster_dot_rpc_dot_v1_dot_projects__pb2.LimitStorageRequest.FromString,
                     response_serializer=muster_dot_rpc_dot_v1_dot_projects__pb2.Project.SerializeToString,
             ),
             'Remove': grpc.unary_unary_rpc_method_handler(
@@ -307,6 +324,33 @@ class ProjectService(object):
             target,
             '/muster.rpc.v1.ProjectService/Allow',
             muster_dot_rpc_dot_v1_dot_projects__pb2.AllowRequest.SerializeToString,
+            muster_dot_rpc_dot_v1_dot_projects__pb2.Project.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def LimitStorage(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/muster.rpc.v1.ProjectService/LimitStorage',
+            muster_dot_rpc_dot_v1_dot_projects__pb2.LimitStorageRequest.SerializeToString,
             muster_dot_rpc_dot_v1_dot_projects__pb2.Project.FromString,
             options,
             channel_credentials,

@@ -41,6 +41,8 @@ class ProjectServiceStub:
     """Makes a project."""
     Allow: _grpc.UnaryUnaryMultiCallable[_projects_pb2.AllowRequest, _projects_pb2.Project]
     """Opens a project for this and nothing else; jobs that were accepted stay what they were."""
+    LimitStorage: _grpc.UnaryUnaryMultiCallable[_projects_pb2.LimitStorageRequest, _projects_pb2.Project]
+    """Says how much a project may keep in the depot; what is there stays."""
     Remove: _grpc.UnaryUnaryMultiCallable[_projects_pb2.RemoveProjectRequest, _projects_pb2.Project]
     """Forgets a project that nothing uses, and gives it as it was. Refused while a job in it has not ended, a secret is
     kept in it, an account has access to it by name, or a token that counts was made for it. Jobs that have ended stay.
@@ -67,6 +69,8 @@ class ProjectServiceAsyncStub(ProjectServiceStub):
     """Makes a project."""
     Allow: _aio.UnaryUnaryMultiCallable[_projects_pb2.AllowRequest, _projects_pb2.Project]  # type: ignore[assignment]
     """Opens a project for this and nothing else; jobs that were accepted stay what they were."""
+    LimitStorage: _aio.UnaryUnaryMultiCallable[_projects_pb2.LimitStorageRequest, _projects_pb2.Project]  # type: ignore[assignment]
+    """Says how much a project may keep in the depot; what is there stays."""
     Remove: _aio.UnaryUnaryMultiCallable[_projects_pb2.RemoveProjectRequest, _projects_pb2.Project]  # type: ignore[assignment]
     """Forgets a project that nothing uses, and gives it as it was. Refused while a job in it has not ended, a secret is
     kept in it, an account has access to it by name, or a token that counts was made for it. Jobs that have ended stay.
@@ -114,6 +118,14 @@ class ProjectServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_projects_pb2.Project, _abc.Awaitable[_projects_pb2.Project]]:
         """Opens a project for this and nothing else; jobs that were accepted stay what they were."""
+
+    @_abc_1.abstractmethod
+    def LimitStorage(
+        self,
+        request: _projects_pb2.LimitStorageRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_projects_pb2.Project, _abc.Awaitable[_projects_pb2.Project]]:
+        """Says how much a project may keep in the depot; what is there stays."""
 
     @_abc_1.abstractmethod
     def Remove(

@@ -16,6 +16,7 @@ def project_to_wire(project: Project) -> pb.Project:
         permissions=permissions_to_wire(project.permissions),
         department=project.department,
         terms=terms_to_wire(project.terms),
+        storage=project.storage,
     )
 
 
@@ -27,6 +28,7 @@ def project_from_wire(message: pb.Project) -> Project:
         permissions=permissions_from_wire(message.permissions),
         department=checks.text(message.department, "Project.department"),
         terms=terms_from_wire(message.terms),
+        storage=checks.size(message.storage, "Project.storage"),
     )
 
 

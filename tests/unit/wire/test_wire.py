@@ -22,6 +22,7 @@ from muster.domain.jobs.view import Transition
 from muster.rpc.v1 import (
     agents_pb2,
     attachments_pb2,
+    data_pb2,
     fleet_pb2,
     jobs_pb2,
     model_pb2,
@@ -89,7 +90,7 @@ def _receive(pair: Pair, sent: bytes) -> None:
 
 
 def _named(message: str) -> Descriptor:
-    files = (agents_pb2, attachments_pb2, fleet_pb2, jobs_pb2, model_pb2, nodes_pb2, projects_pb2, trust_pb2)
+    files = (agents_pb2, attachments_pb2, data_pb2, fleet_pb2, jobs_pb2, model_pb2, nodes_pb2, projects_pb2, trust_pb2)
     named: Descriptor = next(found for file in files if (found := file.DESCRIPTOR.message_types_by_name.get(message)))
     return named
 

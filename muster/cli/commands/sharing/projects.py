@@ -17,6 +17,7 @@ from muster.domain.errors import InvalidJobError
 from muster.domain.fleet.access import Access, Permissions
 from muster.domain.fleet.attach_permission import Attachers, AttachPermission
 from muster.domain.jobs.job import MOST_PIDS
+from muster.domain.quantity import size_text
 from muster.domain.visible_text import visible
 
 if TYPE_CHECKING:
@@ -169,6 +170,41 @@ async def show_project(
     screen().print(project_facts(found))
 
 
+@projects.command("storage")
+@answers
+async def storage(
+    context: typer.Context,
+    project: Annotated[str, typer.Argument(metavar="PROJECT", help="Name of the project whose limit is changed.")] = "",
+    *,
+    limit: Annotated[str, typer.Option(metavar="SIZE", help="Most that the project may keep, such as `200Gi`.")] = "",
+    output: Output = Format.TABLE,
+) -> None:
+    """Show what jobs of each project keep in the fleet's depot, or limit it.
+
+    A file that several projects have sent counts for each of them, and lies there once. What no job names goes
+    a day after it was sent. A lower limit removes nothing.
+
+    Examples:
+      muster projects storage
+      muster projects storage vision --limit 200Gi
+    """
+    if bool(project) != bool(limit):
+        raise InvalidJobError("name both or none: `muster projects storage PROJECT --limit SIZE` changes a limit")
+    async with session_of(context).client() as client:
+        if limit:
+            changed = await client.projects.limit_storage(project, _bytes(limit))
+            say(f"{changed.name} may keep {size_text(changed.storage)} in the depot")
+            return
+        use = await client.data.storage()
+    from muster.cli.commands.sharing.storage_table import depot_sentence, storage_table
+
+    if not output.for_people:
+        say_lines(text_of(use, output))
+        return
+    screen().print(storage_table(use))
+    say(depot_sentence(use))
+
+
 @projects.command("grant")
 @answers
 async def grant(
@@ -261,6 +297,16 @@ def _both(had: Permissions, more: Permissions, attaching: AttachPermission) -> P
         pids=more.pids or had.pids,
         attach=attaching,
     )
+
+
+def _bytes(text: str) -> int:
+    from muster.jobfile.errors import FieldError
+    from muster.jobfile.quantity import parse_memory
+
+    try:
+        return parse_memory(text)
+    except FieldError as error:
+        raise InvalidJobError(f"--limit {error}") from None
 
 
 def _directory(path: str) -> str:

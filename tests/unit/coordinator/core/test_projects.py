@@ -3,9 +3,9 @@
 import pytest
 
 from coordinator.core.answers import Accepted, NoneAccepted, ProjectGone, ProjectKept, RefusalCause, Refused
-from coordinator.core.events import JobsSubmitted, ProjectAdded, ProjectChanged, ProjectRemoved
+from coordinator.core.events import JobsSubmitted, ProjectAdded, ProjectChanged, ProjectRemoved, ProjectStorageLimited
 from coordinator.core.records import DropProject
-from muster.domain.fleet.access import Permissions, Project
+from muster.domain.fleet.access import DEFAULT_STORAGE, Permissions, Project
 from muster.domain.fleet.project_use import ProjectUse, UseKind
 from muster.domain.ids import JobId
 from tests.builders import AT, World, spec
@@ -49,6 +49,16 @@ def test_what_a_project_is_opened_for_takes_the_place_of_what_it_was_opened_for(
 
     after = Project(name="vision", created_at=AT, permissions=OPENED)
     assert answer == ProjectKept(project=after, before=VISION)
+
+
+def test_a_project_may_keep_as_much_as_an_admin_says_and_is_opened_for_the_same() -> None:
+    w = world()
+    w.turn(ProjectChanged(name="vision", permissions=OPENED))
+    [answer] = w.turn(ProjectStorageLimited(name="vision", storage=7))
+    assert isinstance(answer, ProjectKept)
+    assert answer.before is not None
+    assert answer.before.storage == DEFAULT_STORAGE
+    assert (answer.project.storage, answer.project.permissions) == (7, OPENED)
 
 
 @pytest.mark.parametrize("event", [ProjectChanged(name="vision", permissions=OPENED), REMOVED])

@@ -2,7 +2,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from coordinator.depot.room import TicketRoom, refuse_full
+from coordinator.depot.room import ProjectRoom, TicketRoom, refuse_full
 from coordinator.depot.sweeping import UNNAMED_KEPT, unnamed
 from muster.domain.errors import ExhaustedError, PermissionDeniedError
 from muster.trust.depot_ticket import DepotOperation, DepotTicket
@@ -14,6 +14,7 @@ TICKET = DepotTicket(
     project="vision",
     account="anna",
     room=100,
+    limit=100,
     not_after=NOW + timedelta(hours=24),
 )
 
@@ -64,3 +65,40 @@ def test_only_old_objects_that_no_record_names_go() -> None:
         ("new", NOW - UNNAMED_KEPT + timedelta(seconds=1)),
     ]
     assert unnamed(there, {"named"}, NOW) == ("old",)
+
+
+def test_a_project_keeps_what_its_jobs_name_and_what_it_has_sent_since() -> None:
+    room = ProjectRoom()
+    room.take(TICKET, "a", 40)
+    room.take(TICKET, "a", 40)
+    room.take(TICKET, "b", 10)
+    room.looked({"vision": (60, {"a", "c"})}, lambda digest: digest == "b")
+    assert room.used("vision") == 70
+    room.take(TICKET, "d", 30)
+    with pytest.raises(ExhaustedError, match="project vision keeps 100 B in the depot and may keep 100 B; 1 B more"):
+        room.take(TICKET, "e", 1)
+
+
+def test_jobs_that_were_deleted_and_objects_that_are_gone_count_no_more() -> None:
+    room = ProjectRoom()
+    room.take(TICKET, "a", 40)
+    room.looked({"vision": (60, {"c"})}, lambda _: True)
+    assert room.used("vision") == 100
+    room.looked({}, lambda _: False)
+    assert room.used("vision") == 0
+
+
+def test_who_was_refused_has_the_depot_look_again_soon() -> None:
+    looked: list[bool] = []
+    room = ProjectRoom()
+    room.on_refused = lambda: looked.append(True)
+    with pytest.raises(ExhaustedError):
+        room.refuse_over(TICKET, 101)
+    assert looked == [True]
+
+
+def test_a_project_that_is_over_its_limit_may_send_what_is_there_already() -> None:
+    room = ProjectRoom()
+    room.looked({"vision": (200, {"a"})}, lambda _: True)
+    room.refuse_over(TICKET, 0)
+    assert room.used("speech") == 0

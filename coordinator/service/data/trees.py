@@ -1,0 +1,71 @@
+"""The depot as services see it, and the trees in it that jobs name."""
+
+from collections.abc import Collection, Iterable
+from datetime import datetime
+from typing import Protocol
+
+from muster.domain.data.depot_use import DepotUse
+from muster.domain.errors import InvalidJobError, UnavailableError
+from muster.domain.jobs.job import JobSpec
+
+
+class DepotSide(Protocol):
+    """The coordinator's connection to the depot."""
+
+    use: DepotUse | None
+    """What the depot held when it was looked through last; None: it was not looked through yet."""
+
+    @property
+    def address(self) -> str | None:
+        """HOST:PORT of the depot, with an empty host for that of the coordinator; None: there is no depot now."""
+        ...
+
+    def put_ticket(self, *, project: str, account: str, room: int, limit: int, now: datetime) -> str:
+        """What a client shows that sends objects, so many bytes at most; `limit`: of what its project keeps in all."""
+        ...
+
+    def get_ticket(self, tree: str, *, project: str, account: str, now: datetime) -> str:
+        """What a node or client shows that fetches a tree."""
+        ...
+
+    async def keep(self, trees: Collection[str]) -> frozenset[str]:
+        """Have trees kept that jobs are about to name; those that the depot does not have. Raises UnavailableError."""
+        ...
+
+
+def depot_there(depot: DepotSide | None) -> tuple[DepotSide, str]:
+    """The depot and its address; raises UnavailableError where there is none now."""
+    address = None if depot is None else depot.address
+    if depot is None or address is None:
+        raise UnavailableError(
+            "no depot is connected to the coordinator, so jobs cannot bring code along: start muster-depot on its "
+            "machine (docs/depot.md)"
+        )
+    return depot, address
+
+
+def trees_of(spec: JobSpec) -> frozenset[str]:
+    """The trees that a job names."""
+    return frozenset(role.code.tree for role in spec.roles if role.code is not None and role.code.tree)
+
+
+async def missing_trees(depot: DepotSide | None, specs: Iterable[JobSpec]) -> frozenset[str]:
+    """Trees of jobs on their way in that the depot does not have; it keeps the others until the jobs are known.
+
+    Raises UnavailableError where the depot cannot be asked.
+    """
+    trees = frozenset[str]().union(*map(trees_of, specs))
+    if not trees:
+        return trees
+    there, _ = depot_there(depot)
+    return await there.keep(trees)
+
+
+def tree_is_missing(spec: JobSpec, missing: Collection[str]) -> InvalidJobError | None:
+    """Why a job cannot be taken; None: the depot has all that it names."""
+    for tree in sorted(trees_of(spec).intersection(missing)):
+        return InvalidJobError(
+            f"code: the depot does not have the tree {tree}, or not all of it; it removes what no job names. Send the "
+            "folder again with `muster upload FOLDER`, or name it as `code: FOLDER`"
+        )
+    return None
