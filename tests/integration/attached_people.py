@@ -43,7 +43,7 @@ class Person:
 async def fleet_with_relay(directory: Path) -> AsyncIterator[Secured]:
     """A coordinator and a relay with TLS, and a node that has joined."""
     async with (
-        secured(directory, with_relay=True) as fleet,
+        secured(directory, beside=("relay",)) as fleet,
         joining(fleet, "a", await fleet.join_token()),
         fleet.client() as admin,
     ):

@@ -18,8 +18,10 @@ from typer.testing import CliRunner, Result
 
 from agent.identity.enrolment import join
 from coordinator.clock import wall_time
+from coordinator.companions.depot_desk import DepotDesk
 from coordinator.companions.relay_desk import RelayDesk
 from coordinator.companions.socket import serving_companion
+from coordinator.depot.messages import DEPOT_DESK_TALK
 from coordinator.logins.desk import LoginDesk
 from coordinator.logins.provider import Provider
 from coordinator.logins.settings import LoginSettings
@@ -42,6 +44,7 @@ from muster.rpc.v1 import agents_pb2_grpc
 from muster.trust.certificates import new_key, request_certificate
 from muster.trust.tickets import TICKET_SECRET_BYTES
 from muster.trust.tokens import new_api_token, parse_join_token
+from tests.integration.depots import depot
 from tests.integration.parts import working_parts
 from tests.integration.programs import ROOT
 from tests.integration.relays import relay, until
@@ -113,18 +116,20 @@ async def secured(
     login: LoginSettings | None = None,
     bundle_signers: frozenset[str] = frozenset(),
     *,
-    with_relay: bool = False,
+    beside: tuple[str, ...] = (),
 ) -> AsyncIterator[Secured]:
     """Serve until the context ends, clients at that address; people may come from an identity provider.
 
-    `with_relay` has a relay beside it, through which they attach.
+    `beside` are programs beside it: a `relay`, through which they attach, and a `depot`, for code of jobs.
     """
     directory.mkdir(parents=True, exist_ok=True)  # noqa: ASYNC240 - what only takes a moment
     bundles = BundleStore(directory / "bundles", signers=bundle_signers, largest=4 << 20, left_free=0)
     logins = None if login is None else LoginDesk(Provider(login))
     authorities: list[FleetAuthority] = []
     desk = RelayDesk(bytes(TICKET_SECRET_BYTES), "fleet", "127.0.0.1:0", lambda: authorities[0].server)
-    more = {"relay": desk} if with_relay else {}
+    more: dict[str, Any] = {"relay": desk} if "relay" in beside else {}
+    depot_desk = DepotDesk(bytes(TICKET_SECRET_BYTES), "127.0.0.1:0", lambda: authorities[0].server)
+    more |= {"depot": depot_desk} if "depot" in beside else {}
     async with working_parts(directory, bundles=bundles, pace=pace or Pace(), logins=logins, **more) as parts:
         now, secret = wall_time(), new_api_token()
         admin = Account(name=ADMIN, kind=AccountKind.USER, created_at=now, grants={EVERYWHERE: Access.ADMIN})
@@ -139,10 +144,14 @@ async def secured(
             _watched(Rotations(authority, parts.registry.joined, parts.engine)),
             AsyncExitStack() as stack,
         ):
-            if with_relay:
+            if "relay" in beside:
                 await stack.enter_async_context(serving_companion(desk, RELAY_DESK_TALK, directory))
                 await stack.enter_async_context(relay(directory))
                 await until(lambda: desk.address is not None)
+            if "depot" in beside:
+                await stack.enter_async_context(serving_companion(depot_desk, DEPOT_DESK_TALK, directory))
+                await stack.enter_async_context(depot(directory))
+                await until(lambda: depot_desk.address is not None)
             yield Secured(
                 directory=directory,
                 doors=doors,

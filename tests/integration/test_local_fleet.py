@@ -277,6 +277,16 @@ def test_a_folder_that_a_job_brings_along_is_the_working_directory_of_every_rank
     assert unchanged.stdout.rstrip() == "[0] from the folder"
 
 
+def test_a_demo_whose_job_brings_code_has_a_depot(tmp_path: Path) -> None:
+    folder = tmp_path / "trainer"
+    folder.mkdir()
+    (folder / "words.txt").write_text("from the folder")
+    (tmp_path / "job.yaml").write_text("name: brings-code\ncode: trainer\ncommand: [cat, words.txt]\n")
+    done = ran(tmp_path, "demo", "--nodes", "1", str(tmp_path / "job.yaml"))
+    assert done.returncode == 0, done.stderr
+    assert "[0] from the folder" in done.stdout
+
+
 def test_a_job_is_refused_whose_code_the_depot_does_not_have(tmp_path: Path) -> None:
     (tmp_path / "job.yaml").write_text(f"name: lost\ncode: {{tree: {'ab' * 32}, size: 10}}\ncommand: ['true']\n")
     with started(tmp_path, *UP) as program:

@@ -69,7 +69,7 @@ async def up(
       muster up
       muster up --nodes 2 --gpu-provider fake:8xH100
     """
-    from muster.cli.local.fleet import FleetPlan, local_fleet, parse_listen, require_programs
+    from muster.cli.local.fleet import COMPANIONS, FleetPlan, local_fleet, parse_listen, require_programs
 
     require_programs("muster up")
     own = home(os.environ)
@@ -82,7 +82,7 @@ async def up(
         cpus=cpus,
         memory=None if memory is None else _size(memory),
         whole_machine=whole_machine,
-        companions=True,
+        companions=COMPANIONS,
     )
     with _cancelled_by(signal.SIGTERM, signal.SIGHUP):
         try:
@@ -140,11 +140,18 @@ async def demo(
     require_programs("muster demo")
     spec = read_job(file or _example(), {})
     with _cancelled_by(signal.SIGTERM, signal.SIGHUP), TemporaryDirectory(prefix="muster-demo-") as directory:
-        plan = FleetPlan(directory=Path(directory), nodes=nodes, listen="127.0.0.1:0", docker=False)
+        plan = FleetPlan(
+            directory=Path(directory),
+            nodes=nodes,
+            listen="127.0.0.1:0",
+            docker=False,
+            companions=("depot",) if any(role.code is not None for role in spec.roles) else (),
+        )
         async with local_fleet(plan) as fleet, client_of(fleet.login) as client:
             names = ", ".join(node.name for node in fleet.nodes)
             say(f"a coordinator serves at {fleet.login.address}; nodes: {names}", flush=True)
-            return await follow(client, await client.jobs.submit(spec), stops=True, on_start=_tell_roster)
+            job = await client.jobs.submit(await client.data.with_code(spec))
+            return await follow(client, job, stops=True, on_start=_tell_roster)
 
 
 @contextmanager

@@ -25,7 +25,8 @@ _READY_LIMIT = 60.0
 """Seconds until the coordinator serves, and again until all nodes are ready."""
 _STOP_LIMIT = 20.0
 """Seconds between SIGTERM and SIGKILL; longer than the default grace period of a job."""
-_COMPANIONS = ("relay", "depot")
+COMPANIONS = ("relay", "depot")
+"""All programs that there can be beside the coordinator."""
 """The programs beside the coordinator."""
 _COMPANION_LIMIT = 10.0
 """Seconds that are waited for each of them at the start."""
@@ -64,8 +65,8 @@ class FleetPlan:
     """Bytes of memory that each node offers; None: its share of this machine."""
     whole_machine: bool = False
     """Whether each node offers all CPUs and memory of this machine, instead of its share."""
-    companions: bool = False
-    """Whether there are a relay and a depot, without which nobody can attach to what runs, and no code goes along."""
+    companions: tuple[str, ...] = ()
+    """Programs beside the coordinator: without a relay nobody can attach to what runs, without a depot no code goes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,13 +175,10 @@ async def _running(name: str, arguments: Sequence[str], log: Path, claim: Claim)
 
 @asynccontextmanager
 async def _companions_beside(plan: FleetPlan, claim: Claim) -> AsyncIterator[Sequence[Path]]:
-    """Relay and depot within the block, if there are to be any; their logs."""
-    if not plan.companions:
-        yield ()
-        return
-    logs = {name: plan.directory / f"{name}.log" for name in _COMPANIONS}
+    """Relay and depot within the block, as far as there are to be any; their logs."""
+    logs = {name: plan.directory / f"{name}.log" for name in plan.companions}
     async with asyncio.TaskGroup() as tasks:
-        first = {name: asyncio.Event() for name in _COMPANIONS}
+        first = {name: asyncio.Event() for name in plan.companions}
         keeping = [
             tasks.create_task(_keep_companion(name, plan, log, claim, first[name]), name=f"keep a {name}")
             for name, log in logs.items()
