@@ -125,13 +125,17 @@ async def test_while_no_depot_is_there_jobs_with_code_are_refused(tmp_path: Path
 async def test_an_upload_that_a_project_may_not_keep_is_refused_until_an_admin_raises_its_limit(tmp_path: Path) -> None:
     folder = folder_in(tmp_path / "a", "more than ten bytes")
     state = StateDirectory(tmp_path / "coordinator").path
-    async with coordinator_program(tmp_path) as served, asyncio.timeout(LIMIT), client_of(served) as client:
-        async with depot(state):
-            await looked_through(client)
-            await client.projects.limit_storage("default", 10)
-            with pytest.raises(ExhaustedError, match="muster projects storage default --limit SIZE"):
-                await uploaded(client, folder)
-            assert (await client.data.storage()).projects["default"].limit == 10
-            await client.projects.limit_storage("default", 1000)
-            assert (await client.data.upload(folder)).new == 2
-            assert (await client.projects.get("default")).storage == 1000
+    async with (
+        coordinator_program(tmp_path) as served,
+        asyncio.timeout(LIMIT),
+        depot(state),
+        client_of(served) as client,
+    ):
+        await looked_through(client)
+        await client.projects.limit_storage("default", 10)
+        with pytest.raises(ExhaustedError, match="muster projects storage default --limit SIZE"):
+            await uploaded(client, folder)
+        assert (await client.data.storage()).projects["default"].limit == 10
+        await client.projects.limit_storage("default", 1000)
+        assert (await client.data.upload(folder)).new == 2
+        assert (await client.projects.get("default")).storage == 1000
