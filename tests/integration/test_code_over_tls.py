@@ -1,4 +1,4 @@
-"""Code of jobs where everybody shows who he is: sent and fetched over TLS, by an agent that has joined."""
+"""Code of jobs in a fleet with TLS: sent to its depot, and fetched by an agent that has joined."""
 
 import asyncio
 from pathlib import Path
