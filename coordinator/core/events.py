@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from coordinator.core.causes import UNKNOWN_CAUSE, EventCause
+from muster.domain.data.job_input import FoundInput
 from muster.domain.event import FleetEventKind
 from muster.domain.fleet.access import Permissions
 from muster.domain.fleet.node import Inventory
@@ -181,6 +182,16 @@ class ExecutionsReported:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class InputsFound:
+    """A node has found what some inputs of a job hold."""
+
+    job: JobId
+    found: tuple[FoundInput, ...]
+    """Of URLs of the job alone, as the edge has checked."""
+    cause: EventCause = UNKNOWN_CAUSE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PlanTooLarge:
     """What a node would have to be told of an attempt fits into no message; its executions there were told to stop."""
 
@@ -347,6 +358,7 @@ Event = (
     | InventoryChanged
     | NodeLabelled
     | ExecutionsReported
+    | InputsFound
     | PlanTooLarge
     | RemovalRequested
     | CordonRequested

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from coordinator.core.spent import Spent
+from muster.domain.data.job_input import FoundInput
 from muster.domain.event import JobEvent, StoryEvent, StorySubject
 from muster.domain.fleet.access import Project
 from muster.domain.fleet.node import Cordon, Inventory
@@ -55,6 +56,8 @@ class Job:
     """The job as it was asked for, if it was changed; None: it is as it was."""
     changes: int = 0
     """How often it was changed."""
+    inputs: tuple[FoundInput, ...] = ()
+    """What its inputs were found to hold, each URL once; it counts for all ranks and attempts."""
 
     @property
     def attempt_id(self) -> AttemptId:

@@ -31,6 +31,7 @@ from coordinator.core.events import (
     FleetChanged,
     HeartbeatReceived,
     HoldRequested,
+    InputsFound,
     InventoryChanged,
     JobsSubmitted,
     JobSubmitted,
@@ -56,7 +57,7 @@ from coordinator.core.events import (
     WindowRemoved,
     WindowSet,
 )
-from coordinator.core.requests import changes, cordons, holds, jobs, nodes, pools, projects, quotas, taints, windows
+from coordinator.core.requests import changes, cordons, holds, inputs, jobs, nodes, pools, projects, quotas, taints, windows
 from coordinator.core.scheduling.cycle import schedule
 from coordinator.core.turn.notices import notice_fleet
 from coordinator.core.turn.turn import Turn
@@ -99,6 +100,8 @@ def _take(turn: Turn, event: Event) -> Answer:  # noqa: C901, PLR0911, PLR0912 -
             return nodes.take_labels(turn, event)
         case ExecutionsReported():
             return nodes.take_reports(turn, event)
+        case InputsFound():
+            return inputs.note(turn, event)
         case PlanTooLarge():
             return _give_up_untold(turn, event)
         case RemovalRequested():

@@ -112,6 +112,7 @@ _OURS: Mapping[str, Mapping[str, str]] = {
         "Renew": "agents.renew",
         "Secrets": "secrets.deliver",
         "Data": "data.deliver",
+        "Inputs": "data.found",
     },
 }
 

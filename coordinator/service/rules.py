@@ -113,6 +113,7 @@ RULES: Mapping[str, OperationRule] = {
     "secrets.remove": OperationRule(AccessScope.PROJECT, Access.OPERATOR, Audited.FAILURES),
     "secrets.deliver": OperationRule(AccessScope.NODE),
     "data.deliver": OperationRule(AccessScope.NODE),
+    "data.found": OperationRule(AccessScope.NODE),
     "bundles.list": _FLEET_LOOK,
     "bundles.get": _FLEET_LOOK,
     "bundles.put": _ADMIN_ORDER,

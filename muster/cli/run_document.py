@@ -31,6 +31,7 @@ class RunFlags(NamedTuple):  # made in a tenth of the time of a data class, whic
     ports: Sequence[str] = ()
     mounts: Sequence[str] = ()
     secrets: Sequence[str] = ()
+    inputs: Sequence[str] = ()
     gpus: int | None = None
     gpu_model: str | None = None
     mig: str | None = None
@@ -90,6 +91,7 @@ def run_document(flags: RunFlags, environ: Mapping[str, str]) -> dict[str, Any]:
         ports=[_port(text) for text in flags.ports] or None,
         mounts=list(flags.mounts) or None,
         secrets=_secrets(flags.secrets) or None,
+        inputs=dict(_pair(text, "--input") for text in flags.inputs) or None,
         resources=resources or None,
         network=flags.network,
         placement=flags.placement,

@@ -4,6 +4,7 @@ import pathlib
 from collections.abc import Iterator, Sequence
 
 from muster.domain.data.code import JobCode
+from muster.domain.data.job_input import JobInput
 from muster.domain.data.volume import Volume
 from muster.domain.fault import Fault, Path
 from muster.domain.ids import NodeId
@@ -34,9 +35,9 @@ from muster.jobfile.section import (
     TolerationKeys,
 )
 
-_MERGED = ("env", "ulimits", "volumes")
+_MERGED = ("env", "ulimits", "volumes", "inputs")
 """Maps whose keys a role adds to those of the job; any other key of a role replaces the job's."""
-_KEY_BY_KEY = ("env", "ulimits", "volumes", "resources", "security")
+_KEY_BY_KEY = ("env", "ulimits", "volumes", "inputs", "resources", "security")
 """Maps of which each key counts where it stands, for the role or for the job."""
 
 
@@ -111,6 +112,10 @@ class Builder:
             ports=tuple(PortRequest(name=port.name, port=port.port) for port in effective.ports),
             mounts=tuple(Mount(**mount.model_dump()) for mount in effective.mounts),
             volumes=tuple(Volume(name=name, **it.model_dump()) for name, it in sorted(effective.volumes.items())),
+            inputs=tuple(
+                JobInput(name=name, url=it.url, path=it.path, sha256=it.sha256 or "")
+                for name, it in sorted(effective.inputs.items())
+            ),
             ulimits=tuple(
                 Ulimit(name=key, soft=it.soft, hard=it.hard) for key, it in sorted(effective.ulimits.items())
             ),
@@ -223,6 +228,8 @@ def _timeouts(keys: TimeoutsKeys) -> Timeouts:
     return Timeouts(
         check_in=keys.check_in,
         grace=keys.grace,
+        fetch=keys.fetch,
+        stall=keys.stall,
         run=keys.run,
         queue=keys.queue,
         expected=keys.expected,

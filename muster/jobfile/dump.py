@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from muster.domain.data.code import JobCode
+from muster.domain.data.job_input import JobInput
 from muster.domain.data.volume import Volume, VolumeKeep
 from muster.domain.jobs.frameworks.framework import PER_GPU, Framework, FrameworkName, Rendezvous
 from muster.domain.jobs.interactive import NEVER_IDLE, Interactive
@@ -82,6 +83,7 @@ def _role(role: Role) -> dict[str, Any]:
         ports=[_port(port) for port in role.ports],
         mounts=[_mount(mount) for mount in role.mounts],
         volumes={volume.name: _volume(volume) for volume in role.volumes},
+        inputs={each.name: _input(each) for each in role.inputs},
         ulimits={ulimit.name: _ulimit(ulimit) for ulimit in role.ulimits},
         files=[_file(file) for file in role.files],
         secrets=[_secret(use) for use in role.secrets],
@@ -124,6 +126,11 @@ def _volume(volume: Volume) -> dict[str, Any]:
     )
 
 
+def _input(each: JobInput) -> dict[str, Any] | str:
+    said = _present(url=each.url, path=each.path, sha256=each.sha256 or None)
+    return each.url if len(said) == 1 else said
+
+
 def _mount(mount: Mount) -> dict[str, Any]:
     return {"source": mount.source, "target": mount.target, "read_only": mount.read_only}
 
@@ -164,6 +171,8 @@ def _timeouts(timeouts: Timeouts) -> dict[str, Any]:
     return _present(
         check_in=format_duration(timeouts.check_in),
         grace=format_duration(timeouts.grace),
+        fetch=None if timeouts.fetch == Timeouts().fetch else format_duration(timeouts.fetch),
+        stall=None if timeouts.stall == Timeouts().stall else format_duration(timeouts.stall),
         run=_span(timeouts.run),
         queue=_span(timeouts.queue),
         expected=_span(timeouts.expected),

@@ -23,7 +23,7 @@ from muster.domain.jobs.placing.affinity import LabelOperator
 from muster.domain.jobs.placing.mig import MIG_PROFILE
 from muster.domain.jobs.placing.toleration import TaintEffect, TolerationOperator
 from muster.domain.jobs.restart import SHORTEST_BACKOFF, ExitCodes, parse_exit_codes
-from muster.domain.jobs.rules import job_values, volume_rules
+from muster.domain.jobs.rules import input_rules, job_values, volume_rules
 from muster.domain.jobs.rules.job_values import Wrong
 from muster.domain.jobs.stopping.preemption import LONGEST_PREEMPT_GRACE, PreemptSignal
 from muster.domain.quantity import MAX_CPUS, MAX_DURATION, MAX_MEMORY, MILLIS_PER_CPU
@@ -357,6 +357,8 @@ VolumePath = Annotated[
     str, _by(volume_rules.volume_path), _pattern(rf"{_STAYS}(?!/+$){_NOT_OURS}(?!/+(proc|sys|dev)(/|$))/{SEEN}*")
 ]
 VolumeSize = Annotated[int, BeforeValidator(partial(_memory, volume_rules.MIN_VOLUME)), _size(volume_rules.MIN_VOLUME)]
+InputUrl = Annotated[str, _by(input_rules.input_url), _pattern(input_rules.INPUT_URL)]
+InputSha256 = Annotated[str, _by(input_rules.input_sha256), _pattern(input_rules.INPUT_SHA256)]
 Limit = Annotated[
     int,
     BeforeValidator(check_limit),

@@ -1,4 +1,6 @@
-"""The maps of what executions are lent: secrets without their values, directories of the node, volumes, limits."""
+"""The maps of what executions are lent: secrets without their values, directories of the node, volumes, inputs,
+limits.
+"""
 
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -6,14 +8,15 @@ from typing import Annotated, Any, TypeAlias
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, PlainValidator, WithJsonSchema, model_validator
 
+from muster.domain.data.job_input import MAX_INPUTS
 from muster.domain.data.volume import MAX_VOLUMES
-from muster.domain.jobs.rules import job_values
+from muster.domain.jobs.rules import input_rules, job_values
 from muster.domain.jobs.secret_use import KEY_FORM, ONLY_KEY, SECRETS_DIRECTORY, SecretUse
 from muster.jobfile import fields
 from muster.jobfile.document import Scalar
 from muster.jobfile.errors import FieldError
 from muster.jobfile.fields import given, verbatim
-from muster.jobfile.section import Also, Section, key
+from muster.jobfile.section import Also, OrShort, Section, key
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,3 +162,34 @@ def _few_volumes(volumes: dict[str, VolumeKeys]) -> dict[str, VolumeKeys]:
 VolumeForms = Annotated[
     dict[fields.Label, VolumeKeys], AfterValidator(_few_volumes), Also({"maxProperties": MAX_VOLUMES})
 ]
+
+
+class InputKeys(Section):
+    """A file that each execution finds, see docs/inputs.md; short: its URL."""
+
+    url: fields.InputUrl = key("URL", "Where the file comes from, with `http://` or `https://`.", default=...)
+    path: fields.VolumePath | None = key(
+        "absolute path",
+        "The directory in which the container has it (default: `/muster/inputs/NAME`). Needs `image`.",
+    )
+    sha256: fields.InputSha256 | None = key(
+        "64 digits", "What `sha256sum` prints of the file; the job fails where it holds something else."
+    )
+
+
+def _input_form(value: object) -> object:
+    return {"url": value} if isinstance(value, Scalar) else value
+
+
+def _few_inputs(inputs: dict[str, InputKeys]) -> dict[str, InputKeys]:
+    if len(inputs) > MAX_INPUTS:
+        raise FieldError(f"has {len(inputs)} inputs; {MAX_INPUTS} are the most")
+    return inputs
+
+
+InputForm = Annotated[
+    InputKeys,
+    BeforeValidator(_input_form),
+    OrShort({"type": "string", "pattern": f"^{input_rules.INPUT_URL}$"}),
+]
+InputForms = Annotated[dict[fields.Label, InputForm], AfterValidator(_few_inputs), Also({"maxProperties": MAX_INPUTS})]

@@ -23,7 +23,7 @@ from muster.jobfile import fields
 from muster.jobfile.document import Scalar
 from muster.jobfile.errors import FieldError
 from muster.jobfile.fields import given, verbatim
-from muster.jobfile.lent_keys import SHORT_SECRET, MountKeys, SecretKeys, UlimitKeys, VolumeForms, secret_form
+from muster.jobfile.lent_keys import SHORT_SECRET, InputForms, MountKeys, SecretKeys, UlimitKeys, VolumeForms, secret_form
 from muster.jobfile.section import (
     SHORT_FRAMEWORK,
     SHORT_INTERACTIVE,
@@ -213,6 +213,9 @@ class RoleDefaults(Section):
     )
     volumes: VolumeForms = key(
         "map of name: map", "Directories that each execution finds beside the image, see below.", {}
+    )
+    inputs: InputForms = key(
+        "map of name: URL or map", "Files from elsewhere that each execution finds, see below.", {}
     )
     ulimits: Annotated[
         dict[fields.UlimitName, UlimitForm], Also({"propertyNames": {"enum": list(job_values.ULIMITS)}})

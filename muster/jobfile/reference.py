@@ -11,7 +11,7 @@ from pathlib import Path
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from muster.jobfile.lent_keys import MountKeys, SecretKeys, UlimitKeys, VolumeKeys
+from muster.jobfile.lent_keys import InputKeys, MountKeys, SecretKeys, UlimitKeys, VolumeKeys
 from muster.jobfile.models import (
     FileKeys,
     JobKeys,
@@ -49,6 +49,7 @@ _SECTIONS: Sequence[tuple[str, type[BaseModel], type[BaseModel] | None]] = (
     ("`ports[]`", PortKeys, None),
     ("`mounts[]`", MountKeys, None),
     ("`volumes.NAME`", VolumeKeys, None),
+    ("`inputs.NAME`", InputKeys, None),
     ("`ulimits.NAME`", UlimitKeys, None),
     ("`files[]`", FileKeys, None),
     ("`code`", CodeKeys, None),

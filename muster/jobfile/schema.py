@@ -61,6 +61,7 @@ _WRITTEN = [*map(_has, ONLY_WITH_IMAGE), _with("resources", _has("shm"))]
 _ASKED = [
     _with("security", _with("capabilities", {"minItems": 1})),
     _with("volumes", {"not": {"additionalProperties": _none_of(_has("path"), _has("tmpfs"))}}),
+    _with("inputs", {"not": {"additionalProperties": {"not": {"type": "object", **_has("path")}}}}),
     *(_with("security", _with(key, {"const": True})) for key in ("privileged", "gain_privileges", "image_user")),
 ]
 _WAITS = _with("interactive", {"not": {"const": False}})

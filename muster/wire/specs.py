@@ -33,6 +33,7 @@ from muster.domain.jobs.stopping.preemption import DEFAULT_ON_PREEMPT, OnPreempt
 from muster.rpc.v1 import model_pb2 as pb
 from muster.wire import checks
 from muster.wire.checks import WireError
+from muster.wire.data.inputs import input_from_wire, input_to_wire
 from muster.wire.placing import (
     affinity_from_wire,
     affinity_to_wire,
@@ -62,6 +63,8 @@ def job_spec_to_wire(spec: JobSpec) -> pb.JobSpec:
         timeouts=pb.Timeouts(
             check_in=checks.duration(spec.timeouts.check_in),
             grace=checks.duration(spec.timeouts.grace),
+            fetch=checks.duration(spec.timeouts.fetch),
+            stall=checks.duration(spec.timeouts.stall),
             run=checks.duration(spec.timeouts.run),
             lost_after=checks.duration(spec.timeouts.lost_after),
             preempt=checks.duration(spec.timeouts.preempt),
@@ -194,6 +197,7 @@ def role_to_wire(role: Role) -> pb.Role:
         ports=[pb.PortRequest(name=request.name, port=request.port) for request in role.ports],
         mounts=[pb.Mount(source=m.source, target=m.target, read_only=m.read_only) for m in role.mounts],
         volumes=map(_volume_to_wire, role.volumes),
+        inputs=map(input_to_wire, role.inputs),
         ulimits=[pb.Ulimit(name=limit.name, soft=limit.soft, hard=limit.hard) for limit in role.ulimits],
         files=[pb.InlineFile(path=f.path, content=f.content, executable=f.executable) for f in role.files],
         secrets=map(secret_use_to_wire, role.secrets),
@@ -221,6 +225,7 @@ def role_from_wire(message: pb.Role) -> Role:
         ports=tuple(_port_request(request) for request in message.ports),
         mounts=tuple(Mount(source=m.source, target=m.target, read_only=m.read_only) for m in message.mounts),
         volumes=tuple(map(_volume, message.volumes)),
+        inputs=tuple(map(input_from_wire, message.inputs)),
         ulimits=tuple(Ulimit(name=limit.name, soft=limit.soft, hard=limit.hard) for limit in message.ulimits),
         files=tuple(InlineFile(path=f.path, content=f.content, executable=f.executable) for f in message.files),
         secrets=tuple(secret_use_from_wire(use) for use in message.secrets),
@@ -284,6 +289,8 @@ def _timeouts(message: pb.Timeouts) -> Timeouts:
     return Timeouts(
         check_in=checks.span(message.check_in, "Timeouts.check_in"),
         grace=checks.span(message.grace, "Timeouts.grace"),
+        fetch=checks.optional_span(message, "fetch") or Timeouts().fetch,
+        stall=checks.optional_span(message, "stall") or Timeouts().stall,
         run=checks.span(message.run, "Timeouts.run") if message.HasField("run") else None,
         lost_after=checks.span(message.lost_after, "Timeouts.lost_after")
         if message.HasField("lost_after")

@@ -136,7 +136,7 @@ def miss_check_in(turn: Turn, attempt_id: AttemptId) -> None:
         return
     awaited = State.CHECKED_IN if attempt.goal is Goal.PREPARE else State.ARMED
     missing = [member for member in turn.cluster.gangs.members(attempt_id) if not _reached(member.state, awaited)]
-    late = f"had not {_words(awaited)} after {_seconds(turn.cluster.jobs[attempt_id.job].spec.timeouts.check_in)}"
+    late = f"had not {_words(awaited)} after {_seconds(turn.cluster.jobs[attempt_id.job].spec.armed_within)}"
     failures = {
         member.id: Failure(kind=FailureKind.CHECK_IN_TIMEOUT, message=f"{late} ({_doing(turn, member)})")
         for member in missing

@@ -68,7 +68,7 @@ class RequestClasses:
     def _times_of(self, spec: JobSpec) -> Hashable:
         """What windows look at; nothing where there are none."""
         limit = spec.timeouts.run
-        return (spec.project, limit and spec.timeouts.check_in + limit) if self._by_times else ()
+        return (spec.project, limit and spec.armed_within + limit) if self._by_times else ()
 
     def remove(self, job: JobId) -> None:
         """Hear that a job waits no longer."""

@@ -222,7 +222,7 @@ def _reservation(turn: Turn, head: Job, bars: Bars) -> Reservation | None:
 def _seat(turn: Turn, job: Job, fit: Placement) -> None:
     """Give every execution of the gang its seat, in one step."""
     cluster, attempt_id = turn.cluster, job.attempt_id
-    deadline = turn.now + job.spec.timeouts.check_in
+    deadline = turn.now + job.spec.armed_within
     pool = cluster.load.total.of(fit.seats[0].node).pool
     attempt = replace(
         cluster.attempts[attempt_id],

@@ -21,7 +21,7 @@ def closed(window: Window, spec: JobSpec, now: datetime) -> bool:
     if window.project and window.project == spec.project:
         return False
     limit = spec.timeouts.run
-    return limit is None or now + spec.timeouts.check_in + limit > window.begins
+    return limit is None or now + spec.armed_within + limit > window.begins
 
 
 def closed_nodes(cluster: Cluster, spec: JobSpec, now: datetime) -> frozenset[NodeId]:

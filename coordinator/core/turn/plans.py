@@ -125,6 +125,8 @@ def _assignment(cluster: Cluster, execution: Execution, facts: GangFacts) -> Ass
         network=spec.network,
         gpus=execution.gpus,
         grace=spec.timeouts.grace,
+        fetch=spec.timeouts.fetch,
+        stall=spec.timeouts.stall,
         preempt_signal=spec.on_preempt.signal,
         fence=facts.fence(execution),
         interactive=spec.interactive,

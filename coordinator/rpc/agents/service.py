@@ -27,6 +27,7 @@ from coordinator.rpc.agents.attachments import AgentAttachments
 from coordinator.rpc.agents.data_delivery import DataDelivery
 from coordinator.rpc.agents.downlink import Downlink, StreamEnded
 from coordinator.rpc.agents.heartbeats import Heartbeats, Pulse
+from coordinator.rpc.agents.input_versions import InputVersions
 from coordinator.rpc.agents.log_intake import LogIntake
 from coordinator.rpc.agents.plan_sender import PlanSender
 from coordinator.rpc.agents.renewals import Renewals
@@ -48,6 +49,7 @@ from muster.rpc.v1 import agents_pb2 as pb
 from muster.rpc.v1 import agents_pb2_grpc
 from muster.wire import checks
 from muster.wire.agents import features_from_wire
+from muster.wire.data.inputs import found_input_from_wire, found_input_to_wire
 from muster.wire.attachments.requests import served_attachment_from_wire
 
 log = logging.getLogger(__name__)
@@ -66,6 +68,7 @@ class GivenToNodes:
 
     secrets: SecretDelivery
     data: DataDelivery
+    inputs: InputVersions
 
 
 class AgentService(agents_pb2_grpc.AgentServiceServicer):
@@ -145,6 +148,14 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
         execution = ExecutionId(checks.identifier(request.execution, "DataRequest.execution"))
         shown = await self._given.data.shown(caller(), execution)
         return pb.DataResponse(depot=shown.depot, ticket=shown.ticket)
+
+    @translated
+    async def Inputs(self, request: pb.InputsRequest, context: Context) -> pb.InputsResponse:
+        """What the inputs of a job hold, for the node of one of its executions, which tells what it has found."""
+        execution = ExecutionId(checks.identifier(request.execution, "InputsRequest.execution"))
+        found = tuple(map(found_input_from_wire, request.found))
+        counts = await self._given.inputs.told(caller(), execution, found)
+        return pb.InputsResponse(found=map(found_input_to_wire, counts))
 
     async def _greeted(
         self, messages: AsyncIterator[pb.AgentMessage], session: AgentStream

@@ -79,6 +79,14 @@ async def run(
             help="Secret of the project, as files in /muster/secrets/NAME or in a variable; may be repeated.",
         ),
     ] = None,
+    input_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--input",
+            metavar="NAME=URL",
+            help="File from elsewhere that each execution finds in /muster/inputs/NAME; may be repeated.",
+        ),
+    ] = None,
     file: Annotated[
         list[str] | None,
         typer.Option(
@@ -234,6 +242,7 @@ async def run(
         ports=port or (),
         mounts=mount or (),
         secrets=secret or (),
+        inputs=input_ or (),
         gpus=gpus,
         gpu_model=gpu_model,
         mig=mig,

@@ -30,7 +30,10 @@ CODE = "code"
 VOLUMES = "volumes"
 """The agent gives executions volumes."""
 
-ALL_FEATURES = frozenset({SECRETS, GANG_COMMANDS, ATTACH, INTERACTIVE, MAIN_PROGRAM, CODE, VOLUMES})
+INPUTS = "inputs"
+"""The agent gives executions the inputs of their job."""
+
+ALL_FEATURES = frozenset({SECRETS, GANG_COMMANDS, ATTACH, INTERACTIVE, MAIN_PROGRAM, CODE, VOLUMES, INPUTS})
 """Features of the agent of this version."""
 
 MEANINGS: Mapping[str, str] = MappingProxyType(
@@ -42,6 +45,7 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         MAIN_PROGRAM: "main programs with an input or a terminal",
         CODE: "code that jobs bring along",
         VOLUMES: "volumes",
+        INPUTS: "inputs",
     }
 )
 """The words as a person reads them in `muster why`."""
@@ -57,12 +61,20 @@ def needed(spec: JobSpec, role: Role) -> frozenset[str]:
         volumes=bool(role.volumes),
         main_program=spec.main_program is not None and role.name == spec.roles[0].name,
         code=role.code is not None,
+        inputs=bool(role.inputs),
     )
 
 
-@cache  # one and the same set for all roles that are alike; there are sixty-four
-def _words(
-    *, secrets: bool, gang_commands: bool, interactive: bool, main_program: bool, code: bool, volumes: bool
+@cache  # one and the same set for all roles that are alike; there are few of them
+def _words(  # noqa: PLR0913 - one for each feature
+    *,
+    secrets: bool,
+    gang_commands: bool,
+    interactive: bool,
+    main_program: bool,
+    code: bool,
+    volumes: bool,
+    inputs: bool,
 ) -> frozenset[str]:
     wanted = {
         SECRETS: secrets,
@@ -71,5 +83,6 @@ def _words(
         MAIN_PROGRAM: main_program,
         CODE: code,
         VOLUMES: volumes,
+        INPUTS: inputs,
     }
     return frozenset(word for word, is_needed in wanted.items() if is_needed)

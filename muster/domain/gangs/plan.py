@@ -13,7 +13,7 @@ from muster.domain.jobs.failure import Exit, Failure
 from muster.domain.jobs.frameworks.dialect import Dialect
 from muster.domain.jobs.frameworks.framework import Framework, processes_of
 from muster.domain.jobs.interactive import Interactive, MainProgramStreams
-from muster.domain.jobs.job import DEFAULT_PROJECT, Network, Role
+from muster.domain.jobs.job import DEFAULT_PROJECT, Network, Role, Timeouts
 from muster.domain.jobs.stopping.notice import StopOrder
 from muster.domain.jobs.stopping.preemption import PreemptSignal
 
@@ -59,6 +59,10 @@ class Assignment:
     """How long the attempt may go unused, so that its agents tell of use; None: nobody needs to know of it."""
     gpus: tuple[GpuUuid, ...] = ()
     grace: timedelta = timedelta(seconds=10)
+    fetch: timedelta = Timeouts().fetch
+    """How long all its inputs may take."""
+    stall: timedelta = Timeouts().stall
+    """How long an input may go without a byte."""
     preempt_signal: PreemptSignal = PreemptSignal.TERM
     """What user code gets first where its job comes back after the stop."""
     fence: Fence = field(default_factory=Fence)

@@ -21,10 +21,12 @@ class FailureKind(StrEnum):
     SETUP = "setup"
     QUEUE_TIMEOUT = "queue_timeout"
     VOLUME_FULL = "volume_full"
+    DATA_REFUSED = "data_refused"
 
     IMAGE = "image"
     PORT_TAKEN = "port_taken"
     DISK_FULL = "disk_full"
+    DATA = "data"
     GPU = "gpu"
     RUNTIME = "runtime"
     CHECK_IN_TIMEOUT = "check_in_timeout"
@@ -52,6 +54,7 @@ _USER = frozenset(
         FailureKind.SETUP,
         FailureKind.QUEUE_TIMEOUT,
         FailureKind.VOLUME_FULL,
+        FailureKind.DATA_REFUSED,
     },
 )
 

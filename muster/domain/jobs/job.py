@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from muster.domain.data.code import JobCode
+from muster.domain.data.job_input import JobInput
 from muster.domain.data.volume import Volume
 from muster.domain.ids import NodeId
 from muster.domain.jobs.disconnect import DEFAULT_LOST_AFTER, OnDisconnect
@@ -187,6 +188,8 @@ class Role:
     mounts: tuple[Mount, ...] = ()
     volumes: tuple[Volume, ...] = ()
     """Directories that each execution finds beside the image, sorted by their names."""
+    inputs: tuple[JobInput, ...] = ()
+    """Files from elsewhere that each execution finds, sorted by their names."""
     ulimits: tuple[Ulimit, ...] = ()
     files: tuple[InlineFile, ...] = ()
     secrets: tuple[SecretUse, ...] = ()
@@ -209,6 +212,10 @@ class Timeouts:
 
     check_in: timedelta = timedelta(minutes=10)
     """From placement until every execution has checked in and is armed; does not slide."""
+    fetch: timedelta = timedelta(hours=1)
+    """How long all inputs of an execution may take; the time for checking in is counted on top."""
+    stall: timedelta = timedelta(minutes=5)
+    """How long an input may go without a byte."""
     grace: timedelta = timedelta(seconds=10)
     """Between SIGTERM and SIGKILL."""
     run: timedelta | None = None
@@ -309,6 +316,12 @@ class JobSpec:
         """How long an attempt may go unused; None: for ever."""
         limit = self.timeouts.idle
         return None if limit is None or limit == NEVER_IDLE else limit
+
+    @property
+    def armed_within(self) -> timedelta:
+        """How long an attempt may take from placement until all are armed; with inputs, their time is a part of it."""
+        fetch = self.timeouts.fetch if any(role.inputs for role in self.roles) else timedelta()
+        return self.timeouts.check_in + fetch
 
     @property
     def size(self) -> int:

@@ -526,6 +526,8 @@ class Assignment(_message.Message):
     IDLE_FIELD_NUMBER: _builtins.int
     PREEMPT_SIGNAL_FIELD_NUMBER: _builtins.int
     MAIN_PROGRAM_FIELD_NUMBER: _builtins.int
+    FETCH_FIELD_NUMBER: _builtins.int
+    STALL_FIELD_NUMBER: _builtins.int
     execution: _builtins.str
     """Its id."""
     job: _builtins.str
@@ -588,6 +590,14 @@ class Assignment(_message.Message):
     def idle(self) -> _duration_pb2.Duration:
         """How long its attempt may go unused, so that the agent tells of use; absent: nobody needs to know of it."""
 
+    @_builtins.property
+    def fetch(self) -> _duration_pb2.Duration:
+        """How long all its inputs may take; absent: the default."""
+
+    @_builtins.property
+    def stall(self) -> _duration_pb2.Duration:
+        """How long an input may go without a byte; absent: the default."""
+
     def __init__(
         self,
         *,
@@ -615,10 +625,12 @@ class Assignment(_message.Message):
         idle: _duration_pb2.Duration | None = ...,
         preempt_signal: _builtins.str = ...,
         main_program: _builtins.str = ...,
+        fetch: _duration_pb2.Duration | None = ...,
+        stall: _duration_pb2.Duration | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["fence", b"fence", "framework", b"framework", "grace", b"grace", "idle", b"idle", "interactive", b"interactive"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["fence", b"fence", "fetch", b"fetch", "framework", b"framework", "grace", b"grace", "idle", b"idle", "interactive", b"interactive", "stall", b"stall"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "dialects", b"dialects", "execution", b"execution", "fence", b"fence", "framework", b"framework", "gang_commands", b"gang_commands", "gpus", b"gpus", "grace", b"grace", "idle", b"idle", "interactive", b"interactive", "job", b"job", "job_name", b"job_name", "local_rank", b"local_rank", "local_world_size", b"local_world_size", "main_program", b"main_program", "network", b"network", "node_count", b"node_count", "node_rank", b"node_rank", "preempt_signal", b"preempt_signal", "project", b"project", "rank", b"rank", "role_key", b"role_key", "sequence", b"sequence", "world_size", b"world_size"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "dialects", b"dialects", "execution", b"execution", "fence", b"fence", "fetch", b"fetch", "framework", b"framework", "gang_commands", b"gang_commands", "gpus", b"gpus", "grace", b"grace", "idle", b"idle", "interactive", b"interactive", "job", b"job", "job_name", b"job_name", "local_rank", b"local_rank", "local_world_size", b"local_world_size", "main_program", b"main_program", "network", b"network", "node_count", b"node_count", "node_rank", b"node_rank", "preempt_signal", b"preempt_signal", "project", b"project", "rank", b"rank", "role_key", b"role_key", "sequence", b"sequence", "stall", b"stall", "world_size", b"world_size"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1109,6 +1121,58 @@ class DataResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___DataResponse: _TypeAlias = DataResponse  # noqa: Y015
+
+@_typing.final
+class InputsRequest(_message.Message):
+    """Asks what the inputs of a job are, and says what a node has found."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    EXECUTION_FIELD_NUMBER: _builtins.int
+    FOUND_FIELD_NUMBER: _builtins.int
+    execution: _builtins.str
+    """The id of an execution that is placed on the node."""
+    @_builtins.property
+    def found(self) -> _containers.RepeatedCompositeFieldContainer[_model_pb2.FoundInput]:
+        """What the node has found."""
+
+    def __init__(
+        self,
+        *,
+        execution: _builtins.str = ...,
+        found: _abc.Iterable[_model_pb2.FoundInput] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["execution", b"execution", "found", b"found"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___InputsRequest: _TypeAlias = InputsRequest  # noqa: Y015
+
+@_typing.final
+class InputsResponse(_message.Message):
+    """What counts for the job."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    FOUND_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def found(self) -> _containers.RepeatedCompositeFieldContainer[_model_pb2.FoundInput]:
+        """For each URL of which something is known."""
+
+    def __init__(
+        self,
+        *,
+        found: _abc.Iterable[_model_pb2.FoundInput] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["found", b"found"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___InputsResponse: _TypeAlias = InputsResponse  # noqa: Y015
 
 @_typing.final
 class DeliveredSecret(_message.Message):

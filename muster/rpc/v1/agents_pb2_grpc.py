@@ -61,6 +61,11 @@ class AgentServiceStub(object):
                 request_serializer=muster_dot_rpc_dot_v1_dot_agents__pb2.DataRequest.SerializeToString,
                 response_deserializer=muster_dot_rpc_dot_v1_dot_agents__pb2.DataResponse.FromString,
                 _registered_method=True)
+        self.Inputs = channel.unary_unary(
+                '/muster.rpc.v1.AgentService/Inputs',
+                request_serializer=muster_dot_rpc_dot_v1_dot_agents__pb2.InputsRequest.SerializeToString,
+                response_deserializer=muster_dot_rpc_dot_v1_dot_agents__pb2.InputsResponse.FromString,
+                _registered_method=True)
 
 
 class AgentServiceServicer(object):
@@ -102,6 +107,14 @@ class AgentServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Inputs(self, request, context):
+        """What the inputs of the job of an execution were found to hold. What the node that asks has found counts for the whole
+        job where nobody has said anything of that URL before.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_AgentServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -129,6 +142,11 @@ def add_AgentServiceServicer_to_server(servicer, server):
                     servicer.Data,
                     request_deserializer=muster_dot_rpc_dot_v1_dot_agents__pb2.DataRequest.FromString,
                     response_serializer=muster_dot_rpc_dot_v1_dot_agents__pb2.DataResponse.SerializeToString,
+            ),
+            'Inputs': grpc.unary_unary_rpc_method_handler(
+                    servicer.Inputs,
+                    request_deserializer=muster_dot_rpc_dot_v1_dot_agents__pb2.InputsRequest.FromString,
+                    response_serializer=muster_dot_rpc_dot_v1_dot_agents__pb2.InputsResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -267,6 +285,33 @@ class AgentService(object):
             '/muster.rpc.v1.AgentService/Data',
             muster_dot_rpc_dot_v1_dot_agents__pb2.DataRequest.SerializeToString,
             muster_dot_rpc_dot_v1_dot_agents__pb2.DataResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Inputs(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/muster.rpc.v1.AgentService/Inputs',
+            muster_dot_rpc_dot_v1_dot_agents__pb2.InputsRequest.SerializeToString,
+            muster_dot_rpc_dot_v1_dot_agents__pb2.InputsResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -44,6 +44,10 @@ class AgentServiceStub:
     """The secrets of an execution that is placed on the node that asks and is not over."""
     Data: _grpc.UnaryUnaryMultiCallable[_agents_pb2.DataRequest, _agents_pb2.DataResponse]
     """The way to the data of an execution that is placed on the node that asks and is not over."""
+    Inputs: _grpc.UnaryUnaryMultiCallable[_agents_pb2.InputsRequest, _agents_pb2.InputsResponse]
+    """What the inputs of the job of an execution were found to hold. What the node that asks has found counts for the whole
+    job where nobody has said anything of that URL before.
+    """
 
 @_typing.type_check_only
 class AgentServiceAsyncStub(AgentServiceStub):
@@ -60,6 +64,10 @@ class AgentServiceAsyncStub(AgentServiceStub):
     """The secrets of an execution that is placed on the node that asks and is not over."""
     Data: _aio.UnaryUnaryMultiCallable[_agents_pb2.DataRequest, _agents_pb2.DataResponse]  # type: ignore[assignment]
     """The way to the data of an execution that is placed on the node that asks and is not over."""
+    Inputs: _aio.UnaryUnaryMultiCallable[_agents_pb2.InputsRequest, _agents_pb2.InputsResponse]  # type: ignore[assignment]
+    """What the inputs of the job of an execution were found to hold. What the node that asks has found counts for the whole
+    job where nobody has said anything of that URL before.
+    """
 
 class AgentServiceServicer(metaclass=_abc_1.ABCMeta):
     """What agents call."""
@@ -103,6 +111,16 @@ class AgentServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_agents_pb2.DataResponse, _abc.Awaitable[_agents_pb2.DataResponse]]:
         """The way to the data of an execution that is placed on the node that asks and is not over."""
+
+    @_abc_1.abstractmethod
+    def Inputs(
+        self,
+        request: _agents_pb2.InputsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_agents_pb2.InputsResponse, _abc.Awaitable[_agents_pb2.InputsResponse]]:
+        """What the inputs of the job of an execution were found to hold. What the node that asks has found counts for the whole
+        job where nobody has said anything of that URL before.
+        """
 
 def add_AgentServiceServicer_to_server(servicer: AgentServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
 

@@ -317,6 +317,7 @@ class Role(_message.Message):
     SECRETS_FIELD_NUMBER: _builtins.int
     SECURITY_FIELD_NUMBER: _builtins.int
     VOLUMES_FIELD_NUMBER: _builtins.int
+    INPUTS_FIELD_NUMBER: _builtins.int
     EXIT_CODES_FIELD_NUMBER: _builtins.int
     EXPAND_FIELD_NUMBER: _builtins.int
     CODE_FIELD_NUMBER: _builtins.int
@@ -379,6 +380,10 @@ class Role(_message.Message):
         """Directories that each execution finds beside the image."""
 
     @_builtins.property
+    def inputs(self) -> _containers.RepeatedCompositeFieldContainer[Global___Input]:
+        """Files from elsewhere that each execution finds."""
+
+    @_builtins.property
     def exit_codes(self) -> Global___ExitRules:
         """What its exit codes mean for the next attempt; absent: nothing."""
 
@@ -406,17 +411,86 @@ class Role(_message.Message):
         secrets: _abc.Iterable[Global___SecretUse] | None = ...,
         security: Global___Security | None = ...,
         volumes: _abc.Iterable[Global___Volume] | None = ...,
+        inputs: _abc.Iterable[Global___Input] | None = ...,
         exit_codes: Global___ExitRules | None = ...,
         expand: _builtins.bool = ...,
         code: Global___Code | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["code", b"code", "entrypoint", b"entrypoint", "exit_codes", b"exit_codes", "resources", b"resources", "security", b"security"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["code", b"code", "command", b"command", "count", b"count", "entrypoint", b"entrypoint", "env", b"env", "exit_codes", b"exit_codes", "expand", b"expand", "files", b"files", "image", b"image", "mounts", b"mounts", "name", b"name", "ports", b"ports", "pull", b"pull", "resources", b"resources", "secrets", b"secrets", "security", b"security", "ulimits", b"ulimits", "user", b"user", "volumes", b"volumes", "workdir", b"workdir"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["code", b"code", "command", b"command", "count", b"count", "entrypoint", b"entrypoint", "env", b"env", "exit_codes", b"exit_codes", "expand", b"expand", "files", b"files", "image", b"image", "inputs", b"inputs", "mounts", b"mounts", "name", b"name", "ports", b"ports", "pull", b"pull", "resources", b"resources", "secrets", b"secrets", "security", b"security", "ulimits", b"ulimits", "user", b"user", "volumes", b"volumes", "workdir", b"workdir"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Role: _TypeAlias = Role  # noqa: Y015
+
+@_typing.final
+class Input(_message.Message):
+    """A file from elsewhere that each execution finds."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    URL_FIELD_NUMBER: _builtins.int
+    PATH_FIELD_NUMBER: _builtins.int
+    SHA256_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """Unique in the role: lower-case letters, digits and hyphens."""
+    url: _builtins.str
+    """Where it comes from, with http:// or https://."""
+    path: _builtins.str
+    """Absolute path of its directory in the container; empty: below /muster/inputs."""
+    sha256: _builtins.str
+    """SHA-256 of what it must hold, in hexadecimal digits; empty: whatever it holds."""
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        url: _builtins.str = ...,
+        path: _builtins.str = ...,
+        sha256: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "path", b"path", "sha256", b"sha256", "url", b"url"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Input: _TypeAlias = Input  # noqa: Y015
+
+@_typing.final
+class FoundInput(_message.Message):
+    """What a URL of a job was found to hold."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    URL_FIELD_NUMBER: _builtins.int
+    SIZE_FIELD_NUMBER: _builtins.int
+    SHA256_FIELD_NUMBER: _builtins.int
+    VERSION_FIELD_NUMBER: _builtins.int
+    url: _builtins.str
+    """The URL."""
+    size: _builtins.int
+    """Bytes."""
+    sha256: _builtins.str
+    """SHA-256, in hexadecimal digits."""
+    version: _builtins.str
+    """What its server calls this version; empty: it does not say."""
+    def __init__(
+        self,
+        *,
+        url: _builtins.str = ...,
+        size: _builtins.int = ...,
+        sha256: _builtins.str = ...,
+        version: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["sha256", b"sha256", "size", b"size", "url", b"url", "version", b"version"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___FoundInput: _TypeAlias = FoundInput  # noqa: Y015
 
 @_typing.final
 class Code(_message.Message):
@@ -574,6 +648,8 @@ class Timeouts(_message.Message):
 
     CHECK_IN_FIELD_NUMBER: _builtins.int
     GRACE_FIELD_NUMBER: _builtins.int
+    FETCH_FIELD_NUMBER: _builtins.int
+    STALL_FIELD_NUMBER: _builtins.int
     RUN_FIELD_NUMBER: _builtins.int
     LOST_AFTER_FIELD_NUMBER: _builtins.int
     QUEUE_FIELD_NUMBER: _builtins.int
@@ -587,6 +663,14 @@ class Timeouts(_message.Message):
     @_builtins.property
     def grace(self) -> _duration_pb2.Duration:
         """Between SIGTERM and SIGKILL."""
+
+    @_builtins.property
+    def fetch(self) -> _duration_pb2.Duration:
+        """How long all inputs of an execution may take; absent: the default."""
+
+    @_builtins.property
+    def stall(self) -> _duration_pb2.Duration:
+        """How long an input may go without a byte; absent: the default."""
 
     @_builtins.property
     def run(self) -> _duration_pb2.Duration:
@@ -617,6 +701,8 @@ class Timeouts(_message.Message):
         *,
         check_in: _duration_pb2.Duration | None = ...,
         grace: _duration_pb2.Duration | None = ...,
+        fetch: _duration_pb2.Duration | None = ...,
+        stall: _duration_pb2.Duration | None = ...,
         run: _duration_pb2.Duration | None = ...,
         lost_after: _duration_pb2.Duration | None = ...,
         queue: _duration_pb2.Duration | None = ...,
@@ -624,9 +710,9 @@ class Timeouts(_message.Message):
         expected: _duration_pb2.Duration | None = ...,
         idle: _duration_pb2.Duration | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["check_in", b"check_in", "expected", b"expected", "grace", b"grace", "idle", b"idle", "lost_after", b"lost_after", "preempt", b"preempt", "queue", b"queue", "run", b"run"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["check_in", b"check_in", "expected", b"expected", "fetch", b"fetch", "grace", b"grace", "idle", b"idle", "lost_after", b"lost_after", "preempt", b"preempt", "queue", b"queue", "run", b"run", "stall", b"stall"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["check_in", b"check_in", "expected", b"expected", "grace", b"grace", "idle", b"idle", "lost_after", b"lost_after", "preempt", b"preempt", "queue", b"queue", "run", b"run"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["check_in", b"check_in", "expected", b"expected", "fetch", b"fetch", "grace", b"grace", "idle", b"idle", "lost_after", b"lost_after", "preempt", b"preempt", "queue", b"queue", "run", b"run", "stall", b"stall"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

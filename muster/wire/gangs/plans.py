@@ -11,7 +11,7 @@ from muster.domain.gangs.plan import Assignment, Desired, Goal, Plan, Unreadable
 from muster.domain.ids import AttemptId, ExecutionId, GpuUuid, JobId, NodeId
 from muster.domain.jobs.disconnect import OnDisconnect
 from muster.domain.jobs.interactive import MainProgramStreams
-from muster.domain.jobs.job import Network, Role
+from muster.domain.jobs.job import Network, Role, Timeouts
 from muster.domain.jobs.stopping.notice import StopOrder, StopReason
 from muster.domain.jobs.stopping.preemption import PreemptSignal
 from muster.rpc.v1 import agents_pb2 as pb
@@ -311,6 +311,8 @@ def _assignment_to_wire(assignment: Assignment, role_key: str) -> pb.Assignment:
         network=assignment.network,
         gpus=assignment.gpus,
         grace=checks.duration(assignment.grace),
+        fetch=checks.duration(assignment.fetch) if assignment.role.inputs else None,
+        stall=checks.duration(assignment.stall) if assignment.role.inputs else None,
         preempt_signal=assignment.preempt_signal,
         fence=_fence_to_wire(assignment.fence),
         interactive=interactive_to_wire(assignment.interactive),
@@ -349,6 +351,8 @@ def _assignment_from_wire(sent: pb.Assignment, roles: Mapping[str, Role | WireEr
         network=checks.word(Network, sent.network, "Assignment.network"),
         gpus=tuple(GpuUuid(uuid) for uuid in sent.gpus),
         grace=checks.span(sent.grace, "Assignment.grace"),
+        fetch=checks.optional_span(sent, "fetch") or Timeouts().fetch,
+        stall=checks.optional_span(sent, "stall") or Timeouts().stall,
         preempt_signal=checks.word(PreemptSignal, sent.preempt_signal, "Assignment.preempt_signal"),
         fence=_fence_from_wire(sent.fence) if sent.HasField("fence") else Fence(),
         interactive=interactive_from_wire(sent.interactive) if sent.HasField("interactive") else None,

@@ -16,6 +16,7 @@ from muster.domain.jobs.restart import MOST_RESTARTS, RestartPolicy
 from muster.domain.jobs.rules import job_values as values
 from muster.domain.jobs.rules.dialect_rules import dialect_faults
 from muster.domain.jobs.rules.framework_rules import framework_faults
+from muster.domain.jobs.rules.input_rules import input_faults
 from muster.domain.jobs.rules.interactive_rules import interactive_faults
 from muster.domain.jobs.rules.job_values import Wrong
 from muster.domain.jobs.rules.placeholder_rules import placeholder_faults
@@ -88,7 +89,7 @@ def refuse_faults(spec: JobSpec) -> JobSpec:
 def _in_role(spec: JobSpec, number: int) -> Iterator[Fault]:
     """What is wrong with one role, by itself and together with what the job says for all."""
     role, where = spec.roles[number], ("roles", number)
-    for fault in (*_words(role), *_needs(role), *_places(role), *_code(role), *_secrets(role), *volume_faults(role)):
+    for fault in (*_words(role), *_needs(role), *_places(role), *_code(role), *_secrets(role), *_data(role)):
         yield replace(fault, path=(*where, *fault.path))
     if role.image is None:
         yield from _without_image(spec, number)
@@ -159,6 +160,12 @@ def _code(role: Role) -> Iterator[Fault]:
     yield from _told(("code", "tree"), values.code_tree(role.code))
     if role.code.tree:
         yield from _told(("code", "size"), values.number(role.code.size, 0, LARGEST_TREE_FORM))
+
+
+def _data(role: Role) -> Iterator[Fault]:
+    """Volumes and inputs of a role."""
+    yield from volume_faults(role)
+    yield from input_faults(role)
 
 
 def _first(found: Iterable[Wrong | None]) -> Wrong | None:
@@ -335,6 +342,8 @@ def _of_containers(role: Role) -> tuple[tuple[Path, bool], ...]:
 
 def _timeouts(timeouts: Timeouts) -> Iterator[Fault]:
     yield from _told(("timeouts", "check_in"), values.duration(timeouts.check_in))
+    yield from _told(("timeouts", "fetch"), values.duration(timeouts.fetch))
+    yield from _told(("timeouts", "stall"), values.duration(timeouts.stall))
     yield from _told(("timeouts", "grace"), values.duration(timeouts.grace))
     if timeouts.run is not None:
         yield from _told(("timeouts", "run"), values.duration(timeouts.run))

@@ -1,0 +1,280 @@
+"""What a node keeps of inputs: each content once, whoever uses it, and what was used longest ago goes first.
+
+```
+objects/ab/ab12…      what a file holds, read-only, named by its SHA-256
+parts/NAME            the beginning of one that is still arriving, and NAME.version beside it
+trees/DIGEST/FILE     hard links to objects: what executions see
+sources/NAME          what a URL held in one of its versions
+leases/EXECUTION      what an execution uses; it counts as long as that has a directory
+```
+
+Every call may block, and may come from any thread.
+"""
+
+import json
+import os
+import shutil
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import asdict
+from hashlib import sha256
+from pathlib import Path
+
+from agent.executions.whole_file import write_whole
+from muster.domain.data.job_input import FoundInput
+from muster.domain.data.tree import ContentEntry, ContentKind, content_tree, is_digest
+from muster.domain.jobs.failure import ExecutionError, FailureKind
+from muster.domain.quantity import size_text
+
+DEFAULT_KEEP_FREE = 10
+"""Percent of the file system that inputs leave free, as far as nothing that runs needs them."""
+DEFAULT_CACHE_SHARE = 50
+"""Percent of the file system that inputs take where no size was named."""
+MORE_ROOM = 105
+"""Percent of what is missing that must be free before it is fetched."""
+UNCHANGED = 946_684_800
+"""Seconds since 1970 that every object says it was changed at: who has written into one gives it another time."""
+
+_OWN, _PASSED_THROUGH, _SEEN, _READ_ONLY, _PRIVATE = 0o700, 0o711, 0o555, 0o444, 0o600
+_COPIED = 1024 * 1024
+
+
+class InputCache:
+    """The inputs that one node keeps below a directory."""
+
+    def __init__(
+        self,
+        directory: Path,
+        executions: Path,
+        size: int | None = None,
+        keep_free: int = DEFAULT_KEEP_FREE,
+        disk: Callable[[Path], os.statvfs_result] = os.statvfs,
+    ) -> None:
+        """`size`: most bytes; None: a share of the file system. Raises OSError where it cannot be made."""
+        self.directory = directory
+        self._executions = executions
+        self._size = size
+        self._keep_free = keep_free
+        self._disk = disk
+        self._lock = threading.RLock()
+        directory.mkdir(parents=True, exist_ok=True)
+        for each, mode in (("objects", _OWN), ("parts", _OWN), ("sources", _OWN), ("leases", _OWN)):
+            (directory / each).mkdir(mode=mode, exist_ok=True)
+        for each in (directory, directory / "trees"):
+            each.mkdir(exist_ok=True)
+            each.chmod(_PASSED_THROUGH)
+
+    def has(self, digest: str, size: int | None = None) -> int | None:
+        """Bytes of an object that is here and as it was; None: it is not."""
+        path = self._object(digest)
+        try:
+            found = path.stat()
+        except FileNotFoundError:
+            return None
+        if found.st_mtime == UNCHANGED and size in {None, found.st_size}:
+            return found.st_size
+        self._discard(digest)
+        return None
+
+    def known(self, url: str, version: str, size: int | None) -> FoundInput | None:
+        """What a version of a URL held, if that is here."""
+        if not version or size is None:
+            return None
+        try:
+            said = json.loads(self._source(url, version, size).read_bytes())
+            found = FoundInput(url=url, size=size, sha256=said["sha256"], version=version)
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+        return found if is_digest(found.sha256) and self.has(found.sha256, size) is not None else None
+
+    def part(self, url: str) -> "ArrivingInput":
+        """What has arrived of a URL's file, which is one call's alone; raises OSError."""
+        return ArrivingInput(self.directory / "parts" / _named(url))
+
+    def take(self, arrived: "ArrivingInput", found: FoundInput, execution: str) -> None:
+        """Have a file that has arrived whole in its place, leased to an execution; raises OSError."""
+        arrived.sync()
+        place = self._object(found.sha256)
+        with self._lock:
+            self.lease(execution, [found.sha256])
+            place.parent.mkdir(mode=_OWN, exist_ok=True)
+            arrived.path.replace(place)
+        arrived.forget()
+        if found.version:
+            write_whole(self._source(found.url, found.version, found.size), json.dumps(asdict(found)).encode(), _PRIVATE)
+
+    def lease(self, execution: str, digests: Iterable[str]) -> None:
+        """Note that an execution uses objects from now on; raises OSError."""
+        with self._lock:
+            leased = sorted({*self._leased_to(execution), *digests})
+            write_whole(self.directory / "leases" / execution, "\n".join(leased).encode(), _PRIVATE)
+
+    def release(self, execution: str) -> None:
+        """Note that an execution is over. Harmless when repeated."""
+        (self.directory / "leases" / execution).unlink(missing_ok=True)
+
+    def shown(self, file_name: str, found: FoundInput) -> Path:
+        """A directory with nothing but this file, which everybody may read; raises OSError."""
+        entry = ContentEntry(path=file_name, kind=ContentKind.FILE, size=found.size, content=found.sha256)
+        name = content_tree([entry]).digest
+        place = self.directory / "trees" / name
+        with self._lock:
+            if not self._is_whole(place / file_name, found):
+                self._forget_tree(place)
+                fresh = place.with_name(f"{name}.new")
+                self._forget_tree(fresh)
+                fresh.mkdir()
+                os.link(self._object(found.sha256), fresh / file_name)
+                fresh.chmod(_SEEN)
+                fresh.rename(place)
+            os.utime(place)
+        return place
+
+    def make_room(self, missing: int, name: str) -> None:
+        """Have room for so many bytes more; raises ExecutionError where what runs here leaves too little."""
+        with self._lock:
+            disk = self._disk(self.directory)
+            whole, free = disk.f_blocks * disk.f_frsize, disk.f_bavail * disk.f_frsize
+            needed = missing * MORE_ROOM // 100
+            limit = whole * DEFAULT_CACHE_SHARE // 100 if self._size is None else self._size
+            kept = sum(found.st_size for _, found in self._objects())
+            surplus = max(kept + missing - limit, needed + whole * self._keep_free // 100 - free)
+            freed = self._evict(surplus) if surplus > 0 else 0
+            if needed > free + freed:
+                users = sorted(self._leases())
+                held = f", and what {', '.join(users[:5])} use stays" if users else ""
+                message = (
+                    f"inputs.{name}: {size_text(needed)} are needed, and {size_text(free + freed)} are free at "
+                    f"{self.directory}{held}"
+                )
+                raise ExecutionError(FailureKind.DISK_FULL, message)
+
+    def _evict(self, surplus: int) -> int:
+        """Remove what nobody uses, the longest unused first, until there is so much less; how much that was."""
+        used = {digest for execution in self._leases() for digest in self._leased_to(execution)}
+        kept = {path.stat().st_ino for path in map(self._object, used) if path.exists()}
+        freed = 0
+        for place in sorted((self.directory / "trees").iterdir(), key=lambda path: path.stat().st_mtime):
+            if freed >= surplus:
+                return freed
+            inodes = {path.stat().st_ino for path in place.iterdir()}
+            if inodes.isdisjoint(kept):
+                self._forget_tree(place)
+                freed += self._remove_unlinked(inodes)
+        return freed if freed >= surplus else freed + self._remove_unlinked(None, kept)
+
+    def _remove_unlinked(self, inodes: set[int] | None, kept: Iterable[int] = ()) -> int:
+        """Remove objects that nobody sees any more, of these or of all; how many bytes that were."""
+        freed, stay = 0, set(kept)
+        for path, found in [*self._objects()]:
+            if found.st_nlink == 1 and found.st_ino not in stay and (inodes is None or found.st_ino in inodes):
+                path.unlink(missing_ok=True)
+                freed += found.st_size
+        return freed
+
+    def _leases(self) -> Iterator[str]:
+        """Executions that use something; leases of others are forgotten."""
+        for path in [*(self.directory / "leases").iterdir()]:
+            if (self._executions / path.name).exists():
+                yield path.name
+            else:
+                path.unlink(missing_ok=True)
+
+    def _leased_to(self, execution: str) -> list[str]:
+        with suppress(FileNotFoundError):
+            text = (self.directory / "leases" / execution).read_text(encoding="ascii")
+            return [digest for digest in text.split() if is_digest(digest)]
+        return []
+
+    def _objects(self) -> Iterator[tuple[Path, os.stat_result]]:
+        for path in (self.directory / "objects").glob("??/*"):
+            with suppress(FileNotFoundError):
+                yield path, path.stat()
+
+    def _object(self, digest: str) -> Path:
+        if not is_digest(digest):
+            raise ValueError(f"{digest[:80]!r} is no SHA-256")
+        return self.directory / "objects" / digest[:2] / digest
+
+    def _source(self, url: str, version: str, size: int) -> Path:
+        return self.directory / "sources" / _named(f"{url}\0{version}\0{size}")
+
+    def _is_whole(self, path: Path, found: FoundInput) -> bool:
+        try:
+            return path.samefile(self._object(found.sha256)) and path.stat().st_size == found.size
+        except FileNotFoundError:
+            return False
+
+    def _discard(self, digest: str) -> None:
+        """Remove an object that was changed; who sees it still sees what is there."""
+        self._object(digest).unlink(missing_ok=True)
+
+    @staticmethod
+    def _forget_tree(place: Path) -> None:
+        if place.exists():
+            place.chmod(_OWN)
+            shutil.rmtree(place)
+
+
+class ArrivingInput:
+    """A file while it arrives, hashed on the way; what is there at a break is gone on with."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._version_path = path.with_name(f"{path.name}.version")
+        self._hash = sha256()
+        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, _PRIVATE)
+        self.offset = 0
+        """Bytes that are there."""
+        while found := os.read(self._file, _COPIED):
+            self._hash.update(found)
+            self.offset += len(found)
+        self.version = self._version()
+        """The version of which they are; empty: nobody knows, and it begins anew."""
+
+    @property
+    def sha256(self) -> str:
+        """The hash of what is there."""
+        return self._hash.hexdigest()
+
+    def begin_anew(self, version: str) -> None:
+        """Forget what is there; what comes is of this version."""
+        os.ftruncate(self._file, 0)
+        os.lseek(self._file, 0, os.SEEK_SET)
+        self._hash, self.offset, self.version = sha256(), 0, version
+        write_whole(self._version_path, version.encode(), _PRIVATE)
+
+    def write(self, data: bytes) -> None:
+        """Take the next bytes; raises OSError."""
+        rest = memoryview(data)
+        while rest:
+            written = os.write(self._file, rest)
+            self._hash.update(rest[:written])
+            self.offset += written
+            rest = rest[written:]
+
+    def sync(self) -> None:
+        """Have it on the disk, read-only, with the time that all objects have."""
+        os.fchmod(self._file, _READ_ONLY)
+        os.utime(self._file, (UNCHANGED, UNCHANGED))
+        os.fsync(self._file)
+
+    def forget(self) -> None:
+        """Keep nothing for whoever goes on."""
+        self.path.unlink(missing_ok=True)
+        self._version_path.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Keep what is there for whoever goes on with it."""
+        os.close(self._file)
+
+    def _version(self) -> str:
+        try:
+            return self._version_path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError):
+            return ""
+
+
+def _named(text: str) -> str:
+    return sha256(text.encode()).hexdigest()

@@ -1,0 +1,224 @@
+"""Fetches the inputs of executions: each once for a node, and the same bytes for all ranks and attempts."""
+
+import asyncio
+import errno
+import logging
+import time
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+
+from agent.data.cache import ArrivingInput, InputCache
+from muster.domain.data.job_input import FoundInput, JobInput, without_query
+from muster.domain.gangs.plan import Assignment
+from muster.domain.ids import ExecutionId
+from muster.domain.jobs.failure import ExecutionError, FailureKind
+from muster.domain.quantity import format_duration, size_text
+from muster.transfer.web_file import FileAwayError, FileRefusedError, WebFile, is_strong
+
+log = logging.getLogger(__name__)
+
+FETCH_PAUSE = 1.0
+"""Seconds until a server that had no answer is asked again; doubled each time, up to LONGEST_FETCH_PAUSE."""
+LONGEST_FETCH_PAUSE = 30.0
+ROOM_LOOK = 64 * 1024 * 1024
+"""Bytes of a file of unknown size after which the room is looked at again."""
+
+AskForInputs = Callable[[ExecutionId, Sequence[FoundInput]], Awaitable[Sequence[FoundInput]]]
+"""Tells the coordinator what was found, and gets what counts for the job; raises ExecutionError."""
+Told = Callable[[str], None]
+
+
+class InputFetching:
+    """Fetches inputs into the cache of a node."""
+
+    def __init__(self, cache: InputCache, ask: AskForInputs, clock: Callable[[], float] = time.monotonic) -> None:
+        self.cache = cache
+        self._ask = ask
+        self._clock = clock
+        self._fetching: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        """Held by whoever fetches a URL; the others find it in the cache."""
+
+    async def fetch(self, assignment: Assignment, progress: Told) -> Mapping[str, tuple[Path, FoundInput]]:
+        """Have the inputs of an execution on this node: where each lies, and what it holds. Raises ExecutionError."""
+        execution, inputs = assignment.execution, assignment.role.inputs
+        try:
+            async with asyncio.timeout(assignment.fetch.total_seconds()):
+                counts = {each.url: each for each in await self._ask(execution, ())}
+                found: dict[str, FoundInput] = {}
+                for each in inputs:
+                    found[each.name] = await self._one(assignment, each, counts.get(each.url), progress)
+                new = {each.url: each for each in found.values() if each.url not in counts}
+                if new:
+                    counts |= {each.url: each for each in await self._ask(execution, tuple(new.values()))}
+        except TimeoutError:
+            limit = format_duration(assignment.fetch)
+            message = f"inputs: they were not all here after {limit} (timeouts.fetch)"
+            raise ExecutionError(FailureKind.DATA, message) from None
+        for each in inputs:
+            _refuse_other(each, counts.get(each.url), found[each.name])
+        try:
+            return await asyncio.to_thread(self._shown, execution, inputs, found)
+        except OSError as error:
+            raise _disk_failure(inputs[0], error) from error
+
+    async def _one(
+        self, assignment: Assignment, each: JobInput, counts: FoundInput | None, progress: Told
+    ) -> FoundInput:
+        expected = counts.sha256 if counts is not None else each.sha256
+        async with self._fetching[each.url]:
+            try:
+                size = await asyncio.to_thread(self.cache.has, expected) if expected else None
+                if size is not None:
+                    found = counts or FoundInput(url=each.url, size=size, sha256=expected)
+                    await asyncio.to_thread(self.cache.lease, assignment.execution, [expected])
+                else:
+                    found = await self._patiently(assignment, each, counts, progress)
+            except FileRefusedError as error:
+                raise ExecutionError(FailureKind.DATA_REFUSED, f"inputs.{each.name}: {error}") from None
+            except OSError as error:
+                raise _disk_failure(each, error) from error
+        if each.sha256 and found.sha256 != each.sha256:
+            message = (
+                f"inputs.{each.name}: {without_query(each.url)} holds {found.sha256}, and the job wants {each.sha256} "
+                "(sha256)"
+            )
+            raise ExecutionError(FailureKind.DATA_REFUSED, message)
+        return found
+
+    async def _patiently(
+        self, assignment: Assignment, each: JobInput, counts: FoundInput | None, progress: Told
+    ) -> FoundInput:
+        """Fetch a file, and ask again after breaks as long as bytes come."""
+        stall, pause, last, arrived = assignment.stall.total_seconds(), FETCH_PAUSE, self._clock(), -1
+        while True:
+            fetch = _Fetch(self.cache, assignment.execution, each, counts, stall, progress)
+            try:
+                return await fetch.run()
+            except FileAwayError as error:
+                if fetch.arrived > max(arrived, 0):
+                    pause, last = FETCH_PAUSE, self._clock()
+                arrived = fetch.arrived
+                progress(f"waiting for input {each.name}: {error}")
+                log.warning("an input is away", extra={"execution": assignment.execution, "cause": str(error)})
+                if self._clock() + pause - last > stall:
+                    have = f"{size_text(max(arrived, 0))} are here, and no more came in {format_duration(assignment.stall)}"
+                    message = f"inputs.{each.name}: {error}; {have} (timeouts.stall)"
+                    raise ExecutionError(FailureKind.DATA, message) from None
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, LONGEST_FETCH_PAUSE)
+
+    def _shown(
+        self, execution: ExecutionId, inputs: Sequence[JobInput], found: Mapping[str, FoundInput]
+    ) -> Mapping[str, tuple[Path, FoundInput]]:
+        self.cache.lease(execution, [each.sha256 for each in found.values()])
+        return {each.name: (self.cache.shown(each.file_name, found[each.name]), found[each.name]) for each in inputs}
+
+
+class _Fetch:
+    """One attempt to fetch a file, in a thread."""
+
+    def __init__(
+        self,
+        cache: InputCache,
+        execution: ExecutionId,
+        each: JobInput,
+        counts: FoundInput | None,
+        patience: float,
+        progress: Told,
+    ) -> None:
+        self._cache = cache
+        self._execution = execution
+        self._input = each
+        self._counts = counts
+        self._patience = patience
+        self._progress = progress
+        self._file: WebFile | None = None
+        self._stopped = False
+        self.arrived = 0
+        """Bytes that are here."""
+
+    async def run(self) -> FoundInput:
+        """Fetch it; whoever cancels waits until the thread has let go of the file."""
+        loop = asyncio.get_running_loop()
+        work = asyncio.ensure_future(asyncio.to_thread(self._run, loop))
+        try:
+            return await asyncio.shield(work)
+        except asyncio.CancelledError:
+            self._stopped = True
+            if self._file is not None:
+                self._file.stop()
+            await asyncio.wait([work])
+            if not work.cancelled():
+                work.exception()
+            raise
+
+    def _run(self, loop: asyncio.AbstractEventLoop) -> FoundInput:
+        with closing(self._cache.part(self._input.url)) as part:
+            self.arrived = part.offset
+            with WebFile(self._input.url, part.offset, part.version, self._patience) as file:
+                self._file = file
+                self._refuse_changed(file)
+                known = self._cache.known(file.url, file.version, file.size)
+                if known is not None:
+                    self._cache.lease(self._execution, [known.sha256])
+                    return known
+                return self._received(file, part, loop)
+
+    def _received(self, file: WebFile, part: ArrivingInput, loop: asyncio.AbstractEventLoop) -> FoundInput:
+        if file.offset == 0:
+            part.begin_anew(file.version if is_strong(file.version) else "")
+        self._cache.make_room(max(0, (file.size or 0) - part.offset), self._input.name)
+        shown = looked = part.offset
+        self._tell(loop, part.offset, file.size)
+        while not self._stopped and (data := file.read()):
+            part.write(data)
+            self.arrived = part.offset
+            if part.offset - shown >= max(len(data), (file.size or 0) // 100):
+                shown = part.offset
+                self._tell(loop, part.offset, file.size)
+            if file.size is None and part.offset - looked >= ROOM_LOOK:
+                looked = part.offset
+                self._cache.make_room(ROOM_LOOK, self._input.name)
+        if self._stopped or (file.size is not None and part.offset < file.size):
+            raise FileAwayError(f"{without_query(file.url)} broke off after {size_text(part.offset)}")
+        if file.size is not None and part.offset > file.size:
+            part.forget()
+            raise FileAwayError(f"{without_query(file.url)} sends more than the {file.size} bytes that it announced")
+        found = FoundInput(url=file.url, size=part.offset, sha256=part.sha256, version=file.version)
+        self._cache.take(part, found, self._execution)
+        log.info("input fetched", extra={"execution": self._execution, "sha256": found.sha256, "bytes": found.size})
+        return found
+
+    def _refuse_changed(self, file: WebFile) -> None:
+        """Raise FileRefusedError where the server says that it is not what the job began with."""
+        was = self._counts
+        if was is None:
+            return
+        other_size = file.size is not None and file.size != was.size
+        if other_size or (was.version and file.version and file.version != was.version):
+            now = f"{'unknown size' if file.size is None else f'{file.size} bytes'}, version {file.version or 'unknown'}"
+            raise FileRefusedError(
+                f"{without_query(file.url)} has changed since this job began with {was.size} bytes, version "
+                f"{was.version or 'unknown'}: {now}; submit the job again for the new one"
+            )
+
+    def _tell(self, loop: asyncio.AbstractEventLoop, done: int, total: int | None) -> None:
+        of = "" if total is None else f" of {size_text(total)}"
+        loop.call_soon_threadsafe(self._progress, f"fetching input {self._input.name} {size_text(done)}{of}")
+
+
+def _refuse_other(each: JobInput, counts: FoundInput | None, found: FoundInput) -> None:
+    if counts is not None and counts.sha256 != found.sha256:
+        message = (
+            f"inputs.{each.name}: {without_query(each.url)} holds {found.sha256} here, and {counts.sha256} where this "
+            "job read it first: it changes while it is read; submit the job again once it does not"
+        )
+        raise ExecutionError(FailureKind.DATA_REFUSED, message)
+
+
+def _disk_failure(each: JobInput, error: OSError) -> ExecutionError:
+    full = error.errno in {errno.ENOSPC, errno.EDQUOT}
+    kind = FailureKind.DISK_FULL if full else FailureKind.RUNTIME
+    return ExecutionError(kind, f"inputs.{each.name}: {error.filename or 'the disk of this node'}: {error.strerror}")

@@ -1,0 +1,102 @@
+"""The inputs of the executions of one node, for which nothing is loaded until the first job has some."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from muster.domain.data.job_input import FoundInput
+from muster.domain.gangs.plan import Assignment
+from muster.domain.ids import ExecutionId
+from muster.domain.jobs.failure import ExecutionError, FailureKind
+
+if TYPE_CHECKING:  # it loads OpenSSL, for its hashes
+    from agent.data.fetching import AskForInputs, InputFetching
+
+INPUT_CACHE = "inputs"
+"""The directory of inputs that are kept, in that of all that the node keeps."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CacheSettings:
+    """What a node may keep of inputs."""
+
+    directory: Path
+    executions: Path
+    size: int | None = None
+    """Most bytes; None: half of the file system."""
+    keep_free: int = 10
+    """Percent of the file system that stay free."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldInput:
+    """An input of an execution on this node."""
+
+    directory: Path
+    """Where its file lies."""
+    found: FoundInput
+
+
+async def no_coordinator(execution: ExecutionId, found: Sequence[FoundInput]) -> Sequence[FoundInput]:
+    """No inputs, for agents without a coordinator."""
+    del found
+    raise ExecutionError(FailureKind.RUNTIME, f"inputs: nobody tells this agent what those of {execution} are")
+
+
+class InputStore:
+    """Has the inputs of executions fetched, and knows where they lie."""
+
+    def __init__(self, settings: CacheSettings, ask: "AskForInputs" = no_coordinator) -> None:
+        """Touch nothing yet."""
+        self._settings = settings
+        self._ask = ask
+        self._fetching: InputFetching | None = None
+        self._held: dict[ExecutionId, Mapping[str, HeldInput]] = {}
+
+    async def fetch(self, assignment: Assignment, progress: Callable[[str], None]) -> None:
+        """Have the inputs of an execution on this node; raises ExecutionError where that cannot be had."""
+        if not assignment.role.inputs:
+            return
+        progress("fetching inputs")
+        found = await self._loaded().fetch(assignment, progress)
+        self._held[assignment.execution] = {
+            name: HeldInput(directory=path, found=each) for name, (path, each) in found.items()
+        }
+
+    def held(self, execution: ExecutionId) -> Mapping[str, HeldInput]:
+        """The inputs of an execution by their names."""
+        return self._held.get(execution, {})
+
+    def listed(self, assignment: Assignment, directories: Mapping[str, str]) -> bytes:
+        """The file that tells user code what there is, in Valohai's form; `directories`: where it sees each."""
+        held = self.held(assignment.execution)
+        listed: dict[str, Any] = {}
+        for each in assignment.role.inputs:
+            found = held[each.name].found
+            file = {
+                "name": each.file_name,
+                "path": f"{directories[each.name]}/{each.file_name}",
+                "size": found.size,
+                "uri": each.url,
+                "checksums": {"sha256": found.sha256},
+                "metadata": [],
+            }
+            listed[each.name] = {"files": [file]}
+        return f"{json.dumps(listed, indent=2)}\n".encode()
+
+    def forget(self, execution: ExecutionId) -> None:
+        """Note that an execution needs its inputs no more."""
+        if self._held.pop(execution, None) is not None:
+            self._loaded().cache.release(execution)
+
+    def _loaded(self) -> "InputFetching":
+        if self._fetching is None:
+            from agent.data.cache import InputCache  # noqa: PLC0415 - agents without such jobs do without its hashes
+            from agent.data.fetching import InputFetching  # noqa: PLC0415 - as above
+
+            given = self._settings
+            cache = InputCache(given.directory, given.executions, given.size, given.keep_free)
+            self._fetching = InputFetching(cache, self._ask)
+        return self._fetching

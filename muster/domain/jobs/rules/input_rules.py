@@ -1,0 +1,115 @@
+"""What is wrong with the inputs of a role."""
+
+import re
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+
+from muster.domain.data.job_input import LONGEST_INPUT_URL, MAX_INPUTS, JobInput, file_name
+from muster.domain.data.tree import MalformedTreeError, is_digest, refuse_bad_content_path
+from muster.domain.fault import Fault, Path
+from muster.domain.jobs.job import Role
+from muster.domain.jobs.rules import job_values as values
+from muster.domain.jobs.rules.job_values import Wrong
+from muster.domain.jobs.rules.volume_rules import volume_path
+from muster.domain.quoting import quote
+
+INPUT_URL = r"https?://(?!/)[!-~]+"
+"""The pattern of URLs of inputs, as far as a pattern can tell."""
+INPUT_SHA256 = r"[0-9a-f]{64}"
+"""The pattern of what an input must hold."""
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
+_HOST = re.compile(r"(?:[A-Za-z0-9_.-]+|\[[0-9A-Fa-f:.]+\])(?::(?P<port>[0-9]{1,5}))?")
+
+
+def input_url(url: str) -> Wrong | None:
+    """A URL from which a file can be fetched."""
+    if wrong := _other_scheme(url):
+        return wrong
+    if len(url) > LONGEST_INPUT_URL:
+        return Wrong(f"has {len(url)} characters; {LONGEST_INPUT_URL} are the most")
+    if re.fullmatch(INPUT_URL, url) is None or "#" in url:
+        return Wrong("must be a URL like https://example.org/data.tar, with spaces and other letters as %20")
+    authority = url.partition("://")[2].partition("/")[0].partition("?")[0]
+    if "@" in authority:
+        return Wrong("must not have a user or password in it: everybody who sees the job would see them")
+    host = _HOST.fullmatch(authority)
+    if host is None or not 0 < int(host["port"] or 1) <= values.MAX_PORT:
+        return Wrong(f"has no host like example.org or example.org:8080, but {quote(authority)}")
+    return _file_named(url)
+
+
+def input_sha256(text: str) -> Wrong | None:
+    """What `sha256sum` prints of a file."""
+    return None if is_digest(text) else Wrong("must be the 64 digits that `sha256sum` prints, in lower case")
+
+
+def input_faults(role: Role) -> Iterator[Fault]:
+    """Everything that is wrong with a role's inputs, by paths below the role."""
+    if len(role.inputs) > MAX_INPUTS:
+        yield Fault(path=("inputs",), message=f"has {len(role.inputs)} inputs; {MAX_INPUTS} are the most")
+        return
+    names: set[str] = set()
+    for each in role.inputs:
+        where = ("inputs", each.name)
+        if each.name in names:
+            yield Fault(path=where, message="is there twice")
+        names.add(each.name)
+        yield from _told(where, values.label(each.name))
+        yield from _told((*where, "url"), input_url(each.url))
+        if each.sha256:
+            yield from _told((*where, "sha256"), input_sha256(each.sha256))
+        yield from _place(role, each, where)
+    yield from _in_each_other(role)
+
+
+def _other_scheme(url: str) -> Wrong | None:
+    found = _SCHEME.match(url)
+    scheme = "" if found is None else found[1].lower()
+    if scheme == "file":
+        return Wrong("cannot be a file of the node; use `mounts` for directories of the node")
+    if scheme in {"s3", "gs", "az", "muster"}:
+        return Wrong(f"cannot begin with {scheme}:// yet; inputs come from http:// and https:// so far")
+    return None
+
+
+def _file_named(url: str) -> Wrong | None:
+    name = file_name(url)
+    if not name:
+        return Wrong("names no file: the part behind the last / is what the file is called")
+    if "/" in name:
+        return Wrong(f"names the file {quote(name)}, and no file can have a / in its name")
+    try:
+        refuse_bad_content_path(name)
+    except MalformedTreeError as error:
+        return Wrong(f"names a file that cannot be: {error}")
+    return None
+
+
+def _place(role: Role, each: JobInput, where: Path) -> Iterator[Fault]:
+    if each.path is None:
+        return
+    if role.image is None:
+        message = "needs an image: a plain process finds the input below the directory in MUSTER_INPUTS_DIR"
+        yield Fault(path=(*where, "path"), message=message)
+    else:
+        yield from _told((*where, "path"), volume_path(each.path))
+
+
+def _in_each_other(role: Role) -> Iterator[Fault]:
+    """Inputs of which one would cover another one, or what else the container has there."""
+    if role.image is None:
+        return
+    taken = [(PurePosixPath(mount.target), f"the mount at {mount.target}") for mount in role.mounts]
+    taken += [(PurePosixPath(volume.target), f"the volume {volume.name}") for volume in role.volumes]
+    taken += [(PurePosixPath(use.directory), f"the secret {use.secret}") for use in role.secrets if use.directory]
+    for each in role.inputs:
+        own = PurePosixPath(each.target)
+        for other, what in taken:
+            if own.is_relative_to(other) or other.is_relative_to(own):
+                yield Fault(path=("inputs", each.name), message=f"lies at {own}, where {what} is")
+        taken.append((own, f"the input {each.name}"))
+
+
+def _told(path: Path, wrong: Wrong | None) -> Iterator[Fault]:
+    if wrong is not None:
+        yield Fault(path=path, message=wrong.message, suggestion=wrong.suggestion)

@@ -1,0 +1,185 @@
+"""A file behind an http:// or https:// URL, read from where one has it already. Blocks; made for threads.
+
+Nothing of the node goes along: no cookies, no credentials, no proxy. Addresses of the link itself, at which clouds give
+credentials to whoever asks, are refused, wherever a redirection leads.
+"""
+
+import http.client
+import socket
+import ssl
+from contextlib import suppress
+from ipaddress import IPv6Address, ip_address
+from typing import Self
+from urllib.parse import urljoin, urlsplit
+
+from muster.domain.data.job_input import without_query
+from muster.domain.errors import MusterError
+
+REDIRECTIONS = 5
+"""How often a server may name another place."""
+CONNECT_LIMIT = 10.0
+"""Seconds for a connection."""
+FILE_READ = 1024 * 1024
+"""Bytes that are read at once."""
+LONGEST_VERSION = 256
+"""Characters of what a server calls a version; of a longer one nothing is kept."""
+
+_REDIRECTED = frozenset({301, 302, 303, 307, 308})
+_LATER = frozenset({408, 421, 425, 429})
+_WHOLE, _PART, _NOT_THERE = 200, 206, 416
+_DENIED = frozenset({401, 403, 407})
+_GONE = frozenset({404, 410})
+_METADATA = IPv6Address("fd00:ec2::254")
+
+
+class FileRefusedError(MusterError):
+    """The file cannot be had, however often one asks; says why."""
+
+
+class FileAwayError(MusterError):
+    """The file cannot be had now; says why."""
+
+
+class WebFile:
+    """One answer of a server. `size` and `version` are what it says of the whole file."""
+
+    def __init__(self, url: str, offset: int = 0, version: str = "", patience: float = 60.0) -> None:
+        """Ask for what comes after `offset`, if the file still is that `version`; else for all of it.
+
+        `patience`: seconds without a byte. Raises FileRefusedError or FileAwayError.
+        """
+        self.url = url
+        self._connection: http.client.HTTPConnection | None = None
+        self._patience = patience
+        try:
+            self._answer = self._asked(offset, version)
+            self.offset = self._place(offset)
+            """Where in the file the bytes begin that `read` gives."""
+            self.size = self._size()
+            """Bytes of the whole file; None: the server does not say."""
+            self.version = self._version()
+            """What the server calls this version; empty: it does not say."""
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def read(self) -> bytes:
+        """The next bytes; none at the end. Raises FileAwayError."""
+        try:
+            return self._answer.read(FILE_READ)
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            raise FileAwayError(f"{without_query(self.url)} broke off: {_words(error)}") from None
+
+    def stop(self) -> None:
+        """Have a `read` of another thread end at once."""
+        connection = self._connection
+        if connection is not None and connection.sock is not None:
+            with suppress(OSError):
+                connection.sock.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        """Read no more."""
+        if self._connection is not None:
+            self._connection.close()
+
+    def _asked(self, offset: int, version: str) -> http.client.HTTPResponse:
+        headers = {"Accept": "*/*", "Accept-Encoding": "identity", "User-Agent": "muster"}
+        if offset and version:
+            headers |= {"Range": f"bytes={offset}-", "If-Range": version}
+        url = self.url
+        for _ in range(REDIRECTIONS + 1):
+            answer = self._answered(url, headers)
+            if answer.status in _REDIRECTED and (place := answer.headers.get("Location")):
+                self.close()
+                url = urljoin(url, place)
+                continue
+            if answer.status == _NOT_THERE and "Range" in headers:
+                self.close()
+                del headers["Range"], headers["If-Range"]
+                continue
+            self._refuse(answer.status)
+            return answer
+        raise FileRefusedError(f"{without_query(self.url)} leads on to other places more than {REDIRECTIONS} times")
+
+    def _answered(self, url: str, headers: dict[str, str]) -> http.client.HTTPResponse:
+        parts = urlsplit(url)
+        if parts.scheme not in {"http", "https"} or not parts.hostname:
+            raise FileRefusedError(f"{without_query(self.url)} leads on to {without_query(url)[:200]}, which is no web page")
+        shown = without_query(self.url)
+        try:
+            port = parts.port
+            kind = http.client.HTTPConnection if parts.scheme == "http" else http.client.HTTPSConnection
+            self._connection = connection = kind(parts.hostname, port, timeout=min(CONNECT_LIMIT, self._patience))
+            connection.connect()
+            _refuse_link_local(connection.sock.getpeername()[0], shown)
+            connection.sock.settimeout(self._patience)
+            connection.request("GET", f"{parts.path or '/'}{'?' + parts.query if parts.query else ''}", headers=headers)
+            return connection.getresponse()
+        except ssl.SSLCertVerificationError as error:
+            message = f"{shown} shows a certificate that this node does not believe: {error.verify_message}"
+            raise FileRefusedError(message) from None
+        except (OSError, http.client.HTTPException) as error:
+            raise FileAwayError(f"{shown} cannot be reached: {_words(error)}") from None
+        except ValueError:
+            raise FileRefusedError(f"{shown} leads on to what is no URL") from None
+
+    def _refuse(self, status: int) -> None:
+        shown = without_query(self.url)
+        if status in {_WHOLE, _PART}:
+            return
+        if status in _DENIED:
+            raise FileRefusedError(f"{shown} lets nobody in without credentials (HTTP {status})")
+        if status in _GONE:
+            raise FileRefusedError(f"there is nothing at {shown} (HTTP {status})")
+        if status in _LATER or status >= 500:  # noqa: PLR2004 - the server's own faults
+            raise FileAwayError(f"{shown} has no answer now (HTTP {status})")
+        raise FileRefusedError(f"{shown} answers with HTTP {status}, which is no file")
+
+    def _place(self, offset: int) -> int:
+        if self._answer.status != _PART:
+            return 0
+        unit, _, rest = self._answer.headers.get("Content-Range", "").partition(" ")
+        if unit != "bytes" or not rest.startswith(f"{offset}-"):
+            raise FileAwayError(f"{without_query(self.url)} sends another part than the one that was asked for")
+        return offset
+
+    def _size(self) -> int | None:
+        headers = self._answer.headers
+        if headers.get("Content-Encoding", "identity") != "identity":
+            raise FileRefusedError(f"{without_query(self.url)} is only sent in another form ({headers['Content-Encoding']})")
+        if self._answer.status == _PART:
+            total = headers.get("Content-Range", "").rpartition("/")[2]
+            return int(total) if total.isdecimal() else None
+        length = headers.get("Content-Length", "")
+        return int(length) if length.isdecimal() and not self._answer.chunked else None
+
+    def _version(self) -> str:
+        headers = self._answer.headers
+        said = headers.get("ETag") or headers.get("Last-Modified") or ""
+        return said if len(said) <= LONGEST_VERSION and said.isprintable() else ""
+
+
+def is_strong(version: str) -> bool:
+    """Whether the same version surely means the same bytes, so that a part of them may be kept."""
+    return version.startswith('"')
+
+
+def _refuse_link_local(address: str, shown: str) -> None:
+    found = ip_address(address.partition("%")[0])
+    mapped = found.ipv4_mapped if isinstance(found, IPv6Address) else None
+    if (mapped or found).is_link_local or found == _METADATA:
+        raise FileRefusedError(f"{shown} leads to {found}, an address of the link itself, from which nothing is fetched")
+
+
+def _words(error: Exception) -> str:
+    if isinstance(error, TimeoutError):
+        return "it does not answer in time"
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return str(error) or type(error).__name__

@@ -1,0 +1,1 @@
+"""Data of jobs on the wire."""

@@ -1,0 +1,41 @@
+"""Inputs of jobs on the wire, and what they were found to hold."""
+
+from muster.domain.data.job_input import LARGEST_INPUT, LONGEST_INPUT_URL, FoundInput, JobInput
+from muster.domain.data.tree import is_digest
+from muster.rpc.v1 import model_pb2 as pb
+from muster.wire import checks
+from muster.wire.checks import WireError
+
+LONGEST_INPUT_VERSION = 256
+"""Characters of what a server calls a version of a file."""
+
+
+def input_to_wire(each: JobInput) -> pb.Input:
+    """An input of a role."""
+    return pb.Input(name=each.name, url=each.url, path=each.path or "", sha256=each.sha256)
+
+
+def input_from_wire(message: pb.Input) -> JobInput:
+    """An input of a role, not checked by the rule book yet."""
+    return JobInput(name=message.name, url=message.url, path=message.path or None, sha256=message.sha256)
+
+
+def found_input_to_wire(found: FoundInput) -> pb.FoundInput:
+    """What a URL was found to hold."""
+    return pb.FoundInput(url=found.url, size=found.size, sha256=found.sha256, version=found.version)
+
+
+def found_input_from_wire(message: pb.FoundInput) -> FoundInput:
+    """What a URL was found to hold; raises WireError."""
+    if not is_digest(message.sha256):
+        raise WireError("FoundInput.sha256", "is no SHA-256")
+    if len(message.url) > LONGEST_INPUT_URL:
+        raise WireError("FoundInput.url", f"has more than {LONGEST_INPUT_URL} characters")
+    if len(message.version) > LONGEST_INPUT_VERSION:
+        raise WireError("FoundInput.version", f"has more than {LONGEST_INPUT_VERSION} characters")
+    return FoundInput(
+        url=checks.plain(message.url, "FoundInput.url"),
+        size=checks.between(message.size, 0, LARGEST_INPUT, "FoundInput.size"),
+        sha256=message.sha256,
+        version=checks.plain(message.version, "FoundInput.version"),
+    )
