@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent.code.store import CODE_CACHE, CodeStore
+from agent.data.store import INPUT_CACHE, CacheSettings, InputStore
 from agent.executions.ports import PortLedger
 from agent.executions.volumes import NodeVolumes
 from agent.fencing.killer import Killer
@@ -224,6 +225,7 @@ def _node(
     secret_calls = SecretCalls()
     secrets = ExecutionSecrets(SecretDirectories(root), secret_calls.ask)
     code = CodeStore(local.state / CODE_CACHE, secret_calls.ask_for_data, coordinator.address, coordinator.credentials)
+    inputs = InputStore(_cache(settings, local), secret_calls.tell_inputs)
     declared = _declared(settings, share)
     volumes = NodeVolumes(_volumes_directory(settings, local))
     config = NodeConfig(
@@ -241,8 +243,23 @@ def _node(
         secret_calls=secret_calls,
         secrets=secrets,
         code=code,
+        inputs=inputs,
     )
     return NodeAgent(config, _runtimes(settings, local.state, programs, secrets, code, volumes), source, ports)
+
+
+def _cache(settings: AgentSettings, local: LocalNode) -> CacheSettings:
+    """What a node keeps of inputs; local nodes share a directory that was named."""
+    if settings.cache_dir is None:
+        directory = local.state / CODE_CACHE
+    else:
+        directory = settings.cache_dir / local.name if settings.local_nodes else settings.cache_dir
+    return CacheSettings(
+        directory=directory / INPUT_CACHE,
+        executions=local.state / "executions",
+        size=settings.cache_size,
+        keep_free=settings.keep_free,
+    )
 
 
 def _volumes_directory(settings: AgentSettings, local: LocalNode) -> Path | None:
@@ -276,7 +293,7 @@ def _runtimes(
         take_back(AGENTS_DO_WITHOUT)  # Docker's client does not
         from agent.runtimes.docker.runtime import Confines, DockerRuntime  # noqa: PLC0415 - as said above
 
-        private = tuple(filter(None, (settings.state, programs.secrets, settings.volumes_dir)))
+        private = tuple(filter(None, (settings.state, programs.secrets, settings.volumes_dir, settings.cache_dir)))
         confines = Confines(
             mount_roots=settings.mount_roots, private=private, job_user=settings.job_user, volumes=volumes
         )

@@ -18,6 +18,7 @@ from agent.attach.relayed.relay import RelayConnection
 from agent.code.store import CODE_CACHE, CodeStore
 from agent.core.events import GpuFaulted, LogCompleted
 from agent.core.step import AgentState
+from agent.data.store import CacheSettings, InputStore
 from agent.executions.directories import ExecutionDirectories
 from agent.executions.held_resources import HeldResources
 from agent.executions.ports import PortLedger
@@ -88,6 +89,8 @@ class NodeConfig:
     """Shared with the runtimes; None: one of its own."""
     code: CodeStore | None = None
     """The same."""
+    inputs: InputStore | None = None
+    """None: nobody fetches any."""
     clock: Clock = field(default_factory=Clock)
 
 
@@ -121,6 +124,7 @@ class NodeAgent:
             interface=interface_of(config.address),
             secrets=secrets,
             code=config.code or CodeStore(config.state / CODE_CACHE),
+            inputs=config.inputs or _no_inputs(config),
             log_limit=config.log_limit,
             catch_up_on_faults=source.catch_up,
             gpu_use=source.use,
@@ -301,6 +305,10 @@ class InventoryWatch:
     async def _look(self) -> Inventory:
         offers: list[RuntimeOffer] = [await runtime.offer() for runtime in self._bench.runtimes.values()]
         return await self._reader.read(offers, self._assigned)
+
+
+def _no_inputs(config: NodeConfig) -> InputStore:
+    return InputStore(CacheSettings(directory=config.state / CODE_CACHE, executions=config.state / "executions"))
 
 
 def _site(config: NodeConfig) -> FenceSite:

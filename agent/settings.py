@@ -18,6 +18,7 @@ AGENT_PORTS = (20000, 29999)
 """Outside Linux' range of ephemeral ports, so that nothing else on the machine picks from there by itself."""
 DEFAULT_LOG_LIMIT = 1024
 HIGHEST_PORT = 65535
+MOST_KEPT_FREE = 90
 _NO_JOB_USER = "none"
 _NO_PROCESS_USERS = "none"
 
@@ -48,6 +49,12 @@ class AgentSettings:
     """Directories below which jobs may mount."""
     volumes_dir: Path | None = None
     """Where volumes of jobs lie; None: in the directory of the agent's state."""
+    cache_dir: Path | None = None
+    """Where inputs of jobs are kept; None: in the directory of the agent's state."""
+    cache_size: int | None = None
+    """Bytes of inputs that are kept at most; None: half of the file system."""
+    keep_free: int = 10
+    """Percent of the file system that inputs leave free."""
     secrets_dir: Path | None = None
     """Directory in memory where executions find their secrets; None: a usual one."""
     job_user: JobUser | None = NOBODY
@@ -91,6 +98,9 @@ def parse(arguments: Sequence[str], environ: Mapping[str, str]) -> AgentSettings
         attach=not given.no_attach,
         mount_roots=tuple(given.mount_root),
         volumes_dir=given.volumes_dir,
+        cache_dir=given.cache_dir,
+        cache_size=given.cache_size,
+        keep_free=given.keep_free,
         secrets_dir=given.secrets_dir,
         job_user=_job_user_of(given.job_user, local=bool(given.local_nodes)),
         process_users=_users_of(parser, given.process_users),
@@ -142,6 +152,10 @@ def _parser(environ: Mapping[str, str]) -> argparse.ArgumentParser:
         f"`{_NO_JOB_USER}`: containers as their images say, processes as the agent (so it is for local nodes)",
     )
     add("--volumes-dir", type=Path, metavar="DIR", help="where volumes of jobs lie (`volumes` in the state directory)")
+    add("--cache-dir", type=Path, metavar="DIR", help="where inputs of jobs are kept (`cache` in the state directory)")
+    add("--cache-size", type=_memory, metavar="SIZE", help="inputs that are kept: 500Gi (half of the file system)")
+    spare = "of the file system that inputs leave free, as far as nothing that runs needs them (%(default)s)"
+    add("--keep-free", type=_percent, default=10, metavar="PERCENT", help=spare)
     in_memory = "where executions find their secrets; in memory (/run/muster/secrets, or what the user has)"
     add("--secrets-dir", type=Path, metavar="DIR", help=in_memory)
     add(
@@ -234,6 +248,12 @@ def _job_user_of(given: JobUser | str | None, *, local: bool) -> JobUser | None:
 def _positive(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1 on")
+    return int(text)
+
+
+def _percent(text: str) -> int:
+    if not text.isdecimal() or int(text) > MOST_KEPT_FREE:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 0 to {MOST_KEPT_FREE}")
     return int(text)
 
 

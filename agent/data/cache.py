@@ -4,7 +4,7 @@
 objects/ab/ab12…      what a file holds, read-only, named by its SHA-256
 parts/NAME            the beginning of one that is still arriving, and NAME.version beside it
 trees/DIGEST/FILE     hard links to objects: what executions see
-sources/NAME          what a URL held in one of its versions
+sources/NAME          what a URL held when it was fetched last
 leases/EXECUTION      what an execution uses; it counts as long as that has a directory
 ```
 
@@ -61,9 +61,9 @@ class InputCache:
         directory.mkdir(parents=True, exist_ok=True)
         for each, mode in (("objects", _OWN), ("parts", _OWN), ("sources", _OWN), ("leases", _OWN)):
             (directory / each).mkdir(mode=mode, exist_ok=True)
-        for each in (directory, directory / "trees"):
-            each.mkdir(exist_ok=True)
-            each.chmod(_PASSED_THROUGH)
+        for passed in (directory, directory / "trees"):
+            passed.mkdir(exist_ok=True)
+            passed.chmod(_PASSED_THROUGH)
 
     def has(self, digest: str, size: int | None = None) -> int | None:
         """Bytes of an object that is here and as it was; None: it is not."""
@@ -77,16 +77,15 @@ class InputCache:
         self._discard(digest)
         return None
 
-    def known(self, url: str, version: str, size: int | None) -> FoundInput | None:
-        """What a version of a URL held, if that is here."""
-        if not version or size is None:
-            return None
+    def known(self, url: str) -> FoundInput | None:
+        """What a URL held when it was fetched last, if that is here and its server called it by a version."""
         try:
-            said = json.loads(self._source(url, version, size).read_bytes())
-            found = FoundInput(url=url, size=size, sha256=said["sha256"], version=version)
+            said = json.loads(self._source(url).read_bytes())
+            found = FoundInput(url=url, size=said["size"], sha256=said["sha256"], version=said["version"])
+            whole = bool(found.version) and self.has(found.sha256, found.size) is not None
         except (OSError, ValueError, KeyError, TypeError):
             return None
-        return found if is_digest(found.sha256) and self.has(found.sha256, size) is not None else None
+        return found if whole else None
 
     def part(self, url: str) -> "ArrivingInput":
         """What has arrived of a URL's file, which is one call's alone; raises OSError."""
@@ -102,7 +101,7 @@ class InputCache:
             arrived.path.replace(place)
         arrived.forget()
         if found.version:
-            write_whole(self._source(found.url, found.version, found.size), json.dumps(asdict(found)).encode(), _PRIVATE)
+            write_whole(self._source(found.url), json.dumps(asdict(found)).encode(), _PRIVATE)
 
     def lease(self, execution: str, digests: Iterable[str]) -> None:
         """Note that an execution uses objects from now on; raises OSError."""
@@ -197,8 +196,8 @@ class InputCache:
             raise ValueError(f"{digest[:80]!r} is no SHA-256")
         return self.directory / "objects" / digest[:2] / digest
 
-    def _source(self, url: str, version: str, size: int) -> Path:
-        return self.directory / "sources" / _named(f"{url}\0{version}\0{size}")
+    def _source(self, url: str) -> Path:
+        return self.directory / "sources" / _named(url)
 
     def _is_whole(self, path: Path, found: FoundInput) -> bool:
         try:

@@ -45,29 +45,20 @@ class InputFetching:
         execution, inputs = assignment.execution, assignment.role.inputs
         try:
             async with asyncio.timeout(assignment.fetch.total_seconds()):
-                counts = {each.url: each for each in await self._ask(execution, ())}
-                found: dict[str, FoundInput] = {}
-                for each in inputs:
-                    found[each.name] = await self._one(assignment, each, counts.get(each.url), progress)
-                new = {each.url: each for each in found.values() if each.url not in counts}
-                if new:
-                    counts |= {each.url: each for each in await self._ask(execution, tuple(new.values()))}
+                found = {each.name: await self._one(assignment, each, progress) for each in inputs}
         except TimeoutError:
             limit = format_duration(assignment.fetch)
             message = f"inputs: they were not all here after {limit} (timeouts.fetch)"
             raise ExecutionError(FailureKind.DATA, message) from None
-        for each in inputs:
-            _refuse_other(each, counts.get(each.url), found[each.name])
         try:
             return await asyncio.to_thread(self._shown, execution, inputs, found)
         except OSError as error:
             raise _disk_failure(inputs[0], error) from error
 
-    async def _one(
-        self, assignment: Assignment, each: JobInput, counts: FoundInput | None, progress: Told
-    ) -> FoundInput:
-        expected = counts.sha256 if counts is not None else each.sha256
+    async def _one(self, assignment: Assignment, each: JobInput, progress: Told) -> FoundInput:
         async with self._fetching[each.url]:
+            counts = await self._counts(assignment.execution, each, ())
+            expected = counts.sha256 if counts is not None else each.sha256
             try:
                 size = await asyncio.to_thread(self.cache.has, expected) if expected else None
                 if size is not None:
@@ -79,13 +70,13 @@ class InputFetching:
                 raise ExecutionError(FailureKind.DATA_REFUSED, f"inputs.{each.name}: {error}") from None
             except OSError as error:
                 raise _disk_failure(each, error) from error
-        if each.sha256 and found.sha256 != each.sha256:
-            message = (
-                f"inputs.{each.name}: {without_query(each.url)} holds {found.sha256}, and the job wants {each.sha256} "
-                "(sha256)"
-            )
-            raise ExecutionError(FailureKind.DATA_REFUSED, message)
+            _refuse_unwanted(each, found)
+            _refuse_other(each, counts or await self._counts(assignment.execution, each, (found,)), found)
         return found
+
+    async def _counts(self, execution: ExecutionId, each: JobInput, found: Sequence[FoundInput]) -> FoundInput | None:
+        """What an input holds for its job, after what was found here; None: nobody has said so yet."""
+        return next((said for said in await self._ask(execution, found) if said.url == each.url), None)
 
     async def _patiently(
         self, assignment: Assignment, each: JobInput, counts: FoundInput | None, progress: Told
@@ -103,8 +94,10 @@ class InputFetching:
                 progress(f"waiting for input {each.name}: {error}")
                 log.warning("an input is away", extra={"execution": assignment.execution, "cause": str(error)})
                 if self._clock() + pause - last > stall:
-                    have = f"{size_text(max(arrived, 0))} are here, and no more came in {format_duration(assignment.stall)}"
-                    message = f"inputs.{each.name}: {error}; {have} (timeouts.stall)"
+                    message = (
+                        f"inputs.{each.name}: {error}; {size_text(max(arrived, 0))} are here, and no more came in "
+                        f"{format_duration(assignment.stall)} (timeouts.stall)"
+                    )
                     raise ExecutionError(FailureKind.DATA, message) from None
             await asyncio.sleep(pause)
             pause = min(2 * pause, LONGEST_FETCH_PAUSE)
@@ -157,13 +150,14 @@ class _Fetch:
     def _run(self, loop: asyncio.AbstractEventLoop) -> FoundInput:
         with closing(self._cache.part(self._input.url)) as part:
             self.arrived = part.offset
-            with WebFile(self._input.url, part.offset, part.version, self._patience) as file:
+            known = self._cache.known(self._input.url)
+            kept = "" if known is None else known.version
+            with WebFile(self._input.url, part.offset, part.version, self._patience, kept) as file:
                 self._file = file
-                self._refuse_changed(file)
-                known = self._cache.known(file.url, file.version, file.size)
-                if known is not None:
+                if known is not None and (file.unchanged or (file.version, file.size) == (kept, known.size)):
                     self._cache.lease(self._execution, [known.sha256])
                     return known
+                self._refuse_changed(file)
                 return self._received(file, part, loop)
 
     def _received(self, file: WebFile, part: ArrivingInput, loop: asyncio.AbstractEventLoop) -> FoundInput:
@@ -198,7 +192,9 @@ class _Fetch:
             return
         other_size = file.size is not None and file.size != was.size
         if other_size or (was.version and file.version and file.version != was.version):
-            now = f"{'unknown size' if file.size is None else f'{file.size} bytes'}, version {file.version or 'unknown'}"
+            now = (
+                f"{'unknown size' if file.size is None else f'{file.size} bytes'}, version {file.version or 'unknown'}"
+            )
             raise FileRefusedError(
                 f"{without_query(file.url)} has changed since this job began with {was.size} bytes, version "
                 f"{was.version or 'unknown'}: {now}; submit the job again for the new one"
@@ -207,6 +203,15 @@ class _Fetch:
     def _tell(self, loop: asyncio.AbstractEventLoop, done: int, total: int | None) -> None:
         of = "" if total is None else f" of {size_text(total)}"
         loop.call_soon_threadsafe(self._progress, f"fetching input {self._input.name} {size_text(done)}{of}")
+
+
+def _refuse_unwanted(each: JobInput, found: FoundInput) -> None:
+    if each.sha256 and found.sha256 != each.sha256:
+        message = (
+            f"inputs.{each.name}: {without_query(each.url)} holds {found.sha256}, and the job wants {each.sha256} "
+            "(sha256)"
+        )
+        raise ExecutionError(FailureKind.DATA_REFUSED, message)
 
 
 def _refuse_other(each: JobInput, counts: FoundInput | None, found: FoundInput) -> None:

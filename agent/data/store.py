@@ -10,6 +10,7 @@ from muster.domain.data.job_input import FoundInput
 from muster.domain.gangs.plan import Assignment
 from muster.domain.ids import ExecutionId
 from muster.domain.jobs.failure import ExecutionError, FailureKind
+from muster.lean.absent import AGENTS_DO_WITHOUT, take_back
 
 if TYPE_CHECKING:  # it loads OpenSSL, for its hashes
     from agent.data.fetching import AskForInputs, InputFetching
@@ -93,6 +94,7 @@ class InputStore:
 
     def _loaded(self) -> "InputFetching":
         if self._fetching is None:
+            take_back(AGENTS_DO_WITHOUT)  # servers of inputs are spoken to over TLS
             from agent.data.cache import InputCache  # noqa: PLC0415 - agents without such jobs do without its hashes
             from agent.data.fetching import InputFetching  # noqa: PLC0415 - as above
 

@@ -11,11 +11,13 @@ from typing import assert_never
 from agent.attach.programs import bring_companion
 from agent.core.actions import AnswerPeer, Arm, AskPeers, Halt, LeavePeers, Prepare, Remove, Start
 from agent.core.beginnings import BEGINNINGS, fields_of
+from agent.core.containers.inputs import input_place
 from agent.core.door.names import INSIDE
 from agent.core.events import Armed, Event, Halted, Prepared, Progressed, Removed, Started
 from agent.core.launching.launch import CONTAINER_CONFIG, CONTAINER_OUTPUTS, CONTAINER_RUN, CONTAINER_STATUS, launch
 from agent.core.launching.site import LaunchSite
 from agent.core.step import AgentState
+from agent.executions.inputs import link_inputs, note_inputs
 from agent.executions.layout import DOOR, ExecutionDirectory
 from agent.executions.notices import give_notice
 from agent.executions.owner import process_workdir
@@ -28,7 +30,8 @@ from agent.loop.live_execution import LiveExecution
 from agent.loop.retry import insist
 from agent.loop.workbench import OngoingWork, Workbench, ended
 from muster.domain.data.code import CODE_DIRECTORY
-from muster.domain.gangs.plan import LAUNCH_PROGRAMS, Assignment
+from muster.domain.data.job_input import INPUTS_DIRECTORY, INPUTS_FILE
+from muster.domain.gangs.plan import LAUNCH_PROGRAMS, Assignment, Launch
 from muster.domain.ids import ExecutionId
 from muster.domain.jobs.failure import ExecutionError, FailureKind
 from muster.domain.jobs.frameworks.dialect import Dialect
@@ -120,8 +123,20 @@ class Actions:
         await self._doors.open(live, assignment)
         await bench.secrets.fetch(assignment, progress)
         await bench.code.fetch(assignment, progress)
+        await self._have_inputs(assignment, directory, progress)
         live.sandbox = await runtime.prepare(assignment, directory, live.spool, ports, progress)
         return Prepared(execution=execution, address=bench.address, ports=ports)
+
+    async def _have_inputs(
+        self, assignment: Assignment, directory: ExecutionDirectory, progress: Callable[[str], None]
+    ) -> None:
+        """Have the inputs on this node, and the links by which they are found."""
+        if assignment.role.inputs:
+            await self._bench.inputs.fetch(assignment, progress)
+            contained = assignment.role.runtime is RuntimeKind.DOCKER
+            held = self._bench.inputs.held(assignment.execution)
+            places = {name: each.directory for name, each in held.items()}
+            await asyncio.to_thread(note_inputs if contained else link_inputs, directory, places)
 
     async def _arm(self, action: Arm) -> Armed:
         live = self._bench.live[action.assignment.execution]
@@ -134,6 +149,7 @@ class Actions:
             volumes=self._volumes(action.assignment, live.directory),
         )
         launched = with_door(launch(action.assignment, action.roster, site), live.door, action.assignment.main_program)
+        launched = self._with_inputs(action.assignment, live.directory, launched)
         await live.sandbox.arm(self._bench.secrets.added(action.assignment, launched))
         return Armed(execution=action.assignment.execution)
 
@@ -147,6 +163,7 @@ class Actions:
                 config=CONTAINER_CONFIG,
                 outputs=CONTAINER_OUTPUTS,
                 status=CONTAINER_STATUS,
+                inputs=INPUTS_DIRECTORY,
                 code="" if role.code is None else CODE_DIRECTORY,
                 workdir=role.workdir or "",
                 interface=self._bench.interface,
@@ -155,7 +172,7 @@ class Actions:
             config=str(directory.config),
             outputs=str(directory.outputs),
             status=str(directory.status),
-            inputs=str(directory.inputs),
+            inputs=str(directory.inputs.absolute() if role.inputs else directory.inputs),
             code="" if role.code is None else str(directory.code),
             workdir=str(process_workdir(role, directory)),
             programs=str(directory.programs.absolute()) if doored else "",
@@ -163,6 +180,18 @@ class Actions:
             door=str(directory.door.absolute()) if doored else "",
             interface=self._bench.interface,
         )
+
+    def _with_inputs(self, assignment: Assignment, directory: ExecutionDirectory, launched: Launch) -> Launch:
+        """The same with the file that says what inputs there are, where the job has any."""
+        role = assignment.role
+        if not role.inputs:
+            return launched
+        seen = {each.name: f"{directory.inputs.absolute()}/{each.name}" for each in role.inputs}
+        if role.runtime is RuntimeKind.DOCKER:
+            public = Dialect.VALOHAI in assignment.dialects
+            seen = {each.name: input_place(each, valohai=public) for each in role.inputs}
+        listed = self._bench.inputs.listed(assignment, seen)
+        return replace(launched, config_files={**launched.config_files, INPUTS_FILE: listed})
 
     def _volumes(self, assignment: Assignment, directory: ExecutionDirectory) -> Mapping[str, str]:
         """The directories of the volumes as user code sees them, by the variables that lead to them."""
@@ -236,6 +265,7 @@ class Actions:
             live.close()
         await bench.secrets.forget(execution)
         bench.code.forget(execution)
+        bench.inputs.forget(execution)
         await insist(execution, partial(asyncio.to_thread, bench.directories.clear, bench.directories.of(execution)))
         bench.live.pop(execution, None)
         bench.usage.forget(execution)

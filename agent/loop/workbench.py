@@ -11,6 +11,7 @@ from agent.attach.relayed.launches import LaunchesFirst
 from agent.attach.relayed.usage import Usage
 from agent.code.store import CodeStore
 from agent.core.launching.site import NetworkInterface
+from agent.data.store import CacheSettings, InputStore
 from agent.executions.directories import ExecutionDirectories
 from agent.executions.held_resources import HeldResources
 from agent.fencing.guard import FenceGuard
@@ -50,6 +51,9 @@ class Workbench:
     """Network interface with that address, if it is known."""
     secrets: ExecutionSecrets = field(default_factory=ExecutionSecrets)
     code: CodeStore = field(default_factory=lambda: CodeStore(Path(os.devnull)))
+    inputs: InputStore = field(
+        default_factory=lambda: InputStore(CacheSettings(directory=Path(os.devnull), executions=Path(os.devnull)))
+    )
     log_limit: int = DEFAULT_LIMIT
     """Bytes that are kept of what one execution prints."""
     catch_up_on_faults: Callable[[], Awaitable[None]] = _at_once

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TypeAlias, TypeVar
 
@@ -10,6 +10,7 @@ import grpc
 import grpc.aio
 
 from muster import wire
+from muster.domain.data.job_input import FoundInput
 from muster.domain.data.upload import DepotPass
 from muster.domain.fleet.secret import DeliveredSecret
 from muster.domain.ids import ExecutionId
@@ -17,6 +18,7 @@ from muster.domain.jobs.failure import ExecutionError, FailureKind
 from muster.rpc.channel import Credentials
 from muster.rpc.v1 import agents_pb2 as pb
 from muster.rpc.v1 import agents_pb2_grpc
+from muster.wire.data.inputs import found_input_from_wire, found_input_to_wire
 
 log = logging.getLogger(__name__)
 
@@ -76,6 +78,16 @@ class SecretCalls:
             return DepotPass(depot=answer.depot, ticket=answer.ticket)
 
         return await self._answer("code", execution, data)
+
+    async def tell_inputs(self, execution: ExecutionId, found: Sequence[FoundInput]) -> Sequence[FoundInput]:
+        """What counts for the inputs of an execution, after what was found here; raises ExecutionError as above."""
+
+        async def inputs(stub: "agents_pb2_grpc.AgentServiceAsyncStub", shown: Credentials) -> Sequence[FoundInput]:
+            request = pb.InputsRequest(execution=execution, found=map(found_input_to_wire, found))
+            answer = await stub.Inputs(request, timeout=SECRETS_LIMIT, metadata=shown.metadata)
+            return tuple(map(found_input_from_wire, answer.found))
+
+        return await self._answer("inputs", execution, inputs)
 
     async def _answer(self, what: str, execution: ExecutionId, ask: "_Asked[_Answer]") -> _Answer:
         while True:

@@ -57,7 +57,19 @@ from coordinator.core.events import (
     WindowRemoved,
     WindowSet,
 )
-from coordinator.core.requests import changes, cordons, holds, inputs, jobs, nodes, pools, projects, quotas, taints, windows
+from coordinator.core.requests import (
+    changes,
+    cordons,
+    holds,
+    inputs,
+    jobs,
+    nodes,
+    pools,
+    projects,
+    quotas,
+    taints,
+    windows,
+)
 from coordinator.core.scheduling.cycle import schedule
 from coordinator.core.turn.notices import notice_fleet
 from coordinator.core.turn.turn import Turn

@@ -23,7 +23,15 @@ from muster.jobfile import fields
 from muster.jobfile.document import Scalar
 from muster.jobfile.errors import FieldError
 from muster.jobfile.fields import given, verbatim
-from muster.jobfile.lent_keys import SHORT_SECRET, InputForms, MountKeys, SecretKeys, UlimitKeys, VolumeForms, secret_form
+from muster.jobfile.lent_keys import (
+    SHORT_SECRET,
+    InputForms,
+    MountKeys,
+    SecretKeys,
+    UlimitKeys,
+    VolumeForms,
+    secret_form,
+)
 from muster.jobfile.section import (
     SHORT_FRAMEWORK,
     SHORT_INTERACTIVE,

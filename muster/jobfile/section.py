@@ -311,9 +311,7 @@ class TimeoutsKeys(Section):
 
     check_in: fields.Span = key("duration", "From placement until every execution is armed; does not slide.", "10m")
     grace: fields.Span = key("duration", "Between SIGTERM and SIGKILL.", "10s")
-    fetch: fields.Span = key(
-        "duration", "How long the inputs of an execution may take; `check_in` comes on top.", "1h"
-    )
+    fetch: fields.Span = key("duration", "How long the inputs of an execution may take; `check_in` comes on top.", "1h")
     stall: fields.Span = key("duration", "How long an input may go without a byte.", "5m")
     run: fields.Span | None = key("duration", "Longest time that user code may run (default: no limit).")
     queue: fields.Span | None = key(

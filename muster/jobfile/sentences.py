@@ -84,7 +84,7 @@ _AS_LISTS: Mapping[str, str] = {
     "node_labels": 'node_labels: {name: "value"}',
     "resources": "resources: {gpus: 8, memory: 64Gi}",
     "ulimits": "ulimits: {nofile: 65536}",
-    "inputs": "inputs: {data: \"https://example.org/data.tar\"}",
+    "inputs": 'inputs: {data: "https://example.org/data.tar"}',
     "volumes": "volumes: {scratch: {path: /scratch, size: 500Gi}}; directories of the node stand in mounts",
 }
 """Maps that other systems write as lists, each as it is written here."""

@@ -26,7 +26,7 @@ LONGEST_VERSION = 256
 
 _REDIRECTED = frozenset({301, 302, 303, 307, 308})
 _LATER = frozenset({408, 421, 425, 429})
-_WHOLE, _PART, _NOT_THERE = 200, 206, 416
+_WHOLE, _PART, _UNCHANGED, _NOT_THERE = 200, 206, 304, 416
 _DENIED = frozenset({401, 403, 407})
 _GONE = frozenset({404, 410})
 _METADATA = IPv6Address("fd00:ec2::254")
@@ -43,16 +43,18 @@ class FileAwayError(MusterError):
 class WebFile:
     """One answer of a server. `size` and `version` are what it says of the whole file."""
 
-    def __init__(self, url: str, offset: int = 0, version: str = "", patience: float = 60.0) -> None:
+    def __init__(self, url: str, offset: int = 0, version: str = "", patience: float = 60.0, kept: str = "") -> None:
         """Ask for what comes after `offset`, if the file still is that `version`; else for all of it.
 
+        `kept`: a version that one has whole; where it still is that, nothing comes, and `unchanged` says so.
         `patience`: seconds without a byte. Raises FileRefusedError or FileAwayError.
         """
         self.url = url
         self._connection: http.client.HTTPConnection | None = None
         self._patience = patience
         try:
-            self._answer = self._asked(offset, version)
+            self._answer = self._asked(offset, version, kept)
+            self.unchanged = self._answer.status == _UNCHANGED
             self.offset = self._place(offset)
             """Where in the file the bytes begin that `read` gives."""
             self.size = self._size()
@@ -88,10 +90,12 @@ class WebFile:
         if self._connection is not None:
             self._connection.close()
 
-    def _asked(self, offset: int, version: str) -> http.client.HTTPResponse:
+    def _asked(self, offset: int, version: str, kept: str) -> http.client.HTTPResponse:
         headers = {"Accept": "*/*", "Accept-Encoding": "identity", "User-Agent": "muster"}
         if offset and version:
             headers |= {"Range": f"bytes={offset}-", "If-Range": version}
+        if is_strong(kept):
+            headers["If-None-Match"] = kept
         url = self.url
         for _ in range(REDIRECTIONS + 1):
             answer = self._answered(url, headers)
@@ -103,14 +107,17 @@ class WebFile:
                 self.close()
                 del headers["Range"], headers["If-Range"]
                 continue
-            self._refuse(answer.status)
+            if answer.status != _UNCHANGED or "If-None-Match" not in headers:
+                self._refuse(answer.status)
             return answer
         raise FileRefusedError(f"{without_query(self.url)} leads on to other places more than {REDIRECTIONS} times")
 
     def _answered(self, url: str, headers: dict[str, str]) -> http.client.HTTPResponse:
         parts = urlsplit(url)
         if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise FileRefusedError(f"{without_query(self.url)} leads on to {without_query(url)[:200]}, which is no web page")
+            raise FileRefusedError(
+                f"{without_query(self.url)} leads on to {without_query(url)[:200]}, which is no web page"
+            )
         shown = without_query(self.url)
         try:
             port = parts.port
@@ -152,7 +159,9 @@ class WebFile:
     def _size(self) -> int | None:
         headers = self._answer.headers
         if headers.get("Content-Encoding", "identity") != "identity":
-            raise FileRefusedError(f"{without_query(self.url)} is only sent in another form ({headers['Content-Encoding']})")
+            raise FileRefusedError(
+                f"{without_query(self.url)} is only sent in another form ({headers['Content-Encoding']})"
+            )
         if self._answer.status == _PART:
             total = headers.get("Content-Range", "").rpartition("/")[2]
             return int(total) if total.isdecimal() else None
@@ -174,7 +183,9 @@ def _refuse_link_local(address: str, shown: str) -> None:
     found = ip_address(address.partition("%")[0])
     mapped = found.ipv4_mapped if isinstance(found, IPv6Address) else None
     if (mapped or found).is_link_local or found == _METADATA:
-        raise FileRefusedError(f"{shown} leads to {found}, an address of the link itself, from which nothing is fetched")
+        raise FileRefusedError(
+            f"{shown} leads to {found}, an address of the link itself, from which nothing is fetched"
+        )
 
 
 def _words(error: Exception) -> str:

@@ -7,6 +7,7 @@ from enum import StrEnum
 from pathlib import PurePath
 from typing import TypeAlias, cast
 
+from agent.core.containers.inputs import input_mounts
 from agent.core.launching.dialects.valohai import CONTAINER_DIRECTORIES
 from agent.core.launching.job_user import USER_NAME, JobUser, numeric
 from agent.core.launching.launch import (
@@ -89,6 +90,8 @@ class ContainerSite:
     inputs: PurePath
     volumes: Mapping[str, PurePath] = field(default_factory=dict)
     """The directory of each volume that does not lie in memory, by its name."""
+    fetched: Mapping[str, PurePath] = field(default_factory=dict)
+    """The directory of each input, by its name."""
     user: JobUser | None = None
     """The user of user code; None: the user that the role or the image names, which may be root."""
     home: PurePath | None = None
@@ -356,6 +359,7 @@ def _mounts(assignment: Assignment, site: ContainerSite, hosts: PurePath | None)
             if volume.name in site.volumes
         ),
         *(_valohai_mounts(assignment.role, site) if Dialect.VALOHAI in assignment.dialects else ()),
+        *input_mounts(assignment.role, site.fetched, valohai=Dialect.VALOHAI in assignment.dialects),
     ]
     if site.home is not None:
         mounts.append(Mount(source=str(site.home), target=CONTAINER_HOME, read_only=False))

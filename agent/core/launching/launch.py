@@ -11,6 +11,7 @@ from agent.core.launching.main_program import setup_words, with_main_program
 from agent.core.launching.network_defaults import network_defaults
 from agent.core.launching.site import LaunchSite
 from muster.domain.data.code import CODE_DIRECTORY_VARIABLE
+from muster.domain.data.job_input import INPUTS_DIRECTORY_VARIABLE
 from muster.domain.fleet.secret import Handover
 from muster.domain.gangs.plan import Assignment, Launch
 from muster.domain.gangs.roster import HOSTFILE, Roster, config_files, host_names
@@ -105,6 +106,7 @@ def _identity(assignment: Assignment, roster: Roster, site: LaunchSite) -> Mappi
         "MUSTER_HOSTFILE": f"{site.config}/{HOSTFILE}",
         "MUSTER_OUTPUTS_DIR": site.outputs,
         **({CODE_DIRECTORY_VARIABLE: site.code} if site.code else {}),
+        **({INPUTS_DIRECTORY_VARIABLE: site.inputs} if assignment.role.inputs else {}),
         **site.volumes,
         **({"MUSTER_STATUS_DIR": site.status} if site.status else {}),
         **({"MUSTER_DOOR": site.door} if site.door else {}),

@@ -22,7 +22,7 @@ class LaunchSite:
     status: str = ""
     """Where user code tells its agent how far it is; empty where there is nothing of that."""
     inputs: str = ""
-    """The directory of inputs, for dialects that have one."""
+    """The directory of inputs, for jobs that have some and for dialects that have one."""
     code: str = ""
     """The copy of the code that the job brings along; empty where it brings none."""
     workdir: str = ""

@@ -27,6 +27,7 @@ from agent.core.containers.spec import (
     rehearsal_body,
 )
 from agent.core.launching.job_user import JobUser, user_of
+from agent.executions.inputs import noted_inputs
 from agent.executions.layout import STARTED, ExecutionDirectory
 from agent.executions.owner import give
 from agent.executions.volumes import NodeVolumes
@@ -234,6 +235,7 @@ class DockerRuntime:
             status=directory.status,
             inputs=directory.inputs,
             volumes=volumes,
+            fetched=await asyncio.to_thread(noted_inputs, directory) if role.inputs else {},
             user=user,
             home=None if user is None or user.uid == 0 else directory.home,
             first=directory.first if noting else None,

@@ -31,9 +31,9 @@ class InputVersions:
         if found:
             await self._engine.apply(InputsFound(job=job, found=tuple(found)))
         return await self._engine.query(
-            lambda cluster, _: tuple(each for each in cluster.jobs[job].inputs if each.url in urls)
-            if job in cluster.jobs
-            else ()
+            lambda cluster, _: (
+                tuple(each for each in cluster.jobs[job].inputs if each.url in urls) if job in cluster.jobs else ()
+            )
         )
 
 

@@ -49,8 +49,8 @@ from muster.rpc.v1 import agents_pb2 as pb
 from muster.rpc.v1 import agents_pb2_grpc
 from muster.wire import checks
 from muster.wire.agents import features_from_wire
-from muster.wire.data.inputs import found_input_from_wire, found_input_to_wire
 from muster.wire.attachments.requests import served_attachment_from_wire
+from muster.wire.data.inputs import found_input_from_wire, found_input_to_wire
 
 log = logging.getLogger(__name__)
 

@@ -1,0 +1,86 @@
+"""A server of files with the faults that servers have, on a loopback address."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+
+@dataclass
+class WebPlace:
+    """What a server has, and what it was asked."""
+
+    files: dict[str, bytes] = field(default_factory=dict)
+    versions: dict[str, str] = field(default_factory=dict)
+    """ETags by path; a path without one says nothing of its version."""
+    redirects: dict[str, str] = field(default_factory=dict)
+    statuses: dict[str, list[int]] = field(default_factory=dict)
+    """Statuses that a path answers with before it gives its file."""
+    cuts: dict[str, list[int]] = field(default_factory=dict)
+    """After how many bytes answers of a path break off."""
+    unsized: set[str] = field(default_factory=set)
+    """Paths that do not say how long their files are."""
+    asked: list[tuple[str, str]] = field(default_factory=list)
+    """Path and range of each request."""
+    sent: int = 0
+    """Bytes of all files."""
+    url: str = ""
+
+
+@contextmanager
+def web_place() -> Iterator[WebPlace]:
+    """A server for as long as this lasts."""
+    place = WebPlace()
+
+    class Handler(BaseHTTPRequestHandler):
+        def log_message(self, *_: Any) -> None:
+            pass
+
+        def do_GET(self) -> None:
+            path = self.path.partition("?")[0]
+            place.asked.append((path, self.headers.get("Range", "")))
+            if place.statuses.get(path):
+                self.send_error(place.statuses[path].pop(0))
+                return
+            if path in place.redirects:
+                self.send_response(302)
+                self.send_header("Location", place.redirects[path])
+                self.end_headers()
+                return
+            if path not in place.files:
+                self.send_error(404)
+                return
+            self._give(path)
+
+        def _give(self, path: str) -> None:
+            whole, version = place.files[path], place.versions.get(path, "")
+            wanted = self.headers.get("Range", "").removeprefix("bytes=").removesuffix("-")
+            if version and self.headers.get("If-None-Match") == version:
+                self.send_response(304)
+                self.end_headers()
+                return
+            offset = int(wanted) if wanted and self.headers.get("If-Range") == version else 0
+            self.send_response(206 if offset else 200)
+            if version:
+                self.send_header("ETag", version)
+            if offset:
+                self.send_header("Content-Range", f"bytes {offset}-{len(whole) - 1}/{len(whole)}")
+            if path not in place.unsized:
+                self.send_header("Content-Length", str(len(whole) - offset))
+            self.end_headers()
+            cut = place.cuts[path].pop(0) if place.cuts.get(path) else len(whole)
+            place.sent += len(whole[offset : offset + cut])
+            self.wfile.write(whole[offset : offset + cut])
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    serving = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    serving.start()
+    place.url = f"http://127.0.0.1:{server.server_address[1]}"
+    try:
+        yield place
+    finally:
+        server.shutdown()
+        serving.join()
+        server.server_close()
