@@ -51,6 +51,8 @@ class WebFile:
         """
         self.url = url
         self._connection: http.client.HTTPConnection | None = None
+        self._given: http.client.HTTPResponse | None = None
+        self._socket: socket.socket | None = None
         self._patience = patience
         try:
             self._answer = self._asked(offset, version, kept)
@@ -80,15 +82,16 @@ class WebFile:
 
     def stop(self) -> None:
         """Have a `read` of another thread end at once."""
-        connection = self._connection
-        if connection is not None and connection.sock is not None:
+        if self._socket is not None:
             with suppress(OSError):
-                connection.sock.shutdown(socket.SHUT_RDWR)
+                self._socket.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
         """Read no more."""
         if self._connection is not None:
             self._connection.close()
+        if self._given is not None:
+            self._given.close()  # it has the socket to itself where the server ends the connection
 
     def _asked(self, offset: int, version: str, kept: str) -> http.client.HTTPResponse:
         headers = {"Accept": "*/*", "Accept-Encoding": "identity", "User-Agent": "muster"}
@@ -125,9 +128,10 @@ class WebFile:
             self._connection = connection = kind(parts.hostname, port, timeout=min(CONNECT_LIMIT, self._patience))
             connection.connect()
             _refuse_link_local(connection.sock.getpeername()[0], shown)
-            connection.sock.settimeout(self._patience)
+            self._socket = connection.sock
+            self._socket.settimeout(self._patience)
             connection.request("GET", f"{parts.path or '/'}{'?' + parts.query if parts.query else ''}", headers=headers)
-            return connection.getresponse()
+            answer = self._given = connection.getresponse()
         except ssl.SSLCertVerificationError as error:
             message = f"{shown} shows a certificate that this node does not believe: {error.verify_message}"
             raise FileRefusedError(message) from None
@@ -135,6 +139,7 @@ class WebFile:
             raise FileAwayError(f"{shown} cannot be reached: {_words(error)}") from None
         except ValueError:
             raise FileRefusedError(f"{shown} leads on to what is no URL") from None
+        return answer
 
     def _refuse(self, status: int) -> None:
         shown = without_query(self.url)

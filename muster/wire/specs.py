@@ -289,8 +289,8 @@ def _timeouts(message: pb.Timeouts) -> Timeouts:
     return Timeouts(
         check_in=checks.span(message.check_in, "Timeouts.check_in"),
         grace=checks.span(message.grace, "Timeouts.grace"),
-        fetch=checks.optional_span(message, "fetch") or Timeouts().fetch,
-        stall=checks.optional_span(message, "stall") or Timeouts().stall,
+        fetch=checks.span(message.fetch, "Timeouts.fetch") if message.HasField("fetch") else Timeouts().fetch,
+        stall=checks.span(message.stall, "Timeouts.stall") if message.HasField("stall") else Timeouts().stall,
         run=checks.span(message.run, "Timeouts.run") if message.HasField("run") else None,
         lost_after=checks.span(message.lost_after, "Timeouts.lost_after")
         if message.HasField("lost_after")

@@ -1,7 +1,8 @@
-"""Hypothesis strategies for volumes as they travel."""
+"""Hypothesis strategies for volumes and inputs as they travel."""
 
 from hypothesis import strategies as st
 
+from muster.domain.data.job_input import FoundInput, JobInput
 from muster.domain.data.volume import Volume, VolumeKeep
 
 _sizes = st.none() | st.integers(0, 2**63 - 1)
@@ -12,4 +13,16 @@ volumes = st.builds(
     size=_sizes,
     tmpfs=_sizes,
     keep=st.sampled_from(VolumeKeep),
+)
+digests = st.from_regex(r"[0-9a-f]{64}", fullmatch=True)
+urls = st.from_regex(r"https?://[a-z]{1,8}/[a-z]{1,8}", fullmatch=True)
+inputs = st.builds(
+    JobInput,
+    name=st.from_regex(r"[a-z0-9]([a-z0-9-]{0,8}[a-z0-9])?", fullmatch=True),
+    url=urls,
+    path=st.none() | st.from_regex(r"/[a-z]{1,8}", fullmatch=True),
+    sha256=st.just("") | digests,
+)
+found_inputs = st.builds(
+    FoundInput, url=urls, size=st.integers(0, 2**62), sha256=digests, version=st.just("") | st.just('"1"')
 )

@@ -29,52 +29,56 @@ class WebPlace:
     url: str = ""
 
 
+class _Handler(BaseHTTPRequestHandler):
+    place: WebPlace
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+    def do_GET(self) -> None:
+        path = self.path.partition("?")[0]
+        self.place.asked.append((path, self.headers.get("Range", "")))
+        if self.place.statuses.get(path):
+            self.send_error(self.place.statuses[path].pop(0))
+            return
+        if path in self.place.redirects:
+            self.send_response(302)
+            self.send_header("Location", self.place.redirects[path])
+            self.end_headers()
+            return
+        if path not in self.place.files:
+            self.send_error(404)
+            return
+        self._give(path)
+
+    def _give(self, path: str) -> None:
+        whole, version = self.place.files[path], self.place.versions.get(path, "")
+        wanted = self.headers.get("Range", "").removeprefix("bytes=").removesuffix("-")
+        if version and self.headers.get("If-None-Match") == version:
+            self.send_response(304)
+            self.end_headers()
+            return
+        offset = int(wanted) if wanted and self.headers.get("If-Range") == version else 0
+        self.send_response(206 if offset else 200)
+        if version:
+            self.send_header("ETag", version)
+        if offset:
+            self.send_header("Content-Range", f"bytes {offset}-{len(whole) - 1}/{len(whole)}")
+        if path not in self.place.unsized:
+            self.send_header("Content-Length", str(len(whole) - offset))
+        self.end_headers()
+        cut = self.place.cuts[path].pop(0) if self.place.cuts.get(path) else len(whole)
+        self.place.sent += len(whole[offset : offset + cut])
+        self.wfile.write(whole[offset : offset + cut])
+
+
 @contextmanager
 def web_place() -> Iterator[WebPlace]:
     """A server for as long as this lasts."""
     place = WebPlace()
+    handler = type("Handler", (_Handler,), {"place": place})
 
-    class Handler(BaseHTTPRequestHandler):
-        def log_message(self, *_: Any) -> None:
-            pass
-
-        def do_GET(self) -> None:
-            path = self.path.partition("?")[0]
-            place.asked.append((path, self.headers.get("Range", "")))
-            if place.statuses.get(path):
-                self.send_error(place.statuses[path].pop(0))
-                return
-            if path in place.redirects:
-                self.send_response(302)
-                self.send_header("Location", place.redirects[path])
-                self.end_headers()
-                return
-            if path not in place.files:
-                self.send_error(404)
-                return
-            self._give(path)
-
-        def _give(self, path: str) -> None:
-            whole, version = place.files[path], place.versions.get(path, "")
-            wanted = self.headers.get("Range", "").removeprefix("bytes=").removesuffix("-")
-            if version and self.headers.get("If-None-Match") == version:
-                self.send_response(304)
-                self.end_headers()
-                return
-            offset = int(wanted) if wanted and self.headers.get("If-Range") == version else 0
-            self.send_response(206 if offset else 200)
-            if version:
-                self.send_header("ETag", version)
-            if offset:
-                self.send_header("Content-Range", f"bytes {offset}-{len(whole) - 1}/{len(whole)}")
-            if path not in place.unsized:
-                self.send_header("Content-Length", str(len(whole) - offset))
-            self.end_headers()
-            cut = place.cuts[path].pop(0) if place.cuts.get(path) else len(whole)
-            place.sent += len(whole[offset : offset + cut])
-            self.wfile.write(whole[offset : offset + cut])
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     serving = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     serving.start()
     place.url = f"http://127.0.0.1:{server.server_address[1]}"

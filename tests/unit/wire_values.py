@@ -99,6 +99,7 @@ roles = st.builds(
     ports=tuples_of(st.builds(job.PortRequest, name=port_names, port=optional(ports)), by="name"),
     mounts=tuples_of(st.builds(job.Mount, source=absolute_paths, target=absolute_paths, read_only=st.booleans())),
     volumes=tuples_of(volume_values.volumes),
+    inputs=tuples_of(volume_values.inputs),
     ulimits=tuples_of(st.builds(job.Ulimit, name=labels, soft=limits, hard=limits)),
     files=tuples_of(st.builds(job.InlineFile, path=filled, content=st.binary(max_size=9), executable=st.booleans())),
     secrets=tuples_of(secret_uses),
@@ -150,6 +151,8 @@ job_specs = st.builds(
         job.Timeouts,
         check_in=spans,
         grace=spans,
+        fetch=spans,
+        stall=spans,
         run=optional(spans),
         queue=optional(spans),
         expected=optional(spans),
@@ -236,6 +239,8 @@ fences = st.builds(
 def assignments(draw: st.DrawFn) -> plan.Assignment:
     world_size = draw(st.integers(1, 9_000))
     local_world_size, node_count = draw(st.integers(1, world_size)), draw(st.integers(1, world_size))
+    role = draw(roles)
+    fetched = {"fetch": draw(spans), "stall": draw(spans)} if role.inputs else {}
     return plan.Assignment(
         execution=draw(execution_ids),
         job=draw(job_ids),
@@ -252,7 +257,8 @@ def assignments(draw: st.DrawFn) -> plan.Assignment:
         local_world_size=local_world_size,
         node_rank=draw(st.integers(0, node_count - 1)),
         node_count=node_count,
-        role=draw(roles),
+        role=role,
+        **fetched,
         network=draw(st.sampled_from(job.Network)),
         gpus=draw(tuples_of(gpu_uuids)),
         grace=draw(spans),

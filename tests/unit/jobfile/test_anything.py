@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from muster.domain.jobs.job import JobSpec
 from muster.jobfile import JobFileError, load_job
-from muster.jobfile.lent_keys import MountKeys, UlimitKeys, VolumeKeys
+from muster.jobfile.lent_keys import InputKeys, MountKeys, UlimitKeys, VolumeKeys
 from muster.jobfile.models import (
     FileKeys,
     JobKeys,
@@ -29,6 +29,7 @@ MODELS: list[type[BaseModel]] = [
     FileKeys,
     InteractiveKeys,
     JobKeys,
+    InputKeys,
     MountKeys,
     OnPreemptKeys,
     PortKeys,
@@ -130,6 +131,7 @@ def places() -> Iterator[tuple[str, ...]]:
     yield from (("mounts", "[]", key) for key in keys_of(MountKeys))
     yield from (("files", "[]", key) for key in keys_of(FileKeys))
     yield from (("ulimits", "core", key) for key in keys_of(UlimitKeys))
+    yield from (("inputs", "data", key) for key in keys_of(InputKeys))
     yield from (("volumes", "scratch", key) for key in keys_of(VolumeKeys))
 
 

@@ -27,6 +27,8 @@ GOOD = [
     {"name": "a", "command": "x", "secrets": ["b", {"secret": "c", "env": True}, {"secret": "d", "env": "X"}]},
     {"name": "a", "image": "b", "secrets": [{"secret": "c", "env": {"X": "k.y", "Y": ""}, "directory": "/run/c"}]},
     {"name": "a", "command": "x", "volumes": {"s": {"size": "1Gi"}}},
+    {"name": "a", "command": "x", "inputs": {"s": "https://a.b/c", "t": {"url": "http://a/b", "sha256": "a" * 64}}},
+    {"name": "a", "image": "b", "inputs": {"s": {"url": "https://a.b/c", "path": "/s"}}},
     {"name": "a", "image": "b", "volumes": {"s": {"path": "/s", "size": "1Gi"}, "t": {"tmpfs": "2Gi"}}},
 ]
 BAD = [
@@ -58,6 +60,10 @@ BAD = [
     {"name": "a", "command": "x", "pull": "always", "roles": [{"name": "b", "image": "c"}, {"name": "d"}]},
     {"name": "a", "command": "x", "roles": [{"name": "b", "image": "c"}, {"name": "d", "mounts": []}]},
     {"name": "a", "command": "x", "volumes": {"s": {"path": "/s", "size": "1Gi"}}},
+    {"name": "a", "command": "x", "inputs": {"s": {"url": "https://a.b/c", "path": "/s"}}},
+    {"name": "a", "command": "x", "inputs": {"s": "s3://a/b"}},
+    {"name": "a", "command": "x", "inputs": {"s": {"path": "/s"}}},
+    {"name": "a", "command": "x", "inputs": {"s": {"url": "https://a.b/c", "sha256": "1"}}},
     {"name": "a", "command": "x", "volumes": {"s": {"tmpfs": "1Gi"}}},
     {"name": "a", "image": "b", "volumes": {"s": {"path": "/s"}}},
     {"name": "a", "image": "b", "volumes": {"s": {"size": "1Gi", "tmpfs": "1Gi"}}},

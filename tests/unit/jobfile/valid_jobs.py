@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 from hypothesis import strategies as st
 
+from muster.domain.data.job_input import JobInput
 from muster.domain.data.volume import Volume
 from muster.domain.jobs.disconnect import LONGEST_LOST_AFTER, SHORTEST_LOST_AFTER, OnDisconnect
 from muster.domain.jobs.frameworks.dialect import Dialect
@@ -181,6 +182,17 @@ def secret_uses(draw: st.DrawFn, taken: frozenset[str], *, contained: bool) -> t
 
 
 @st.composite
+def inputs(draw: st.DrawFn, *, contained: bool) -> tuple[JobInput, ...]:
+    """Inputs of a role, none of which lies in another one."""
+    found = []
+    for name in sorted(draw(st.sets(labels, max_size=3))):
+        path = f"/input-{name}" if contained and draw(st.booleans()) else None
+        digest = draw(st.sampled_from(("", "5" * 64)))
+        found.append(JobInput(name=name, url=f"https://example.org/{name}.tar", path=path, sha256=digest))
+    return tuple(found)
+
+
+@st.composite
 def volumes(draw: st.DrawFn, *, contained: bool) -> tuple[Volume, ...]:
     """Volumes of a role, none of which lies in another one."""
     found = []
@@ -214,7 +226,7 @@ plain_processes = st.builds(
 def processes_with_secrets(draw: st.DrawFn) -> Role:
     role = draw(plain_processes)
     uses = draw(secret_uses(frozenset(role.env), contained=False))
-    return replace(role, secrets=uses, volumes=draw(volumes(contained=False)))
+    return replace(role, secrets=uses, volumes=draw(volumes(contained=False)), inputs=draw(inputs(contained=False)))
 
 
 processes = processes_with_secrets()
@@ -256,6 +268,7 @@ def containers(draw: st.DrawFn) -> Role:
         ports=role.ports,
         mounts=tuple(draw(st.lists(mounts, max_size=2, unique_by=lambda mount: mount.target))),
         volumes=draw(volumes(contained=True)),
+        inputs=draw(inputs(contained=True)),
         ulimits=tuple(sorted(limits_of, key=lambda limit: limit.name)),
         files=role.files,
         secrets=draw(secret_uses(frozenset(role.env), contained=True)),
@@ -298,6 +311,8 @@ def jobs(roles: st.SearchStrategy[Role], networks: list[Network]) -> st.SearchSt
             Timeouts,
             check_in=spans,
             grace=spans,
+            fetch=spans,
+            stall=spans,
             run=st.none() | st.timedeltas(timedelta(hours=1), timedelta(days=365)),
             queue=st.none() | spans,
             expected=st.none() | st.timedeltas(timedelta(microseconds=1), timedelta(hours=1)),

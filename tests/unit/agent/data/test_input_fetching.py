@@ -1,0 +1,196 @@
+"""Inputs from a server with all its faults to the cache of a node."""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from agent.data.cache import InputCache
+from agent.data.fetching import InputFetching
+from muster.domain.data.job_input import FoundInput, JobInput
+from muster.domain.gangs.plan import Assignment
+from muster.domain.ids import ExecutionId, JobId
+from muster.domain.jobs.failure import ExecutionError, FailureKind
+from muster.domain.jobs.job import Network, Role
+from tests.unit.web_places import WebPlace, web_place
+
+WORDS = b"some words " * 1000
+
+
+@dataclass
+class Job:
+    """What the coordinator knows of the inputs of one job."""
+
+    noted: dict[str, FoundInput] = field(default_factory=dict)
+
+    async def told(self, execution: ExecutionId, found: Sequence[FoundInput]) -> Sequence[FoundInput]:
+        del execution
+        for each in found:
+            self.noted.setdefault(each.url, each)
+        return tuple(self.noted.values())
+
+
+@pytest.fixture
+def web() -> Iterator[WebPlace]:
+    with web_place() as found:
+        found.files["/words"] = WORDS
+        found.versions["/words"] = '"1"'
+        yield found
+
+
+def node(path: Path, job: Job) -> InputFetching:
+    return InputFetching(InputCache(path / "inputs", path / "executions", keep_free=0), job.told)
+
+
+def assignment(path: Path, web: WebPlace, name: str = "a", place: str = "/words", **more: str) -> Assignment:
+    """An execution with one input."""
+    (path / "executions" / name).mkdir(parents=True, exist_ok=True)
+    return Assignment(
+        execution=ExecutionId(name),
+        job=JobId("j"),
+        job_name="j",
+        attempt=1,
+        rank=0,
+        world_size=1,
+        local_rank=0,
+        local_world_size=1,
+        node_rank=0,
+        node_count=1,
+        network=Network.HOST,
+        role=Role(command=("x",), inputs=(JobInput(name="in", url=f"{web.url}{place}", **more),)),
+        stall=timedelta(milliseconds=500),
+    )
+
+
+async def fetched(fetching: InputFetching, of: Assignment) -> bytes:
+    """What the file of the input holds."""
+    [(directory, _)] = (await fetching.fetch(of, ignored)).values()
+    [path] = directory.iterdir()
+    return path.read_bytes()
+
+
+def ignored(detail: str) -> None:
+    del detail
+
+
+async def refused(fetching: InputFetching, of: Assignment) -> tuple[FailureKind, str]:
+    with pytest.raises(ExecutionError) as no:
+        await fetching.fetch(of, ignored)
+    return no.value.kind, str(no.value)
+
+
+async def test_executions_that_come_together_share_one_fetch(tmp_path: Path, web: WebPlace) -> None:
+    fetching = node(tmp_path, Job())
+    both = await asyncio.gather(*(fetched(fetching, assignment(tmp_path, web, name)) for name in "ab"))
+    assert both == [WORDS, WORDS]
+    assert web.asked == [("/words", "")]
+
+
+async def test_another_job_asks_whether_the_file_is_still_the_same_and_fetches_nothing(
+    tmp_path: Path, web: WebPlace
+) -> None:
+    for name in "ab":
+        assert await fetched(node(tmp_path, Job()), assignment(tmp_path, web, name)) == WORDS
+    assert len(web.asked) == 2
+    assert web.sent == len(WORDS)
+
+
+async def test_a_new_version_is_fetched_by_another_job(tmp_path: Path, web: WebPlace) -> None:
+    assert await fetched(node(tmp_path, Job()), assignment(tmp_path, web)) == WORDS
+    web.files["/words"], web.versions["/words"] = b"other", '"2"'
+    assert await fetched(node(tmp_path, Job()), assignment(tmp_path, web, "b")) == b"other"
+
+
+async def test_a_break_is_gone_on_with_where_it_was(tmp_path: Path, web: WebPlace) -> None:
+    web.cuts["/words"] = [4000]
+    patient = replace(assignment(tmp_path, web), stall=timedelta(seconds=20))
+    assert await fetched(node(tmp_path, Job()), patient) == WORDS
+    assert web.asked == [("/words", ""), ("/words", "bytes=4000-")]
+    assert web.sent == len(WORDS)
+
+
+async def test_a_break_of_a_file_without_a_version_begins_anew(tmp_path: Path, web: WebPlace) -> None:
+    web.cuts["/words"] = [4000]
+    del web.versions["/words"]
+    patient = replace(assignment(tmp_path, web), stall=timedelta(seconds=20))
+    assert await fetched(node(tmp_path, Job()), patient) == WORDS
+    assert web.asked == [("/words", ""), ("/words", "")]
+
+
+async def test_a_file_whose_size_nobody_tells_is_fetched(tmp_path: Path, web: WebPlace) -> None:
+    web.unsized.add("/words")
+    assert await fetched(node(tmp_path, Job()), assignment(tmp_path, web)) == WORDS
+
+
+async def test_redirections_are_followed_but_not_for_ever_nor_to_addresses_of_the_link(
+    tmp_path: Path, web: WebPlace
+) -> None:
+    web.redirects |= {"/there": "/words", "/round": "/round", "/file": "file:///etc/passwd"}
+    assert await fetched(node(tmp_path, Job()), assignment(tmp_path, web, place="/there")) == WORDS
+    kind, why = await refused(node(tmp_path, Job()), assignment(tmp_path, web, place="/round"))
+    assert kind is FailureKind.DATA_REFUSED
+    assert "leads on to other places more than 5 times" in why
+    kind, why = await refused(node(tmp_path, Job()), assignment(tmp_path, web, place="/file"))
+    assert kind is FailureKind.DATA_REFUSED
+    assert "which is no web page" in why
+
+
+async def test_a_node_of_the_same_job_refuses_another_version_before_it_fetches_it(
+    tmp_path: Path, web: WebPlace
+) -> None:
+    job = Job()
+    await fetched(node(tmp_path / "first", job), assignment(tmp_path / "first", web))
+    web.files["/words"], web.versions["/words"] = b"other", '"2"'
+    sent = web.sent
+    kind, why = await refused(node(tmp_path / "second", job), assignment(tmp_path / "second", web))
+    assert kind is FailureKind.DATA_REFUSED
+    assert 'has changed since this job began with 11000 bytes, version "1": 5 bytes, version "2"' in why
+    assert web.sent - sent <= len(b"other")
+
+
+async def test_a_node_of_the_same_job_refuses_other_bytes_of_the_same_version(tmp_path: Path, web: WebPlace) -> None:
+    job = Job()
+    await fetched(node(tmp_path / "first", job), assignment(tmp_path / "first", web))
+    web.files["/words"] = WORDS.upper()
+    kind, why = await refused(node(tmp_path / "second", job), assignment(tmp_path / "second", web))
+    assert kind is FailureKind.DATA_REFUSED
+    assert sha256(WORDS).hexdigest() in why
+    assert sha256(WORDS.upper()).hexdigest() in why
+
+
+async def test_a_later_attempt_on_the_same_node_asks_the_server_nothing(tmp_path: Path, web: WebPlace) -> None:
+    job = Job()
+    await fetched(node(tmp_path, job), assignment(tmp_path, web))
+    web.files.clear()
+    assert await fetched(node(tmp_path, job), assignment(tmp_path, web, "b")) == WORDS
+
+
+async def test_another_hash_than_the_job_names_is_refused(tmp_path: Path, web: WebPlace) -> None:
+    kind, why = await refused(node(tmp_path, Job()), assignment(tmp_path, web, sha256="a" * 64))
+    assert kind is FailureKind.DATA_REFUSED
+    assert f"holds {sha256(WORDS).hexdigest()}, and the job wants {'a' * 64}" in why
+
+
+async def test_a_query_is_in_no_message(tmp_path: Path, web: WebPlace) -> None:
+    _, why = await refused(node(tmp_path, Job()), assignment(tmp_path, web, place="/gone?signature=x"))
+    assert f"there is nothing at {web.url}/gone (HTTP 404)" in why
+    assert "signature" not in why
+
+
+async def test_a_server_that_stays_away_is_given_up_after_the_stall(tmp_path: Path, web: WebPlace) -> None:
+    web.statuses["/words"] = [503] * 99
+    kind, why = await refused(node(tmp_path, Job()), assignment(tmp_path, web))
+    assert kind is FailureKind.DATA
+    assert "has no answer now (HTTP 503); 0 B are here, and no more came in 0.5s (timeouts.stall)" in why
+
+
+async def test_what_takes_longer_than_all_inputs_may_is_given_up(tmp_path: Path, web: WebPlace) -> None:
+    web.statuses["/words"] = [503] * 99
+    hurried = replace(assignment(tmp_path, web), fetch=timedelta(milliseconds=200), stall=timedelta(minutes=5))
+    kind, why = await refused(node(tmp_path, Job()), hurried)
+    assert kind is FailureKind.DATA
+    assert why == "inputs: they were not all here after 0.2s (timeouts.fetch)"

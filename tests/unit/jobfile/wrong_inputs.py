@@ -1,0 +1,54 @@
+"""Jobs with something wrong in their inputs, each with the beginning of the sentence that says what."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from muster.domain.data.job_input import MAX_INPUTS, JobInput
+from muster.domain.data.volume import Volume
+from muster.domain.jobs.job import JobSpec, Mount
+from tests.unit.jobfile.wrong_jobs import CONTAINER, PROCESS, role
+
+URL = "https://example.org/a.tar"
+
+
+def inputs(*inputs: JobInput, spec: JobSpec = CONTAINER, **changes: Any) -> JobSpec:
+    return role(spec, inputs=inputs, **changes)
+
+
+def with_url(url: str) -> JobSpec:
+    return inputs(JobInput(name="a", url=url))
+
+
+WRONG_INPUTS: Sequence[tuple[JobSpec, str]] = (
+    (
+        inputs(*(JobInput(name=f"i{number:02}", url=URL) for number in range(MAX_INPUTS + 1))),
+        "roles[0].inputs: has 65 inputs; 64 are the most",
+    ),
+    (inputs(JobInput(name="A", url=URL)), "roles[0].inputs.A: must be 1 to 63 lower-case letters"),
+    (with_url("example.org/a"), "roles[0].inputs.a.url: must be a URL like https://example.org/data.tar"),
+    (with_url("https://example.org/a b"), "roles[0].inputs.a.url: must be a URL like https://example.org/data.tar"),
+    (with_url("file:///etc/passwd"), "roles[0].inputs.a.url: cannot be a file of the node; use `mounts`"),
+    (with_url("s3://acme/a"), "roles[0].inputs.a.url: cannot begin with s3:// yet"),
+    (with_url("https://me:secret@example.org/a"), "roles[0].inputs.a.url: must not have a user or password in it"),
+    (with_url("https://example.org:99999/a"), "roles[0].inputs.a.url: has no host like example.org"),
+    (with_url("https://example.org/"), "roles[0].inputs.a.url: names no file"),
+    (with_url("https://example.org/a/%2e%2e"), "roles[0].inputs.a.url: names a file that cannot be"),
+    (with_url("https://example.org/a%2Fb"), "roles[0].inputs.a.url: names the file"),
+    (with_url(f"https://example.org/{'a' * 5000}"), "roles[0].inputs.a.url: has 5020 characters; 4096 are the most"),
+    (inputs(JobInput(name="a", url=URL, sha256="A" * 64)), "roles[0].inputs.a.sha256: must be the 64 digits"),
+    (inputs(JobInput(name="a", url=URL, path="b")), "roles[0].inputs.a.path: must be an absolute path"),
+    (inputs(JobInput(name="a", url=URL, path="/proc/x")), 'roles[0].inputs.a.path: "/proc/x" is the system'),
+    (inputs(JobInput(name="a", url=URL, path="/b"), spec=PROCESS), "roles[0].inputs.a.path: needs an image"),
+    (
+        inputs(JobInput(name="a", url=URL, path="/b"), JobInput(name="c", url=URL, path="/b/c")),
+        "roles[0].inputs.c: lies at /b/c, where the input a is",
+    ),
+    (
+        inputs(JobInput(name="a", url=URL, path="/b"), mounts=(Mount(source="/a", target="/b/c"),)),
+        "roles[0].inputs.a: lies at /b, where the mount at /b/c is",
+    ),
+    (
+        inputs(JobInput(name="a", url=URL, path="/b"), volumes=(Volume(name="v", path="/b", size=2**30),)),
+        "roles[0].inputs.a: lies at /b, where the volume v is",
+    ),
+)
