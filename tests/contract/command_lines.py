@@ -32,6 +32,7 @@ AGAINST_A_FLEET: Sequence[Line] = (
         "--check-in-timeout 1m --lost-after 2m --on-disconnect keep --network host -- true"
     ),
     Line("run -d --code {dir}/code -- true", UNREACHED),
+    Line("run -d --queue-anyway --input words=https://example.org/words.txt -- true"),
     Line("run -d --env-file {dir}/vars.env --file {dir}/job.yaml --set timeouts.grace=1s -o json -- sleep 0"),
     Line(
         "run -d --time-limit 1m --grace 1s --restarts 1 --infrastructure-restarts 2 --backoff 1s -- true", keeps="job"
