@@ -22,8 +22,9 @@ from hashlib import sha256
 from pathlib import Path
 
 from agent.executions.whole_file import write_whole
+from muster.domain.data.digest import is_digest
 from muster.domain.data.job_input import FoundInput
-from muster.domain.data.tree import ContentEntry, ContentKind, content_tree, is_digest
+from muster.domain.data.tree import ContentEntry, ContentKind, content_tree
 from muster.domain.jobs.failure import ExecutionError, FailureKind
 from muster.domain.quantity import size_text
 
@@ -31,7 +32,7 @@ DEFAULT_KEEP_FREE = 10
 """Percent of the file system that inputs leave free, as far as nothing that runs needs them."""
 DEFAULT_CACHE_SHARE = 50
 """Percent of the file system that inputs take where no size was named."""
-MORE_ROOM = 105
+MORE_SPACE = 105
 """Percent of what is missing that must be free before it is fetched."""
 UNCHANGED = 946_684_800
 """Seconds since 1970 that every object says it was changed at: who has written into one gives it another time."""
@@ -130,12 +131,12 @@ class InputCache:
             os.utime(place)
         return place
 
-    def make_room(self, missing: int, name: str) -> None:
-        """Have room for so many bytes more; raises ExecutionError where what runs here leaves too little."""
+    def make_space(self, missing: int, name: str) -> None:
+        """Have the disk take so many bytes more; raises ExecutionError where what runs here leaves too little."""
         with self._lock:
             disk = self._disk(self.directory)
             whole, free = disk.f_blocks * disk.f_frsize, disk.f_bavail * disk.f_frsize
-            needed = missing * MORE_ROOM // 100
+            needed = missing * MORE_SPACE // 100
             limit = whole * DEFAULT_CACHE_SHARE // 100 if self._size is None else self._size
             kept = sum(found.st_size for _, found in self._objects())
             surplus = max(kept + missing - limit, needed + whole * self._keep_free // 100 - free)

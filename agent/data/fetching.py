@@ -22,8 +22,8 @@ log = logging.getLogger(__name__)
 FETCH_PAUSE = 1.0
 """Seconds until a server that had no answer is asked again; doubled each time, up to LONGEST_FETCH_PAUSE."""
 LONGEST_FETCH_PAUSE = 30.0
-ROOM_LOOK = 64 * 1024 * 1024
-"""Bytes of a file of unknown size after which the room is looked at again."""
+DISK_LOOK = 64 * 1024 * 1024
+"""Bytes of a file of unknown size after which the disk is looked at again."""
 
 AskForInputs = Callable[[ExecutionId, Sequence[FoundInput]], Awaitable[Sequence[FoundInput]]]
 """Tells the coordinator what was found, and gets what counts for the job; raises ExecutionError."""
@@ -163,7 +163,7 @@ class _Fetch:
     def _received(self, file: WebFile, part: ArrivingInput, loop: asyncio.AbstractEventLoop) -> FoundInput:
         if file.offset == 0:
             part.begin_anew(file.version if is_strong(file.version) else "")
-        self._cache.make_room(max(0, (file.size or 0) - part.offset), self._input.name)
+        self._cache.make_space(max(0, (file.size or 0) - part.offset), self._input.name)
         shown = looked = part.offset
         self._tell(loop, part.offset, file.size)
         while not self._stopped and (data := file.read()):
@@ -172,9 +172,9 @@ class _Fetch:
             if part.offset - shown >= max(len(data), (file.size or 0) // 100):
                 shown = part.offset
                 self._tell(loop, part.offset, file.size)
-            if file.size is None and part.offset - looked >= ROOM_LOOK:
+            if file.size is None and part.offset - looked >= DISK_LOOK:
                 looked = part.offset
-                self._cache.make_room(ROOM_LOOK, self._input.name)
+                self._cache.make_space(DISK_LOOK, self._input.name)
         if self._stopped or (file.size is not None and part.offset < file.size):
             raise FileAwayError(f"{without_query(file.url)} broke off after {size_text(part.offset)}")
         if file.size is not None and part.offset > file.size:

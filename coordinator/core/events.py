@@ -187,7 +187,7 @@ class InputsFound:
 
     job: JobId
     found: tuple[FoundInput, ...]
-    """Of URLs of the job alone, as the edge has checked."""
+    """URLs of the job alone, as the edge has checked."""
     cause: EventCause = UNKNOWN_CAUSE
 
 

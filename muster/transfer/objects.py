@@ -13,7 +13,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Self
 
-from muster.domain.data.tree import is_digest
+from muster.domain.data.digest import is_digest
 from muster.domain.errors import MusterError
 
 OBJECT_READ = 1024 * 1024

@@ -9,7 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Self
 
-from muster.domain.data.tree import is_digest
+from muster.domain.data.digest import is_digest
 
 UNSETTLED_NS = 2_000_000_000
 """A file that was changed so many ns before it was read is read again: it may change within one tick of its clock."""

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from agent.core.launching.launch import launch
 from agent.core.launching.site import LaunchSite, NetworkInterface
 from agent.executions.directories import WORKER_MODULE
+from muster.domain.data.job_input import JobInput
 from muster.domain.gangs.plan import Assignment
 from muster.domain.gangs.roster import MASTER_PORT_NAME, Json, Member, PortLease, Roster, config_files
 from muster.domain.ids import GpuUuid, JobId, NodeId, execution_id
@@ -16,7 +17,7 @@ from tests.house.generate_stubs import ROOT
 
 JOB = JobId("k3x9")
 TEXT = (ROOT / "docs" / "roster.md").read_text()
-PROCESS = Role(command=("true",))
+PROCESS = Role(command=("true",), inputs=(JobInput(name="words", url="https://example.org/words"),))
 CONTAINER = Role(image="busybox")
 
 
@@ -50,7 +51,9 @@ def _variables(role: Role, *gpus: str) -> set[str]:
         gpus=tuple(GpuUuid(gpu) for gpu in gpus),
     )
     interface = NetworkInterface(name="eth0", subnet="10.0.0.0/24")
-    site = LaunchSite(config="/config", outputs="/outputs", status="/status", code="/code", interface=interface)
+    site = LaunchSite(
+        config="/config", outputs="/outputs", status="/status", inputs="/inputs", code="/code", interface=interface
+    )
     found = launch(assignment, _roster(), site)
     return {*found.env, *found.defaults}
 

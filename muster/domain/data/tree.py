@@ -18,6 +18,8 @@ from enum import StrEnum
 from hashlib import sha256
 from json.encoder import encode_basestring
 
+from muster.domain.data.digest import is_digest
+
 LARGEST_CONTENT_TREE = 1_000_000
 """Entries of a content tree."""
 
@@ -31,7 +33,6 @@ LARGEST_CONTENT = 1 << 62
 """Bytes of one file, which no disk has."""
 
 _LONGEST_NAME = 255
-_DIGEST = re.compile(r"[0-9a-f]{64}")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _FIELDS = 4
 
@@ -124,11 +125,6 @@ def read_content_tree(form: bytes) -> ContentTree:
     if tree.form != form:
         raise MalformedTreeError("the tree is not in its canonical form")
     return tree
-
-
-def is_digest(text: str) -> bool:
-    """Whether a text is a SHA-256 in lower-case hexadecimal digits."""
-    return _DIGEST.fullmatch(text) is not None
 
 
 def refuse_bad_content_path(path: str) -> None:

@@ -1,7 +1,7 @@
 """Inputs of jobs on the wire, and what they were found to hold."""
 
+from muster.domain.data.digest import is_digest
 from muster.domain.data.job_input import LARGEST_INPUT, LONGEST_INPUT_URL, FoundInput, JobInput
-from muster.domain.data.tree import is_digest
 from muster.rpc.v1 import model_pb2 as pb
 from muster.wire import checks
 from muster.wire.checks import WireError

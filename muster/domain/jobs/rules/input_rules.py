@@ -4,8 +4,9 @@ import re
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
+from muster.domain.data.digest import is_digest
 from muster.domain.data.job_input import LONGEST_INPUT_URL, MAX_INPUTS, JobInput, file_name
-from muster.domain.data.tree import MalformedTreeError, is_digest, refuse_bad_content_path
+from muster.domain.data.tree import MalformedTreeError, refuse_bad_content_path
 from muster.domain.fault import Fault, Path
 from muster.domain.jobs.job import Role
 from muster.domain.jobs.rules import job_values as values

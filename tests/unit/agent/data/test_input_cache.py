@@ -92,17 +92,17 @@ def test_what_nobody_uses_goes_first_and_the_longest_unused_before_all_else(tmp_
     found = {letter: kept(there, letter.encode() * 10 * KIB, execution=letter) for letter in "abcd"}
     for age, letter in enumerate("bcda"):  # `a` runs, `b` too; nobody knows `c` and `d` any more
         os.utime(there.shown("x", found[letter]), (UNCHANGED + age, UNCHANGED + age))
-    there.make_room(10 * KIB, "new")
+    there.make_space(10 * KIB, "new")
     assert [letter for letter in "abcd" if there.has(found[letter].sha256) is not None] == ["a", "b", "d"]
 
 
-def test_where_what_runs_leaves_too_little_room_the_sentence_says_who_that_is(tmp_path: Path) -> None:
+def test_where_what_runs_leaves_too_little_disk_the_sentence_says_who_that_is(tmp_path: Path) -> None:
     there = cache(tmp_path, free=5 * KIB)
     found = kept(there, b"a" * 10 * KIB)
     with pytest.raises(
         ExecutionError, match=r"inputs\.new: 21 KiB are needed, and 5 KiB are free at .*what a use"
     ) as no:
-        there.make_room(20 * KIB, "new")
+        there.make_space(20 * KIB, "new")
     assert no.value.kind is FailureKind.DISK_FULL
     assert there.has(found.sha256) is not None
 
@@ -112,6 +112,6 @@ def test_what_an_execution_used_that_is_gone_is_free_again(tmp_path: Path) -> No
     found = kept(there, b"a" * 30 * KIB)
     there.shown("x", found)
     (tmp_path / "executions" / "a").rmdir()
-    there.make_room(20 * KIB, "new")
+    there.make_space(20 * KIB, "new")
     assert there.has(found.sha256) is None
     assert [*(tmp_path / "inputs" / "leases").iterdir()] == []
