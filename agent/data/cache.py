@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import asdict
 from hashlib import sha256
+from itertools import count
 from pathlib import Path
 
 from agent.executions.whole_file import write_whole
@@ -99,7 +100,8 @@ class InputCache:
         with self._lock:
             self.lease(execution, [found.sha256])
             place.parent.mkdir(mode=_OWN, exist_ok=True)
-            arrived.path.replace(place)
+            if self.has(found.sha256, found.size) is None:
+                arrived.path.replace(place)  # else executions may see the one that is there
         arrived.forget()
         if found.version:
             write_whole(self._source(found.url), json.dumps(asdict(found)).encode(), _PRIVATE)
@@ -121,7 +123,7 @@ class InputCache:
         place = self.directory / "trees" / name
         with self._lock:
             if not self._is_whole(place / file_name, found):
-                self._forget_tree(place)
+                self._put_aside(place)
                 fresh = place.with_name(f"{name}.new")
                 self._forget_tree(fresh)
                 fresh.mkdir()
@@ -209,6 +211,13 @@ class InputCache:
     def _discard(self, digest: str) -> None:
         """Remove an object that was changed; who sees it still sees what is there."""
         self._object(digest).unlink(missing_ok=True)
+
+    @staticmethod
+    def _put_aside(place: Path) -> None:
+        """Have a directory out of the way of another one; containers that have it mounted still see what is in it."""
+        if place.exists():
+            aside = (place.with_name(f"{place.name}.{number}") for number in count())
+            place.rename(next(path for path in aside if not path.exists()))
 
     @staticmethod
     def _forget_tree(place: Path) -> None:

@@ -1,6 +1,7 @@
 """What a node keeps of inputs, what goes, and what is never given to anybody."""
 
 import os
+from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
 from types import SimpleNamespace
@@ -54,6 +55,33 @@ def test_the_same_file_under_two_names_lies_there_once(tmp_path: Path) -> None:
     first, second = there.shown("a", found), there.shown("b", found)
     assert first != second
     assert (first / "a").samefile(second / "b")
+
+
+def test_what_executions_see_stays_when_the_same_comes_from_elsewhere(tmp_path: Path) -> None:
+    there = cache(tmp_path)
+    seen = there.shown("a", kept(there, b"one"))
+    before = (seen.stat().st_ino, (seen / "a").stat().st_ino)
+    with closing(there.part("https://example.com/other")) as part:
+        part.begin_anew("")
+        part.write(b"one")
+        again = FoundInput(url="https://example.com/other", size=3, sha256=part.sha256)
+        there.take(part, again, "b")
+    assert there.shown("a", again) == seen
+    assert (seen.stat().st_ino, (seen / "a").stat().st_ino) == before
+
+
+def test_a_directory_of_a_damaged_file_stays_for_those_who_see_it(tmp_path: Path) -> None:
+    there = cache(tmp_path)
+    found = kept(there, b"one")
+    seen = there.shown("a", found)
+    inode = seen.stat().st_ino
+    (seen / "a").chmod(0o644)
+    (seen / "a").write_bytes(b"two")
+    assert there.has(found.sha256) is None
+    assert there.shown("a", kept(there, b"one")) == seen
+    assert (seen / "a").read_bytes() == b"one"
+    [aside] = [path for path in seen.parent.iterdir() if path.stat().st_ino == inode]
+    assert [path.read_bytes() for path in aside.iterdir()] == [b"two"]
 
 
 def test_a_url_is_known_by_what_it_held_last_while_that_is_here(tmp_path: Path) -> None:
