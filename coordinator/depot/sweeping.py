@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from coordinator.depot.messages import DepotHolds, DepotNames, DepotSwept
-from muster.domain.data.tree import LARGEST_TREE_FORM, ContentTree, MalformedTreeError, is_digest, read_content_tree
+from muster.domain.data.digest import is_digest
+from muster.domain.data.tree import LARGEST_TREE_FORM, ContentTree, MalformedTreeError, read_content_tree
 from muster.transfer.objects import ObjectFiles
 
 log = logging.getLogger(__name__)
