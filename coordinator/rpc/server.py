@@ -21,7 +21,6 @@ from coordinator.rpc import limits
 from coordinator.rpc.admission.interceptor import Admission, AdmissionPolicy
 from coordinator.rpc.agents.attachments import AgentAttachments
 from coordinator.rpc.agents.data_delivery import DataDelivery
-from coordinator.rpc.agents.input_versions import InputVersions
 from coordinator.rpc.agents.log_intake import LogIntake
 from coordinator.rpc.agents.renewals import Renewals
 from coordinator.rpc.agents.secret_delivery import SecretDelivery
@@ -360,7 +359,6 @@ def _add_agents(
     given = GivenToNodes(
         secrets=SecretDelivery(parts.engine, parts.secrets, parts.audit),
         data=DataDelivery(parts.engine, parts.depot, parts.audit),
-        inputs=InputVersions(parts.engine),
     )
     agents = AgentService(parts.engine, intake, parts.registry.joined, renewals, given, attachments)
     agents_pb2_grpc.add_AgentServiceServicer_to_server(agents, server)

@@ -14,7 +14,6 @@ from coordinator.engine.agent_streams import AgentStream
 from coordinator.rpc.admission.open_calls import CallSeat
 from coordinator.rpc.agents.attachments import AgentAttachments
 from coordinator.rpc.agents.data_delivery import DataDelivery
-from coordinator.rpc.agents.input_versions import InputVersions
 from coordinator.rpc.agents.log_intake import LogIntake
 from coordinator.rpc.agents.renewals import Renewals
 from coordinator.rpc.agents.secret_delivery import SecretDelivery
@@ -140,7 +139,6 @@ def agents_of(parts: Parts) -> AgentService:
     given = GivenToNodes(
         secrets=SecretDelivery(parts.engine, parts.secrets, parts.audit),
         data=DataDelivery(parts.engine, None, parts.audit),
-        inputs=InputVersions(parts.engine),
     )
     rights = AttachRights(permissions_of=lambda _: OPEN, holder_of=parts.registry.holder_of)
     lines = AgentLines()

@@ -68,7 +68,6 @@ class GivenToNodes:
 
     secrets: SecretDelivery
     data: DataDelivery
-    inputs: InputVersions
 
 
 class AgentService(agents_pb2_grpc.AgentServiceServicer):
@@ -88,6 +87,7 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
         self._nodes = nodes
         self._renewals = renewals
         self._given = given
+        self._inputs = InputVersions(engine)
         self._attachments = attachments
         self._plans = PlanSender(engine)
         self._heartbeats = Heartbeats(engine)
@@ -154,7 +154,7 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
         """What the inputs of a job hold, for the node of one of its executions, which tells what it has found."""
         execution = ExecutionId(checks.identifier(request.execution, "InputsRequest.execution"))
         found = tuple(map(found_input_from_wire, request.found))
-        counts = await self._given.inputs.told(caller(), execution, found)
+        counts = await self._inputs.told(caller(), execution, found)
         return pb.InputsResponse(found=map(found_input_to_wire, counts))
 
     async def _greeted(
