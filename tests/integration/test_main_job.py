@@ -16,9 +16,9 @@ SHOW = python(
     """
 import json, os, pathlib, stat
 config = pathlib.Path(os.environ["MUSTER_CONFIG_DIR"])
-files = {file.name: file.read_text() for file in config.iterdir()}
+roster = (config / "distributed.json").read_text()
 modes = {file.name: oct(stat.S_IMODE(file.stat().st_mode)) for file in config.iterdir()}
-print(json.dumps({"env": dict(os.environ), "files": files, "modes": modes}))
+print(json.dumps({"env": dict(os.environ), "roster": roster, "modes": modes}))
 """
 )
 FILES = {"distributed.json", "distributed.yaml", "hostfile", "hosts", "muster_worker.py"}
@@ -36,7 +36,7 @@ async def test_every_worker_sees_the_same_roster_and_its_own_place_in_it(tmp_pat
         shown = {line.rank: json.loads(line.text) for line in await fleet.output(job.id)}
 
     assert sorted(shown) == [0, 1, 2]
-    rosters = [json.loads(shown[rank]["files"]["distributed.json"]) for rank in range(3)]
+    rosters = [json.loads(shown[rank]["roster"]) for rank in range(3)]
     assert rosters[0]["members"] == rosters[1]["members"] == rosters[2]["members"]
     assert rosters[0]["master"] == rosters[1]["master"] == rosters[2]["master"]
     assert [member["rank"] for member in rosters[0]["members"]] == [0, 1, 2]
