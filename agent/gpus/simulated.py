@@ -10,6 +10,7 @@ from agent.gpus.source import FaultStream, GpuFault, GpuReading
 from muster.domain.errors import MusterError
 from muster.domain.fleet.node import Gpu
 from muster.domain.ids import GpuUuid, NodeId
+from muster.domain.telemetry.sample import GpuUse
 
 NAMESPACE = uuid.UUID("0d0c6a0e-5f0e-5a53-9d4b-6d75737465a1")
 """Makes the UUIDs differ from those of anything else that is named after nodes."""
@@ -65,9 +66,9 @@ class SimulatedSource:
         """Every Xid that was raised."""
         return self._faults.listen()
 
-    async def use(self) -> Mapping[GpuUuid, int]:
+    async def use(self) -> Mapping[GpuUuid, GpuUse]:
         """Tell what was simulated; a GPU that nobody makes busy is idle."""
-        return {gpu: self._busy.get(gpu, 0) for gpu in self._gpus}
+        return {uuid: _use(gpu, self._busy.get(uuid, 0)) for uuid, gpu in self._gpus.items()}
 
     def make_busy(self, gpu: GpuUuid, percent: int) -> None:
         """Let a GPU be so busy from now on."""
@@ -100,6 +101,19 @@ def parse(spec: str) -> tuple[int, Model]:
     if not (model := MODELS.get(match[2].upper())):
         raise InvalidSimulationError(f"no GPU model {match[2]!r} can be simulated; choose from {', '.join(MODELS)}")
     return int(match[1]), model
+
+
+def _use(gpu: Gpu, percent: int) -> GpuUse:
+    """What such a GPU could tell: the busier it is, the more power it takes and the warmer it is."""
+    busy = percent / 100
+    return GpuUse(
+        busy=busy,
+        busy_most=busy,
+        memory=int(gpu.memory * busy / 2),
+        watts=70 + 600 * busy,
+        celsius=35 + percent // 3,
+        clock_mhz=1980 if percent else 345,
+    )
 
 
 def _gpus(count: int, model: Model, node: NodeId) -> list[Gpu]:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from itertools import pairwise
 
 from agent.telemetry.cgroups import CgroupCounts
 from agent.telemetry.host import HostCounts
@@ -74,7 +75,7 @@ def _execution(execution: ExecutionId, looks: Sequence[Look]) -> ExecutionUse:
     (start, first), (end, last) = seen[0], seen[-1]
     between = [
         rate
-        for (since, before), (until, after) in zip(seen, seen[1:], strict=False)
+        for (since, before), (until, after) in pairwise(seen)
         if (rate := _rate(before.cpu_seconds, after.cpu_seconds, until - since)) is not None
     ]
     return ExecutionUse(

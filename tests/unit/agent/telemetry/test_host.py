@@ -19,7 +19,7 @@ DISKSTATS = """\
 """
 NET_DEV = """\
 Inter-|   Receive                                                |  Transmit
- face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed
+ face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs
     lo: 999 1 0 0 0 0 0 0 999 1 0 0 0 0 0 0
   eth0: 1000 1 0 0 0 0 0 0 2000 1 0 0 0 0 0 0
    ib0:   50 1 0 0 0 0 0 0   70 1 0 0 0 0 0 0
