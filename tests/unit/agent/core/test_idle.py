@@ -89,7 +89,7 @@ def test_the_busiest_of_its_own_gpus_counts_unless_one_does_not_tell(
     percents: dict[str, int], most: int | None
 ) -> None:
     assert busiest(GPUS, {GpuUuid(name): GpuUse(busy=percent / 100) for name, percent in percents.items()}) == most
-    assert busiest((), {GpuUuid("a"): 90}) is None
+    assert busiest((), {GpuUuid("a"): GpuUse(busy=0.9)}) is None
 
 
 def limit(state: AgentState) -> timedelta | None:
