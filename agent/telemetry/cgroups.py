@@ -117,6 +117,18 @@ class CgroupCounters:
         return _text(self._unified, name)
 
 
+def counters_of(pid: int, name: str, proc: Path = Path("/proc")) -> CgroupCounters:
+    """The counters of the cgroup of a process, whose path has this name in it; others, and gone ones, count nothing.
+
+    By its name it is known that the number of the process is not somebody else's by now.
+    """
+    try:
+        mounts, membership = (proc / "self" / "mountinfo").read_text(), (proc / str(pid) / "cgroup").read_text()
+    except OSError:
+        return CgroupCounters((), "")
+    return CgroupCounters(mounted_trees(mounts), membership if name in membership else "")
+
+
 def _paths(membership: str) -> Iterator[tuple[str, str]]:
     """The path of the cgroup by controller; under no name that of the second version."""
     for line in membership.splitlines():

@@ -111,6 +111,7 @@ if TYPE_CHECKING:
         node_event_to_wire,
     )
     from muster.wire.telemetry.points import rank_points_from_wire, rank_points_to_wire
+    from muster.wire.telemetry.samples import sample_from_wire, sample_to_wire
     from muster.wire.trust import (
         account_from_wire,
         account_to_wire,
@@ -210,6 +211,8 @@ __all__ = [
     "role_to_wire",
     "roster_from_wire",
     "roster_to_wire",
+    "sample_from_wire",
+    "sample_to_wire",
     "secret_from_wire",
     "secret_to_wire",
     "secret_use_from_wire",
@@ -308,6 +311,7 @@ _NAMES = {
         "wait_reason_from_wire",
         "wait_reason_to_wire",
     ),
+    "telemetry.samples": ("sample_from_wire", "sample_to_wire"),
     "telemetry.points": ("rank_points_from_wire", "rank_points_to_wire"),
     "stories": (
         "fleet_event_from_wire",

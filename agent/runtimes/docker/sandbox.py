@@ -1,5 +1,6 @@
 """One execution in a container: armed, started, watched, stopped, removed."""
 
+import asyncio
 import errno
 import io
 import math
@@ -48,6 +49,7 @@ from agent.runtimes.docker.programs import ContainerPrograms, Sought
 from agent.runtimes.docker.secrets import ContainerSecrets
 from agent.runtimes.docker.side_work import begun
 from agent.secrets.directories import VARIABLES, SecretDirectories
+from agent.telemetry.cgroups import CgroupCounters, CgroupCounts, counters_of
 from muster.domain.data.code import CODE_DIRECTORY
 from muster.domain.gangs.plan import Assignment, Launch
 from muster.domain.ids import ExecutionId
@@ -122,6 +124,7 @@ class DockerSandbox:
         self._end = end
         self._over = False
         self._outcome: Exit | ExecutionError | None = None
+        self._counters: CgroupCounters | None = None
 
     @property
     def execution(self) -> ExecutionId:
@@ -250,6 +253,14 @@ class DockerSandbox:
         """What the engine counts of the container's cgroup."""
         with as_failures():
             return await self._engine.containers.cpu_seconds(self._container, ATTACH_PATIENCE)
+
+    async def counts(self) -> CgroupCounts:
+        """What the kernel counts of the container's cgroup."""
+        if self._counters is None:
+            with as_failures():
+                state = await self._engine.containers.state(self._container, ATTACH_PATIENCE)
+            self._counters = await asyncio.to_thread(counters_of, state.pid, state.id)
+        return await asyncio.to_thread(self._counters.read)
 
     async def stop(self, grace: timedelta, signal: PreemptSignal | None = PreemptSignal.TERM) -> None:
         """The signal to the first process, then SIGKILL to all. In place of SIGTERM it gets the image's stop signal."""

@@ -35,6 +35,8 @@ from agent.runtimes.process.recovery import recorded, runs_all_the_same
 from agent.runtimes.process.spares import SpareSupervisors
 from agent.runtimes.runtime import Progress, Sandbox
 from agent.secrets.directories import SecretDirectories
+from agent.telemetry.cgroups import CgroupCounts
+from agent.telemetry.processes import counts_of
 from muster.domain.fleet.node import RuntimeOffer
 from muster.domain.fleet.secret import Handover
 from muster.domain.gangs.plan import Assignment, Launch
@@ -277,6 +279,10 @@ class ProcessSandbox:
         """What the kernel counts of its processes, and of those of their children that have ended."""
         return None if self._program is None else await asyncio.to_thread(cpu_seconds_of, self._program.subtree)
 
+    async def counts(self) -> CgroupCounts:
+        """What the kernel counts of its processes."""
+        return CgroupCounts() if self._program is None else await asyncio.to_thread(_counts, self._program.subtree)
+
     async def stop(self, grace: timedelta, signal: PreemptSignal | None = PreemptSignal.TERM) -> None:
         """End all that it started, whatever sessions that made."""
         await self._catch_up()
@@ -360,3 +366,7 @@ def _problem() -> str | None:
     except (AttributeError, OSError):
         return "needs Linux 5.3 or newer"
     return None
+
+
+def _counts(subtree: Subtree) -> CgroupCounts:
+    return counts_of([each.pid for each in subtree.members()], cpu_seconds_of(subtree))
