@@ -34,6 +34,9 @@ def areas(spec: JobSpec, available: Available, close: Closeness, largest: int) -
     Each of them takes every role by itself, but perhaps not all of them. `largest` is the role that needs most: what
     suits it best is best.
     """
+    if not close.required and len(spec.roles) == 1 and not search.has_room(spec, part_of(spec, 0), available):
+        yield available  # it fits nowhere, and how many would is counted without regard to domains
+        return
     if not close.required and (node := _one_node(spec, available)) is not None:
         yield replace(available, node=node)
         return
