@@ -2,17 +2,18 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Collection, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import NamedTuple
 
 from coordinator.core.records import Execution
-from coordinator.engine.engine import Engine, Freshness
-from coordinator.service.watching.members import complete_logs, members, newest_attempt
+from coordinator.engine.engine import Engine
+from coordinator.service.watching.following import LogsWish, attempts_of, rounds_of
 from coordinator.store.logs.logs import LogStore
 from muster.domain.gangs.log import LogRecord, Stream
-from muster.domain.ids import ExecutionId, JobId
+from muster.domain.ids import ExecutionId
 
 READ_AHEAD = 500
 """Records read at once of one log; bounds the memory of a merge."""
@@ -21,17 +22,11 @@ AT_A_TIME = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LogWish:
+class LogWish(LogsWish):
     """Which lines somebody wants to see."""
 
-    job: JobId
-    attempt: int = 0
-    """0: the newest."""
-    ranks: frozenset[int] = frozenset()
-    """Empty: all."""
     since: datetime | None = None
     tail: int | None = None
-    follow: bool = False
 
 
 class PrintedLine(NamedTuple):
@@ -54,36 +49,13 @@ class LogMerge:
 
         Who follows without saying which attempt goes on with the next one when the job starts again.
         """
-        number = wish.attempt or await self._newest(wish.job)
-        while True:
-            async for batch in self._attempt(wish, number):
-                yield batch
-            number += 1
-            if not wish.follow or wish.attempt or number > await self._newest(wish.job):
-                return
-            wish = replace(wish, since=None, tail=None)
-
-    async def _newest(self, job: JobId) -> int:
-        return await self._engine.query(lambda cluster, _: newest_attempt(cluster, job), after=Freshness.COMMITTED)
-
-    async def _attempt(self, wish: LogWish, number: int) -> AsyncIterator[list[PrintedLine]]:
-        found = await self._engine.query(
-            lambda cluster, _: members(cluster, wish.job, number, wish.ranks), after=Freshness.COMMITTED
-        )
-        tails = {member.id: _Tail(member) for member in found}
-        with self._engine.signals.listen(wish.job, *tails) as listener:
-            fired: Collection[str] = tails
-            while True:
-                over = await self._engine.query(
-                    lambda cluster, _: complete_logs(cluster, tails), after=Freshness.COMMITTED
-                )
-                async for batch in self._round([tails[each] for each in tails if each in fired], wish):
-                    yield batch
-                if not wish.follow or all(tail.at_end or tail.execution in over for tail in tails.values()):
-                    return
-                fired = await listener.wait()
-                if wish.job in fired:
-                    fired = tails
+        async with aclosing(attempts_of(self._engine, wish)) as numbers:
+            async for number in numbers:
+                async with aclosing(rounds_of(self._engine, wish, number, _Tail)) as rounds:
+                    async for tails in rounds:
+                        async for batch in self._round(tails, wish):
+                            yield batch
+                wish = replace(wish, since=None, tail=None)
 
     async def _round(self, tails: Sequence["_Tail"], wish: LogWish) -> AsyncIterator[list[PrintedLine]]:
         """Everything that is there now. What is sent next is not older than what every log read so far still holds."""

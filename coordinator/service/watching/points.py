@@ -1,14 +1,16 @@
 """The points of a job's executions, rank by rank."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from coordinator.core.records import Execution
-from coordinator.engine.engine import Engine, Freshness
-from coordinator.service.watching.members import complete_logs, members, newest_attempt
+from coordinator.engine.engine import Engine
+from coordinator.service.watching.following import LogsWish, attempts_of, rounds_of
 from coordinator.store.logs.points import LogPoints, PointBatch, PointChoice
-from muster.domain.ids import ExecutionId, JobId
+from muster.domain.ids import ExecutionId
 from muster.domain.telemetry.point import POINTS, RankPoints
 
 READ_AT_ONCE = 1_000
@@ -18,21 +20,15 @@ POINT_READERS = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PointWish:
+class PointWish(LogsWish):
     """Which points of a job somebody wants."""
 
-    job: JobId
-    attempt: int = 0
-    """0: the newest."""
-    ranks: frozenset[int] = frozenset()
-    """Empty: all."""
     keys: frozenset[str] = frozenset()
     """Empty: all."""
     most: int = POINTS
     """Points of each rank; of more so many are taken, evenly."""
     after: Mapping[int, int] = field(default_factory=dict)
     """What is known already: all points of a rank up to this offset."""
-    follow: bool = False
 
 
 class PointMerge:
@@ -49,36 +45,14 @@ class PointMerge:
         A rank that has none is told, too, once. Who follows without saying which attempt goes on with the next one when
         the job starts again.
         """
-        number = wish.attempt or await self._newest(wish.job)
-        while True:
-            async for found in self._attempt(wish, number):
-                yield found
-            number += 1
-            if not wish.follow or wish.attempt or number > await self._newest(wish.job):
-                return
-            wish = replace(wish, after={})
-
-    async def _newest(self, job: JobId) -> int:
-        return await self._engine.query(lambda cluster, _: newest_attempt(cluster, job), after=Freshness.COMMITTED)
-
-    async def _attempt(self, wish: PointWish, number: int) -> AsyncIterator[RankPoints]:
-        found = await self._engine.query(
-            lambda cluster, _: members(cluster, wish.job, number, wish.ranks), after=Freshness.COMMITTED
-        )
-        readings = {member.id: _Reading(member, wish.after.get(member.rank)) for member in found}
-        with self._engine.signals.listen(wish.job, *readings) as listener:
-            fired: Collection[str] = readings
-            while True:
-                over = await self._engine.query(
-                    lambda cluster, _: complete_logs(cluster, readings), after=Freshness.COMMITTED
-                )
-                async for points in self._round([readings[each] for each in readings if each in fired], wish):
-                    yield points
-                if not wish.follow or all(each.at_end or each.execution in over for each in readings.values()):
-                    return
-                fired = await listener.wait()
-                if wish.job in fired:
-                    fired = readings
+        async with aclosing(attempts_of(self._engine, wish)) as numbers:
+            async for number in numbers:
+                begin = partial(_begin, wish.after)
+                async with aclosing(rounds_of(self._engine, wish, number, begin)) as rounds:
+                    async for readings in rounds:
+                        async for points in self._round(readings, wish):
+                            yield points
+                wish = replace(wish, after={})
 
     async def _round(self, readings: Sequence["_Reading"], wish: PointWish) -> AsyncIterator[RankPoints]:
         """Everything that is there now."""
@@ -119,3 +93,7 @@ class _Reading:
     def heard(self, batch: PointBatch) -> None:
         """Go on behind what was read."""
         self.after, self.at_end = batch.next_offset, batch.at_end
+
+
+def _begin(after: Mapping[int, int], member: Execution) -> _Reading:
+    return _Reading(member, after.get(member.rank))
