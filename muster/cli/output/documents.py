@@ -4,7 +4,7 @@ What writes them is loaded when there is something to be written: most answers a
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime, timedelta
 from enum import Enum, StrEnum
@@ -62,6 +62,18 @@ def text_of(value: object, form: Format) -> str:
 def line_of(value: object) -> str:
     """The value as JSON on one line, for streams."""
     return _json(document(value)) + "\n"
+
+
+def csv_text(columns: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
+    """A line of column names, then a line a row."""
+    import csv
+    from io import StringIO
+
+    text = StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(rows)
+    return text.getvalue()
 
 
 def _json(value: Document, *, indent: int | None = None, ascii_only: bool = False) -> str:

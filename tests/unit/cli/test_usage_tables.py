@@ -5,7 +5,7 @@ from io import StringIO
 
 from rich.console import Console
 
-from muster.cli.commands.sharing.usage_tables import BAR, bar, csv_text, usage_document, usage_table
+from muster.cli.commands.sharing.usage_tables import BAR, bar, usage_csv, usage_document, usage_table
 from muster.domain.fleet.quota import Amounts
 from muster.domain.usage import UsageBy, UsageReport, UsageRow
 
@@ -59,7 +59,7 @@ def test_jobs_have_their_names_projects_and_users() -> None:
 def test_documents_and_csv_have_the_same_keys() -> None:
     told = report(row("vision, 2", 0.5))
     rows = usage_document(told)["rows"]
-    head, line = csv_text(told).splitlines()
+    head, line = usage_csv(told).splitlines()
     assert isinstance(rows, list)
     assert isinstance(rows[0], dict)
     assert head == ",".join(rows[0])

@@ -57,11 +57,11 @@ async def usage(
             project=project,
             pool=pool,
         )
-    from muster.cli.commands.sharing.usage_tables import csv_text, usage_document, usage_table
+    from muster.cli.commands.sharing.usage_tables import usage_csv, usage_document, usage_table
 
     match output:
         case UsageForm.CSV:
-            say_lines(csv_text(report))
+            say_lines(usage_csv(report))
         case UsageForm.JSON | UsageForm.YAML:
             say_lines(text_of(usage_document(report), Format(output.value)))
         case UsageForm.TABLE | UsageForm.WIDE:

@@ -1,11 +1,9 @@
 """Usage as a table with bars, as a document and as CSV."""
 
-import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from io import StringIO
 
-from muster.cli.output.documents import Document, document
+from muster.cli.output.documents import Document, csv_text, document
 from muster.cli.output.plain.columns import Column
 from muster.cli.output.tables import TextTable, listing
 from muster.domain.fleet.quota import MILLIS_PER_GPU
@@ -86,10 +84,6 @@ def _row(row: UsageRow) -> dict[str, Document]:
     return {**said, **_hours(row), "attempts": row.attempts, "evicted": row.evicted}
 
 
-def csv_text(report: UsageReport) -> str:
+def usage_csv(report: UsageReport) -> str:
     """A line of column names, then a line a row."""
-    text = StringIO()
-    writer = csv.DictWriter(text, fieldnames=list(_row(UsageRow(of=""))), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(_row(row) for row in report.rows)
-    return text.getvalue()
+    return csv_text(list(_row(UsageRow(of=""))), (_row(row).values() for row in report.rows))

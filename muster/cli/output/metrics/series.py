@@ -3,8 +3,12 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import TypeAlias
 
 from muster.domain.telemetry.point import STEP_KEYS, Point, RankPoints
+
+FoundPoints: TypeAlias = Mapping[str, Sequence[RankPoints]]
+"""Points of each rank, by what their jobs are called beside each other."""
 
 TIME_AXIS = "seconds"
 """What is counted where no point says a step: seconds since the first point of all."""
@@ -25,6 +29,16 @@ class MetricSeries:
         return [value for _, value in self.places]
 
 
+def ranks_in(found: FoundPoints) -> Sequence[RankPoints]:
+    """The ranks of all jobs."""
+    return [rank for ranks in found.values() for rank in ranks]
+
+
+def label_of(found: FoundPoints, job: str, rank: RankPoints) -> str:
+    """What a rank is called among these: `rank 0`, or `train rank 0` beside those of other jobs."""
+    return f"rank {rank.rank}" if len(found) == 1 else f"{job} rank {rank.rank}"
+
+
 def keys_of(ranks: Iterable[RankPoints], axis: str) -> Sequence[str]:
     """The keys under which there are numbers, but for the axis, by name."""
     return sorted({key for rank in ranks for point in rank.points for key in point.values} - {axis})
@@ -42,16 +56,15 @@ def axis_of(ranks: Iterable[RankPoints]) -> str:
     return STEP_KEYS[counts.index(most)] if most else TIME_AXIS
 
 
-def series_of(found: Mapping[str, Sequence[RankPoints]], key: str, axis: str) -> Sequence[MetricSeries]:
+def series_of(found: FoundPoints, key: str, axis: str) -> Sequence[MetricSeries]:
     """The numbers of a key, of each rank of each job that has any; `found` names the jobs."""
-    start = min((p.time for ranks in found.values() for rank in ranks for p in rank.points), default=None)
+    start = min((point.time for rank in ranks_in(found) for point in rank.points), default=None)
     series: list[MetricSeries] = []
     for job, ranks in found.items():
         for rank in ranks:
             places = [(at, point.values[key]) for point, at in _placed(rank.points, axis, start) if key in point.values]
             if places:
-                label = f"rank {rank.rank}" if len(found) == 1 else f"{job} rank {rank.rank}"
-                series.append(MetricSeries(label=label, places=places))
+                series.append(MetricSeries(label=label_of(found, job, rank), places=places))
     return series
 
 

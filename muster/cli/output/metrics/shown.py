@@ -1,15 +1,14 @@
 """Points on the screen: as a table, as charts, or as a document."""
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from muster.cli.output.documents import Format, text_of
 from muster.cli.output.metrics.chart import ChartSpan, chart
-from muster.cli.output.metrics.series import axis_of, keys_of, series_of, smoothed
+from muster.cli.output.metrics.series import FoundPoints, axis_of, keys_of, ranks_in, series_of, smoothed
 from muster.cli.output.metrics.tables import HEADERS, csv_of, documents_of, rows_of
 from muster.cli.output.screen import colour_wanted, draw_status, print_dim, say_lines, screen
-from muster.domain.telemetry.point import RankPoints
 
 _HEIGHT = 14
 """Lines of a chart."""
@@ -29,11 +28,11 @@ class ChartStyle:
     logarithmic: bool = False
 
 
-def show_table(found: Mapping[str, Sequence[RankPoints]]) -> None:
+def show_table(found: FoundPoints) -> None:
     """Print the last number of each key, and how it went."""
     from muster.cli.output.tables import listing
 
-    ranks = [rank for each in found.values() for rank in each]
+    ranks = ranks_in(found)
     rows = list(rows_of(found, axis_of(ranks)))
     if not rows:
         print_dim(_OTHERS if any(rank.all for rank in ranks) else _NOTHING)
@@ -41,32 +40,32 @@ def show_table(found: Mapping[str, Sequence[RankPoints]]) -> None:
     screen().print(listing(HEADERS, rows))
 
 
-def show_charts(found: Mapping[str, Sequence[RankPoints]], style: ChartStyle) -> None:
+def show_charts(found: FoundPoints, style: ChartStyle) -> None:
     """Print a chart of each key."""
     from muster.cli.output.tables import joined, shown
 
     drawn = _charts(found, style, _HEIGHT)
     if not drawn:
-        print_dim(_OTHERS if any(rank.all for ranks in found.values() for rank in ranks) else _NOTHING)
+        print_dim(_OTHERS if any(rank.all for rank in ranks_in(found)) else _NOTHING)
     console, is_coloured = screen(), colour_wanted()
     for line in drawn:
         console.print(joined(*(shown(span.text, _style(span) if is_coloured else "") for span in line)), soft_wrap=True)
 
 
-def draw_charts(found: Mapping[str, Sequence[RankPoints]], style: ChartStyle) -> None:
+def draw_charts(found: FoundPoints, style: ChartStyle) -> None:
     """Draw the charts in the last lines of the terminal, in the place of those before."""
-    ranks = [rank for each in found.values() for rank in each]
+    ranks = ranks_in(found)
     charts = max(1, len(keys_of(ranks, axis_of(ranks))))
     drawn = _charts(found, style, max(3, _LIVE_LINES // charts - 4))
     draw_status(*("".join(span.text for span in line) for line in drawn))
 
 
-def print_documents(found: Mapping[str, Sequence[RankPoints]], form: Format) -> None:
+def print_documents(found: FoundPoints, form: Format) -> None:
     """Print all points as one document."""
     say_lines(text_of([each for job, ranks in found.items() for each in documents_of(job, ranks)], form))
 
 
-def print_csv(found: Mapping[str, Sequence[RankPoints]]) -> None:
+def print_csv(found: FoundPoints) -> None:
     """Print all points as rows."""
     say_lines(csv_of(found))
 
@@ -75,8 +74,8 @@ def _style(span: ChartSpan) -> str:
     return "" if span.series is None else _COLOURS[span.series % len(_COLOURS)]
 
 
-def _charts(found: Mapping[str, Sequence[RankPoints]], style: ChartStyle, height: int) -> Sequence[Sequence[ChartSpan]]:
-    ranks = [rank for each in found.values() for rank in each]
+def _charts(found: FoundPoints, style: ChartStyle, height: int) -> Sequence[Sequence[ChartSpan]]:
+    ranks = ranks_in(found)
     axis, width = axis_of(ranks), shutil.get_terminal_size().columns
     lines: list[Sequence[ChartSpan]] = []
     for key in keys_of(ranks, axis):

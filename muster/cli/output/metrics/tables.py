@@ -1,12 +1,10 @@
 """Points as tables, lines and CSV."""
 
-import csv
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from io import StringIO
 
-from muster.cli.output.documents import document
+from muster.cli.output.documents import csv_text, document
 from muster.cli.output.metrics.chart import number_text, sparkline
-from muster.cli.output.metrics.series import in_order, keys_of, series_of
+from muster.cli.output.metrics.series import FoundPoints, in_order, keys_of, label_of, ranks_in, series_of
 from muster.cli.output.units import time_text
 from muster.domain.telemetry.point import Point, RankPoints
 
@@ -16,10 +14,9 @@ _TREND = 24
 HEADERS = ("KEY", "OF", ">LAST", ">LEAST", ">MOST", "TREND")
 
 
-def rows_of(found: Mapping[str, Sequence[RankPoints]], axis: str) -> Iterator[Sequence[str]]:
+def rows_of(found: FoundPoints, axis: str) -> Iterator[Sequence[str]]:
     """What the table `HEADERS` says of each key of each rank of each job."""
-    ranks = [rank for each in found.values() for rank in each]
-    for key in keys_of(ranks, axis):
+    for key in keys_of(ranks_in(found), axis):
         for series in series_of(found, key, axis):
             values = series.values
             numbers = (values[-1], min(values), max(values))
@@ -27,12 +24,12 @@ def rows_of(found: Mapping[str, Sequence[RankPoints]], axis: str) -> Iterator[Se
     yield from _text_rows(found)
 
 
-def _text_rows(found: Mapping[str, Sequence[RankPoints]]) -> Iterator[Sequence[str]]:
+def _text_rows(found: FoundPoints) -> Iterator[Sequence[str]]:
     """Texts of the last point of each rank; they have no trend."""
     for job, ranks in found.items():
         for rank in ranks:
             if rank.points:
-                label = f"rank {rank.rank}" if len(found) == 1 else f"{job} rank {rank.rank}"
+                label = label_of(found, job, rank)
                 for key, text in sorted(rank.points[-1].texts.items()):
                     yield (key, label, text, "", "", "")
 
@@ -44,21 +41,19 @@ def point_line(rank: int, point: Point) -> str:
     return f"{time_text(point.time)}  rank {rank}  {' '.join((*numbers, *texts))}"
 
 
-def csv_of(found: Mapping[str, Sequence[RankPoints]]) -> str:
+def csv_of(found: FoundPoints) -> str:
     """All points, one a row, with a column for each key; empty where a point has none of it."""
-    ranks = [rank for each in found.values() for rank in each]
-    keys = in_order({key for rank in ranks for point in rank.points for key in (*point.values, *point.texts)})
-    into = StringIO()
-    rows = csv.writer(into, lineterminator="\n")
-    rows.writerow(("job", "attempt", "rank", "time", *keys))
-    for job, of_job in found.items():
-        for rank in of_job:
-            for point in rank.points:
-                said = {**point.values, **point.texts}
-                rows.writerow(
-                    (job, rank.attempt, rank.rank, document(point.time), *(said.get(key, "") for key in keys))
-                )
-    return into.getvalue()
+    said = [(job, rank, point) for job, ranks in found.items() for rank in ranks for point in rank.points]
+    keys = in_order({key for _, _, point in said for key in (*point.values, *point.texts)})
+    return csv_text(
+        ("job", "attempt", "rank", "time", *keys),
+        ((job, rank.attempt, rank.rank, document(point.time), *_values(point, keys)) for job, rank, point in said),
+    )
+
+
+def _values(point: Point, keys: Sequence[str]) -> Iterator[float | str]:
+    """What a point has under each of these keys; empty: nothing."""
+    return (point.values.get(key, point.texts.get(key, "")) for key in keys)
 
 
 def documents_of(job: str, ranks: Iterable[RankPoints]) -> Iterator[Mapping[str, object]]:
