@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncGenerator, Collection
 from contextlib import aclosing
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from muster import wire
@@ -49,7 +48,7 @@ class MetricsClient:
             async for message in messages:
                 piece = wire.rank_points_from_wire(message)
                 before = found.get(piece.rank)
-                found[piece.rank] = piece if before is None else replace(before, points=(*before.points, *piece.points))
+                found[piece.rank] = piece if before is None else before.followed_by(piece)
         return tuple(found[rank] for rank in sorted(found))
 
     async def follow(

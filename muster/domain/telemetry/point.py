@@ -7,7 +7,7 @@ The form is that of Valohai's metadata: https://docs.valohai.com/hc/en-us/articl
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from math import isfinite
 
@@ -51,6 +51,10 @@ class RankPoints:
     points: Sequence[Point] = ()
     all: int = 0
     """How many lines of the log so far may be points; more than `points` has where they were thinned out."""
+
+    def followed_by(self, more: "RankPoints") -> "RankPoints":
+        """These points and those that come next, of the same rank and attempt."""
+        return replace(more, points=(*self.points, *more.points))
 
     @property
     def last(self) -> Mapping[str, float]:

@@ -1,7 +1,6 @@
 """The command metrics."""
 
 from contextlib import aclosing
-from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -137,8 +136,8 @@ async def _follow(
                 _print_each(name, piece, output)
                 continue
             before = ranks.get(piece.rank)
-            is_same = before is not None and before.attempt == piece.attempt
-            ranks[piece.rank] = replace(piece, points=(*before.points, *piece.points)) if is_same and before else piece
+            is_more = before is not None and before.attempt == piece.attempt
+            ranks[piece.rank] = before.followed_by(piece) if before and is_more else piece
             if is_terminal():
                 shown.draw_charts({name: _by_rank(ranks)}, style)
     if style is not None:
