@@ -12,7 +12,7 @@ from muster.domain.ids import ExecutionId, JobId
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogsWish:
-    """Whose logs somebody wants to read."""
+    """The logs that somebody wants to read."""
 
     job: JobId
     attempt: int = 0
