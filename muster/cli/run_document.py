@@ -35,6 +35,8 @@ class RunFlags(NamedTuple):  # made in a tenth of the time of a data class, whic
     gpus: int | None = None
     gpu_model: str | None = None
     mig: str | None = None
+    gpu_portion: str | None = None
+    gpu_memory: str | None = None
     cpus: str | None = None
     memory: str | None = None
     shm: str | None = None
@@ -71,6 +73,8 @@ def run_document(flags: RunFlags, environ: Mapping[str, str]) -> dict[str, Any]:
         gpus=flags.gpus,
         gpu_model=flags.gpu_model,
         mig=flags.mig,
+        gpu_portion=flags.gpu_portion,
+        gpu_memory=flags.gpu_memory,
         cpus=flags.cpus,
         memory=flags.memory,
         shm=flags.shm,

@@ -105,6 +105,8 @@ def _resources(resources: Resources) -> dict[str, Any]:
         gpus=resources.gpus,
         gpu_model=resources.gpu_model,
         mig=resources.mig,
+        gpu_portion=None if resources.gpu_portion is None else resources.gpu_portion / 1000,
+        gpu_memory=None if resources.gpu_memory is None else format_memory(resources.gpu_memory),
         cpus=format_cpus(resources.cpu_millis),
         memory=None if resources.memory is None else format_memory(resources.memory),
         shm=None if resources.shm is None else format_memory(resources.shm),

@@ -21,9 +21,10 @@ from muster.domain.jobs.job_class import JobClass
 from muster.domain.jobs.lifecycle import SuccessRule, success_named
 from muster.domain.jobs.placing.affinity import LabelOperator
 from muster.domain.jobs.placing.mig import MIG_PROFILE
+from muster.domain.jobs.placing.portion import LEAST_GPU_MEMORY, LEAST_PORTION
 from muster.domain.jobs.placing.toleration import TaintEffect, TolerationOperator
 from muster.domain.jobs.restart import SHORTEST_BACKOFF, ExitCodes, parse_exit_codes
-from muster.domain.jobs.rules import input_rules, job_values, volume_rules
+from muster.domain.jobs.rules import input_rules, job_values, portion_rules, volume_rules
 from muster.domain.jobs.rules.job_values import Wrong
 from muster.domain.jobs.stopping.preemption import LONGEST_PREEMPT_GRACE, PreemptSignal
 from muster.domain.quantity import MAX_CPUS, MAX_DURATION, MAX_MEMORY, MILLIS_PER_CPU
@@ -36,6 +37,7 @@ from muster.jobfile.quantity import (
     Written,
     parse_cpus,
     parse_duration,
+    parse_gpu_portion,
     parse_memory,
     parse_moment,
 )
@@ -125,6 +127,10 @@ def _memory(least: int, value: object) -> int:
 
 def _cpus(value: object) -> int:
     return parse_cpus(_quantity(value))
+
+
+def _gpu_portion(value: object) -> int:
+    return ruled(found := parse_gpu_portion(_quantity(value)), portion_rules.gpu_portion(found))
 
 
 def _cpu_limit(value: object) -> int | None:
@@ -365,6 +371,10 @@ Limit = Annotated[
     _schema(anyOf=[{"type": "integer", "minimum": -1}, {"const": "unlimited"}]),
 ]
 UlimitName = Annotated[str, _by(job_values.ulimit_name), _schema(enum=list(job_values.ULIMITS))]
+GpuPortion = Annotated[
+    int, BeforeValidator(_gpu_portion), _schema(type="number", minimum=LEAST_PORTION / 1000, maximum=1)
+]
+GpuMemory = Annotated[int, BeforeValidator(partial(_memory, LEAST_GPU_MEMORY)), _size(LEAST_GPU_MEMORY)]
 MigProfile = Annotated[str, _by(job_values.mig), _pattern(MIG_PROFILE)]
 Capability = Annotated[str, _by(job_values.capability), _schema(enum=sorted(CAPABILITIES))]
 NetworkName = Annotated[Network, *_names(Network)]

@@ -5,6 +5,7 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import TypeAlias
 
+from muster.domain.jobs.placing.portion import PORTION_FORM, WHOLE_GPU
 from muster.domain.quantity import (
     BINARY_UNITS,
     CPUS_FORM,
@@ -63,6 +64,15 @@ def parse_memory(value: Written) -> int:
     if size > MAX_MEMORY:
         raise FieldError(f"{TOO_MUCH_MEMORY}: {quote(text)}")
     return size
+
+
+def parse_gpu_portion(value: Written) -> int:
+    """Thousandths of a GPU; raises FieldError for what is not a number with at most three digits after the point."""
+    text = _text(value, PORTION_FORM)
+    thousandths, rest = divmod(_parts_of_one(text) * WHOLE_GPU, _FINEST) if re.fullmatch(_NUMBER, text) else (0, 1)
+    if rest:
+        raise FieldError(f"must be {PORTION_FORM}, not {quote(text)}")
+    return thousandths
 
 
 def parse_cpus(value: Written) -> int:

@@ -172,7 +172,9 @@ Gpus = Annotated[int, *fields.within(0, job_values.MAX_GPUS)]
 class ResourcesKeys(Section):
     """What each execution reserves on its node."""
 
-    gpus: Gpus = key("whole number 0…64", "Whole GPUs, or with `mig` MIG devices (default with `mig`: 1).", 0)
+    gpus: Gpus = key(
+        "whole number 0…64", "GPUs; with `mig`, `gpu_portion` or `gpu_memory` of how many (default there: 1).", 0
+    )
     gpu_model: fields.Filled | None = key(
         "text",
         "Part of the model name that every GPU must have, whatever the case: `H100`.",
@@ -180,6 +182,8 @@ class ResourcesKeys(Section):
     mig: fields.MigProfile | None = key(
         "profile like `1g.10gb`", "It gets MIG devices of this profile in place of whole GPUs."
     )
+    gpu_portion: fields.GpuPortion | None = key("number 0.01…1", "It gets this part of each of its GPUs.")
+    gpu_memory: fields.GpuMemory | None = key("size", "It gets so much memory of each of its GPUs.")
     cpus: fields.Cpus = key("`2`, `0.5`, `500m`", "CPUs.", "1")
     memory: fields.Memory | None = key(
         "size",

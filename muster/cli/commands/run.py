@@ -38,6 +38,12 @@ async def run(
         str | None,
         typer.Option(metavar="PROFILE", help="MIG devices in place of whole GPUs: `1g.10gb`; `--gpus` says how many."),
     ] = None,
+    gpu_portion: Annotated[
+        str | None, typer.Option(metavar="NUMBER", help="Part of each GPU in place of the whole: `0.5`.")
+    ] = None,
+    gpu_memory: Annotated[
+        str | None, typer.Option(metavar="SIZE", help="Memory of each GPU in place of the whole GPU: `20Gi`.")
+    ] = None,
     cpus: Annotated[str | None, typer.Option(help="CPUs for each execution: `2`, `0.5` (default: 1).")] = None,
     memory: Annotated[
         str | None, typer.Option(help="Memory for each execution: `16Gi` (default: nothing is reserved).")
@@ -246,6 +252,8 @@ async def run(
         gpus=gpus,
         gpu_model=gpu_model,
         mig=mig,
+        gpu_portion=gpu_portion,
+        gpu_memory=gpu_memory,
         cpus=cpus,
         memory=memory,
         shm=shm,

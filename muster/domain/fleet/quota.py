@@ -59,6 +59,8 @@ def amounts_of(spec: JobSpec, rank: int) -> Amounts:
     """What one execution of a job counts."""
     resources = spec.role_of(rank).resources
     each = MILLIS_PER_GPU if resources.mig is None else thousandths(resources.mig)
+    if (portion := resources.portion) is not None:
+        each = portion.thousandths
     return Amounts(resources.gpus * each, resources.cpu_millis, -(-(resources.memory or 0) // BYTES_PER_MIB))
 
 

@@ -17,6 +17,7 @@ from muster.domain.jobs.job_class import JobClass
 from muster.domain.jobs.lifecycle import SuccessRule
 from muster.domain.jobs.placing.affinity import NO_AFFINITY, Affinity
 from muster.domain.jobs.placing.pool_choice import PoolChoice
+from muster.domain.jobs.placing.portion import WHOLE_GPU, Portion
 from muster.domain.jobs.placing.toleration import Toleration
 from muster.domain.jobs.placing.topology import ANYWHERE, Topology
 from muster.domain.jobs.restart import NO_EXIT_RULES, ExitRules, RestartPolicy
@@ -84,6 +85,12 @@ class Resources:
     """Case-insensitive part of the model name that every GPU must have (`H100`)."""
     mig: str | None = None
     """The profile of the MIG devices that it gets in place of whole GPUs (`1g.10gb`); `gpus` is how many."""
+    gpu_portion: int | None = None
+    """Thousandths that it gets of each of its GPUs in place of the whole; `gpus` is how many."""
+    gpu_memory: int | None = None
+    """Bytes of memory that it gets of each of its GPUs in place of the whole; `gpus` is how many."""
+    gpu_counted: int | None = field(default=None, compare=False)
+    """Thousandths of a GPU as which `gpu_memory` counts in quotas; settled at the submit. None: a whole one."""
     cpu_millis: int = 1000
     """Thousandths of a CPU."""
     memory: int | None = None
@@ -94,6 +101,13 @@ class Resources:
     """Thousandths of a CPU that it gets at most; None: as many as nobody else uses."""
     memory_limit: int | None = None
     """Bytes that it may use at most; 0: as many as there are; None: what is reserved, if that is said."""
+
+    @property
+    def portion(self) -> Portion | None:
+        """What it asks of each of its GPUs; None: whole ones, or MIG devices."""
+        if self.gpu_memory is not None:
+            return Portion(self.gpu_counted or WHOLE_GPU, self.gpu_memory)
+        return None if self.gpu_portion is None else Portion(self.gpu_portion)
 
     @property
     def most_memory(self) -> int | None:

@@ -2,6 +2,7 @@
 
 from muster.domain.jobs.job import JobSpec, Role
 from muster.domain.jobs.placing.mig import SLICES
+from muster.domain.jobs.placing.portion import LEAST_PORTION, WHOLE_GPU
 
 MAX_SHARED_BYTES = 32 * 1024 * 1024
 """Bytes of files, variables and commands of all executions of a job that can share a node."""
@@ -27,6 +28,8 @@ def sharing(role: Role) -> int:
     most = role.count
     if role.resources.gpus:
         there = LARGEST_NODE_GPUS if role.resources.mig is None else LARGEST_NODE_GPUS * SLICES
+        if (portion := role.resources.portion) is not None:
+            there *= WHOLE_GPU // (LEAST_PORTION if portion.memory else portion.thousandths)
         most = min(most, max(1, there // role.resources.gpus))
     if role.resources.cpu_millis:
         most = min(most, max(1, LARGEST_NODE_CPUS * 1000 // role.resources.cpu_millis))

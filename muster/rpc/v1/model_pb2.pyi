@@ -36,8 +36,10 @@ class Resources(_message.Message):
     CPU_LIMIT_FIELD_NUMBER: _builtins.int
     MEMORY_LIMIT_FIELD_NUMBER: _builtins.int
     MIG_FIELD_NUMBER: _builtins.int
+    GPU_PORTION_FIELD_NUMBER: _builtins.int
+    GPU_MEMORY_FIELD_NUMBER: _builtins.int
     gpus: _builtins.int
-    """Number of whole GPUs, or with `mig` of MIG devices; 0 for none."""
+    """Number of whole GPUs, with `mig` of MIG devices, and with a portion of the GPUs of which it gets a part; 0 for none."""
     gpu_model: _builtins.str
     """Part of the model name that every GPU must have, case-insensitive; empty for any model."""
     cpu_millis: _builtins.int
@@ -52,6 +54,10 @@ class Resources(_message.Message):
     """Main memory that it may use at most; 0: as much as there is; absent: what is reserved."""
     mig: _builtins.str
     """The profile of the MIG devices that it gets in place of whole GPUs, like `1g.10gb`; empty: whole GPUs."""
+    gpu_portion: _builtins.int
+    """Thousandths of each GPU that it gets in place of the whole; absent: see gpu_memory."""
+    gpu_memory: _builtins.int
+    """Memory of each GPU that it gets in place of the whole; absent, and gpu_portion too: whole GPUs."""
     def __init__(
         self,
         *,
@@ -63,13 +69,19 @@ class Resources(_message.Message):
         cpu_limit: _builtins.int | None = ...,
         memory_limit: _builtins.int | None = ...,
         mig: _builtins.str = ...,
+        gpu_portion: _builtins.int | None = ...,
+        gpu_memory: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_cpu_limit", b"_cpu_limit", "_memory", b"_memory", "_memory_limit", b"_memory_limit", "_shm", b"_shm", "cpu_limit", b"cpu_limit", "memory", b"memory", "memory_limit", b"memory_limit", "shm", b"shm"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_cpu_limit", b"_cpu_limit", "_gpu_memory", b"_gpu_memory", "_gpu_portion", b"_gpu_portion", "_memory", b"_memory", "_memory_limit", b"_memory_limit", "_shm", b"_shm", "cpu_limit", b"cpu_limit", "gpu_memory", b"gpu_memory", "gpu_portion", b"gpu_portion", "memory", b"memory", "memory_limit", b"memory_limit", "shm", b"shm"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_cpu_limit", b"_cpu_limit", "_memory", b"_memory", "_memory_limit", b"_memory_limit", "_shm", b"_shm", "cpu_limit", b"cpu_limit", "cpu_millis", b"cpu_millis", "gpu_model", b"gpu_model", "gpus", b"gpus", "memory", b"memory", "memory_limit", b"memory_limit", "mig", b"mig", "shm", b"shm"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_cpu_limit", b"_cpu_limit", "_gpu_memory", b"_gpu_memory", "_gpu_portion", b"_gpu_portion", "_memory", b"_memory", "_memory_limit", b"_memory_limit", "_shm", b"_shm", "cpu_limit", b"cpu_limit", "cpu_millis", b"cpu_millis", "gpu_memory", b"gpu_memory", "gpu_model", b"gpu_model", "gpu_portion", b"gpu_portion", "gpus", b"gpus", "memory", b"memory", "memory_limit", b"memory_limit", "mig", b"mig", "shm", b"shm"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__cpu_limit: _TypeAlias = _typing.Literal["cpu_limit"]  # noqa: Y015
     _WhichOneofArgType__cpu_limit: _TypeAlias = _typing.Literal["_cpu_limit", b"_cpu_limit"]  # noqa: Y015
+    _WhichOneofReturnType__gpu_memory: _TypeAlias = _typing.Literal["gpu_memory"]  # noqa: Y015
+    _WhichOneofArgType__gpu_memory: _TypeAlias = _typing.Literal["_gpu_memory", b"_gpu_memory"]  # noqa: Y015
+    _WhichOneofReturnType__gpu_portion: _TypeAlias = _typing.Literal["gpu_portion"]  # noqa: Y015
+    _WhichOneofArgType__gpu_portion: _TypeAlias = _typing.Literal["_gpu_portion", b"_gpu_portion"]  # noqa: Y015
     _WhichOneofReturnType__memory: _TypeAlias = _typing.Literal["memory"]  # noqa: Y015
     _WhichOneofArgType__memory: _TypeAlias = _typing.Literal["_memory", b"_memory"]  # noqa: Y015
     _WhichOneofReturnType__memory_limit: _TypeAlias = _typing.Literal["memory_limit"]  # noqa: Y015
@@ -78,6 +90,10 @@ class Resources(_message.Message):
     _WhichOneofArgType__shm: _TypeAlias = _typing.Literal["_shm", b"_shm"]  # noqa: Y015
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__cpu_limit) -> _WhichOneofReturnType__cpu_limit | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__gpu_memory) -> _WhichOneofReturnType__gpu_memory | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__gpu_portion) -> _WhichOneofReturnType__gpu_portion | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__memory) -> _WhichOneofReturnType__memory | None: ...
     @_typing.overload

@@ -21,6 +21,7 @@ from muster.domain.jobs.rules.interactive_rules import interactive_faults
 from muster.domain.jobs.rules.job_values import Wrong
 from muster.domain.jobs.rules.placeholder_rules import placeholder_faults
 from muster.domain.jobs.rules.placing_rules import placing_faults
+from muster.domain.jobs.rules.portion_rules import portion_faults
 from muster.domain.jobs.rules.volume_rules import volume_faults
 from muster.domain.jobs.secret_use import SECRETS_DIRECTORY, SecretUse
 from muster.domain.jobs.size import too_much_to_share
@@ -201,6 +202,7 @@ def _resources(resources: Resources) -> Iterator[Fault]:
         yield from _told(("resources", "mig"), values.mig(resources.mig))
         if not resources.gpus:
             yield Fault(path=("resources", "gpus"), message="is how many MIG devices it gets, so it must be at least 1")
+    yield from portion_faults(resources)
     yield from _told(("resources", "cpus"), values.cpus(resources.cpu_millis))
     if resources.memory is not None:
         yield from _told(("resources", "memory"), values.memory(resources.memory))
