@@ -14,18 +14,17 @@ from muster.domain.ids import AttemptId, GpuUuid, JobId, NodeId
 from muster.domain.jobs.failure import FailureKind
 from muster.domain.jobs.job_class import JobClass
 from muster.domain.jobs.lifecycle import State
+from tests.portion_invariants import claimed_on, no_gpu_is_given_beyond_what_it_has
 
 USUAL_MIN_RUNTIME = timedelta(minutes=10)
 MOST_DOUBLINGS = 2
 
 
 def claimed_gpus(cluster: Cluster, node: NodeId) -> Sequence[GpuUuid] | None:
-    """The GPUs of a node that are claimed, each by one job alone; None: nobody claims anything there."""
-    claims = [attempt.claim for attempt in cluster.attempts.values() if attempt.claim is not None]
-    seats = [seat for claim in claims for seat in claim.seats if seat.node == node]
-    gpus = [gpu for seat in seats for gpu in seat.gpus]
-    assert len(gpus) == len(set(gpus)), f"a GPU of {node} is claimed twice"
-    return gpus if seats else None
+    """The GPUs of a node of which something is claimed; None: nobody claims anything there."""
+    claimed = claimed_on(cluster, node)
+    no_gpu_is_given_beyond_what_it_has("claimed", node, cluster.nodes[node].inventory.gpus, claimed)
+    return [gpu for _, gpus in claimed for gpu in gpus] if claimed else None
 
 
 def who_stays_leaves_room_for_claims(cluster: Cluster, node: NodeId) -> None:
@@ -35,14 +34,10 @@ def who_stays_leaves_room_for_claims(cluster: Cluster, node: NodeId) -> None:
     everything = total_capacity(cluster.nodes[node], cluster.records.pools.values())
     stays = [each for each in cluster.load.planned(node) if each.id in cluster.load.used(node).executions]
     stays = [each for each in stays if each.state is not State.STOPPING]
-    needs = [cluster.jobs[each.job].spec.role_of(each.rank).resources for each in stays]
-    gpus = [gpu for each in stays for gpu in each.gpus]
-    for attempt in cluster.attempts.values():
-        for seat in () if attempt.claim is None else attempt.claim.seats:
-            if seat.node == node:
-                needs.append(cluster.jobs[attempt.job].spec.role_of(seat.rank).resources)
-                gpus += seat.gpus
-    assert len(gpus) == len(set(gpus)), f"somebody who stays on {node} has GPUs that are claimed"
+    held = [(cluster.jobs[each.job].spec.role_of(each.rank).resources, each.gpus) for each in stays]
+    held += claimed_on(cluster, node)
+    needs = [need for need, _ in held]
+    no_gpu_is_given_beyond_what_it_has("claimed and kept by who stays", node, everything.gpus, held)
     assert sum(need.cpu_millis for need in needs) <= everything.cpu_millis, f"CPUs of {node} are claimed and taken"
     assert sum(need.memory or 0 for need in needs) <= everything.memory, f"memory of {node} is claimed and taken"
 

@@ -23,7 +23,7 @@ from muster.domain.fleet.quota import amounts_of
 from muster.domain.gangs.plan import Goal
 from muster.domain.ids import AttemptId, ExecutionId, GpuUuid, JobId, NodeId, execution_id
 from muster.domain.jobs.failure import Exit
-from muster.domain.jobs.job import JobSpec
+from muster.domain.jobs.job import JobSpec, Resources
 from muster.domain.jobs.job_class import JobClass
 from muster.domain.jobs.lifecycle import NOT_PLACED, TERMINAL, TRANSITIONS, JobPhase, State
 from muster.domain.jobs.placing.taint import ends_at
@@ -36,6 +36,7 @@ from tests.eviction_invariants import (
     only_who_is_queued_claims_seats,
     who_stays_leaves_room_for_claims,
 )
+from tests.portion_invariants import no_gpu_is_given_beyond_what_it_has, portions_of, whole_of
 
 LEGAL = {(before, after) for (before, _), after in TRANSITIONS.items()}
 
@@ -54,7 +55,7 @@ def validate(cluster: Cluster, now: datetime) -> None:
     seated = _seated(cluster)
     for node in cluster.nodes:
         members = seated.get(node, [])
-        _no_gpu_is_given_twice(node, members)
+        _no_gpu_is_given_twice(cluster, node, members)
         _gpus_are_of_the_kind_that_was_asked_for(cluster, node, members)
         _no_port_is_given_twice(cluster, node, members)
         _a_job_that_has_its_nodes_for_itself_shares_none(cluster, node, members)
@@ -96,7 +97,9 @@ def fits_into_its_nodes(cluster: Cluster) -> None:
         used, everything = cluster.load.used(name), total_capacity(node, cluster.records.pools.values())
         assert used.cpu_millis <= everything.cpu_millis, f"{name} has given away more CPUs than it has"
         assert used.memory <= everything.memory, f"{name} has given away more memory than it has"
-        assert used.gpus <= {gpu.uuid for gpu in everything.gpus}, f"{name} has given away GPUs it does not have"
+        assert used.gpus | set(used.portions) <= {gpu.uuid for gpu in everything.gpus}, (
+            f"{name} has given away GPUs it does not have"
+        )
 
 
 class Witness:
@@ -314,9 +317,13 @@ def _seated(cluster: Cluster) -> dict[NodeId, list[Execution]]:
     return seated
 
 
-def _no_gpu_is_given_twice(node: NodeId, seated: list[Execution]) -> None:
-    given = [gpu for execution in seated if _live(execution) for gpu in execution.gpus]
-    assert len(set(given)) == len(given), f"GPUs of {node} given twice: {given}"
+def _no_gpu_is_given_twice(cluster: Cluster, node: NodeId, seated: list[Execution]) -> None:
+    held = [(_need(cluster, each), each.gpus) for each in seated if _live(each)]
+    no_gpu_is_given_beyond_what_it_has("given", node, cluster.nodes[node].inventory.gpus, held)
+
+
+def _need(cluster: Cluster, execution: Execution) -> Resources:
+    return cluster.jobs[execution.job].spec.role_of(execution.rank).resources
 
 
 def _a_job_that_has_its_nodes_for_itself_shares_none(cluster: Cluster, node: NodeId, seated: list[Execution]) -> None:
@@ -328,7 +335,7 @@ def _a_job_that_has_its_nodes_for_itself_shares_none(cluster: Cluster, node: Nod
 def _gpus_are_of_the_kind_that_was_asked_for(cluster: Cluster, node: NodeId, members: list[Execution]) -> None:
     there = {gpu.uuid: gpu for gpu in cluster.nodes[node].inventory.gpus}
     for member in members:
-        asked = cluster.jobs[member.job].spec.role_of(member.rank).resources.mig
+        asked = _need(cluster, member).mig
         given = {there[gpu].mig for gpu in member.gpus if gpu in there}
         assert given <= {asked}, f"{member.id} asked for {asked or 'whole GPUs'} and has {given}"
 
@@ -347,13 +354,14 @@ def _used_capacity_is_what_live_executions_hold(cluster: Cluster, node: NodeId, 
     expected = UsedCapacity()
     for execution in seated:
         if _live(execution):
-            need = cluster.jobs[execution.job].spec.role_of(execution.rank).resources
-            expected.gpus.update(execution.gpus)
+            need = _need(cluster, execution)
+            expected.gpus.update(whole_of([(need, execution.gpus)]))
             expected.cpu_millis += need.cpu_millis
             expected.memory += need.memory or 0
             expected.executions.add(execution.id)
             expected.ports.update(_ports(cluster, execution))
             expected.exclusive = cluster.jobs[execution.job].spec.exclusive
+    expected.portions = portions_of((_need(cluster, each), each.gpus) for each in seated if _live(each))
     assert cluster.load.used(node) == expected, f"used capacity of {node}"
 
 

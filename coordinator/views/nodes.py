@@ -32,6 +32,7 @@ def node_view(cluster: Cluster, node: NodeId) -> NodeView:
         inventory=record.inventory,
         executions=tuple(sorted(used.executions)),
         gpus_taken=tuple(gpu.uuid for gpu in record.inventory.gpus if gpu.uuid in used.gpus),
+        gpus_shared=used.shares(record.inventory.gpus),
         cpu_millis_taken=used.cpu_millis,
         memory_taken=used.memory,
         agent_version=record.agent_version,

@@ -21,7 +21,7 @@ from muster.domain.jobs.job_class import JobClass
 from muster.domain.jobs.lifecycle import SuccessRule, success_named
 from muster.domain.jobs.placing.affinity import LabelOperator
 from muster.domain.jobs.placing.mig import MIG_PROFILE
-from muster.domain.jobs.placing.portion import LEAST_GPU_MEMORY, LEAST_PORTION
+from muster.domain.jobs.placing.portion import LEAST_GPU_MEMORY
 from muster.domain.jobs.placing.toleration import TaintEffect, TolerationOperator
 from muster.domain.jobs.restart import SHORTEST_BACKOFF, ExitCodes, parse_exit_codes
 from muster.domain.jobs.rules import input_rules, job_values, portion_rules, volume_rules
@@ -371,9 +371,7 @@ Limit = Annotated[
     _schema(anyOf=[{"type": "integer", "minimum": -1}, {"const": "unlimited"}]),
 ]
 UlimitName = Annotated[str, _by(job_values.ulimit_name), _schema(enum=list(job_values.ULIMITS))]
-GpuPortion = Annotated[
-    int, BeforeValidator(_gpu_portion), _schema(type="number", minimum=LEAST_PORTION / 1000, maximum=1)
-]
+GpuPortion = Annotated[int, BeforeValidator(_gpu_portion), _schema(type="number", minimum=0.01, maximum=1)]
 GpuMemory = Annotated[int, BeforeValidator(partial(_memory, LEAST_GPU_MEMORY)), _size(LEAST_GPU_MEMORY)]
 MigProfile = Annotated[str, _by(job_values.mig), _pattern(MIG_PROFILE)]
 Capability = Annotated[str, _by(job_values.capability), _schema(enum=sorted(CAPABILITIES))]

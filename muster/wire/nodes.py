@@ -9,6 +9,7 @@ from muster.domain.fleet.window import DEFAULT_NOTICE, Window, WindowMode
 from muster.domain.ids import ExecutionId, GpuUuid, NodeId
 from muster.domain.jobs.job import NODE_LABEL, RuntimeKind
 from muster.domain.jobs.placing.mig import MIG_PROFILE, profile_named
+from muster.domain.jobs.placing.portion import GpuShare
 from muster.domain.jobs.placing.taint import TAINT_VALUE, NodeTaint, Taint, TaintName
 from muster.domain.jobs.placing.toleration import TaintEffect
 from muster.domain.quoting import quote
@@ -119,6 +120,17 @@ def gpu_from_wire(message: model_pb2.Gpu) -> Gpu:
     )
 
 
+def gpu_share_to_wire(share: GpuShare, uuid: str = "") -> model_pb2.GpuShare:
+    """What is given of a GPU."""
+    return model_pb2.GpuShare(uuid=uuid, thousandths=share.thousandths, memory=share.memory)
+
+
+def gpu_share_from_wire(message: model_pb2.GpuShare, where: str) -> GpuShare:
+    """What is given of a GPU; raises WireError."""
+    thousandths = checks.between(message.thousandths, 1, checks.MAX_COUNT, f"{where}.thousandths")
+    return GpuShare(thousandths, checks.size(message.memory, f"{where}.memory"))
+
+
 def node_to_wire(node: NodeView) -> nodes_pb2.Node:
     """A node as a client sees it."""
     return nodes_pb2.Node(
@@ -128,6 +140,7 @@ def node_to_wire(node: NodeView) -> nodes_pb2.Node:
         inventory=inventory_to_wire(node.inventory),
         executions=node.executions,
         gpus_taken=node.gpus_taken,
+        gpus_shared=[gpu_share_to_wire(share, uuid) for uuid, share in node.gpus_shared.items()],
         cpu_millis_taken=node.cpu_millis_taken,
         memory_taken=node.memory_taken,
         agent_version=node.agent_version,
@@ -149,6 +162,7 @@ def node_from_wire(message: nodes_pb2.Node) -> NodeView:
         inventory=inventory_from_wire(message.inventory),
         executions=tuple(ExecutionId(execution) for execution in message.executions),
         gpus_taken=tuple(GpuUuid(uuid) for uuid in message.gpus_taken),
+        gpus_shared={GpuUuid(each.uuid): gpu_share_from_wire(each, "Node.gpus_shared") for each in message.gpus_shared},
         cpu_millis_taken=checks.between(message.cpu_millis_taken, 0, checks.MAX_COUNT, "Node.cpu_millis_taken"),
         memory_taken=checks.size(message.memory_taken, "Node.memory_taken"),
         agent_version=message.agent_version,

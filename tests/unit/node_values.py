@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 
 from muster.domain.fleet import node, window
 from muster.domain.jobs import job
+from tests.unit.placing_values import gpu_shares
 from tests.unit.plain_values import (
     addresses,
     counts,
@@ -67,6 +68,7 @@ node_views = st.builds(
     inventory=inventories,
     executions=tuples_of(execution_ids),
     gpus_taken=tuples_of(gpu_uuids),
+    gpus_shared=st.dictionaries(gpu_uuids, gpu_shares, max_size=3),
     cpu_millis_taken=counts,
     memory_taken=sizes,
     agent_version=texts,

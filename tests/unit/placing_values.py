@@ -3,10 +3,12 @@
 from hypothesis import strategies as st
 
 from muster.domain.jobs.placing.affinity import Affinity, LabelExpression, LabelOperator, PreferredTerm
+from muster.domain.jobs.placing.portion import GpuShare
 from muster.domain.jobs.placing.toleration import TaintEffect, Toleration, TolerationOperator
 from muster.domain.jobs.placing.topology import Topology
-from tests.unit.plain_values import counts, optional, texts, tuples_of
+from tests.unit.plain_values import counts, optional, sizes, texts, tuples_of
 
+gpu_shares = st.builds(GpuShare, thousandths=st.integers(1, 1000), memory=sizes)
 tolerations = st.builds(
     Toleration,
     key=texts,

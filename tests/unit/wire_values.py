@@ -19,7 +19,7 @@ from muster.domain.jobs.stopping.notice import StopOrder, StopReason
 from muster.domain.jobs.stopping.preemption import OnPreempt, PreemptSignal
 from muster.wire.checks import LONGEST_SPAN
 from tests.unit import volume_values
-from tests.unit.placing_values import affinities, tolerations, topologies
+from tests.unit.placing_values import affinities, gpu_shares, tolerations, topologies
 from tests.unit.plain_values import (
     absolute_paths,
     addresses,
@@ -59,6 +59,9 @@ resources = st.builds(
     gpus=counts,
     gpu_model=optional(filled),
     mig=optional(st.sampled_from(["1g.10gb", "3g.40gb"])),
+    gpu_portion=optional(counts),
+    gpu_memory=optional(sizes),
+    gpu_counted=optional(counts),
     cpu_millis=counts,
     memory=optional(sizes),
     shm=optional(sizes),
@@ -240,7 +243,6 @@ def assignments(draw: st.DrawFn) -> plan.Assignment:
     world_size = draw(st.integers(1, 9_000))
     local_world_size, node_count = draw(st.integers(1, world_size)), draw(st.integers(1, world_size))
     role = draw(roles)
-    fetched = {"fetch": draw(spans), "stall": draw(spans)} if role.inputs else {}
     return plan.Assignment(
         execution=draw(execution_ids),
         job=draw(job_ids),
@@ -258,9 +260,11 @@ def assignments(draw: st.DrawFn) -> plan.Assignment:
         node_rank=draw(st.integers(0, node_count - 1)),
         node_count=node_count,
         role=role,
-        **fetched,
+        fetch=draw(spans) if role.inputs else job.Timeouts().fetch,
+        stall=draw(spans) if role.inputs else job.Timeouts().stall,
         network=draw(st.sampled_from(job.Network)),
         gpus=draw(tuples_of(gpu_uuids)),
+        gpu_share=draw(optional(gpu_shares)),
         grace=draw(spans),
         preempt_signal=draw(st.sampled_from(PreemptSignal)),
         fence=draw(fences),

@@ -17,6 +17,7 @@ from muster.domain.gangs.plan import Assignment, Launch
 from muster.domain.gangs.roster import HOSTFILE, Roster, config_files, host_names
 from muster.domain.jobs.frameworks.dialect import Dialect
 from muster.domain.jobs.job import PortRequest, Role, RuntimeKind
+from muster.domain.jobs.placing.portion import WHOLE_GPU
 from muster.domain.jobs.ports import ports_of
 
 CONTAINER_CONFIG = "/muster/config"
@@ -50,6 +51,7 @@ def launch(assignment: Assignment, roster: Roster, site: LaunchSite) -> Launch:
         env[own_variables] = ",".join((*own, *network))
     defaults = {
         "NPROC_PER_NODE": str(assignment.processes),
+        **_gpu_hints(assignment),
         **network,
         **told.defaults,
         **brought.defaults,
@@ -102,6 +104,7 @@ def _identity(assignment: Assignment, roster: Roster, site: LaunchSite) -> Mappi
         **if_short("MUSTER_ADDRESSES", ",".join(roster.addresses)),
         "MUSTER_PROCESSES": str(assignment.processes),
         "MUSTER_GPUS": str(len(assignment.gpus)),
+        **({} if (share := assignment.gpu_share) is None else {"MUSTER_GPU_MEMORY": str(share.memory)}),
         "MUSTER_CONFIG_DIR": site.config,
         "MUSTER_HOSTFILE": f"{site.config}/{HOSTFILE}",
         "MUSTER_OUTPUTS_DIR": site.outputs,
@@ -138,6 +141,12 @@ def _gpus(assignment: Assignment) -> Mapping[str, str]:
     if assignment.role.runtime is RuntimeKind.PROCESS:
         return {"CUDA_VISIBLE_DEVICES": uuids, "NVIDIA_VISIBLE_DEVICES": uuids or "void"}
     return {} if uuids else {"NVIDIA_VISIBLE_DEVICES": "void"}
+
+
+def _gpu_hints(assignment: Assignment) -> Mapping[str, str]:
+    """What keeps a program to its part of its GPUs if it asks; nothing else does."""
+    share = assignment.gpu_share
+    return {} if share is None else {"XLA_PYTHON_CLIENT_MEM_FRACTION": f"{share.thousandths / WHOLE_GPU:g}"}
 
 
 def _port_variable(name: str) -> str:

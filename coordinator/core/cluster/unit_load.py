@@ -214,6 +214,7 @@ class UnitLoad:
             used = self._used(name)
             sizes = {gpu.uuid: gpu.thousandths for gpu in node.inventory.gpus}
             gpus = sum(sizes.get(gpu, MILLIS_PER_GPU) for gpu in used.gpus)
+            gpus += used.thousandths_of_gpus
             return pool, Amounts(gpus, used.cpu_millis, used.memory // BYTES_PER_MIB)
         gpus = sum(gpu.thousandths for gpu in node.inventory.gpus if gpu.usable)
         memory = node.inventory.memory // BYTES_PER_MIB

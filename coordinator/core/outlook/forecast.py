@@ -191,6 +191,6 @@ def _amounts(capacities: Iterable[Capacity]) -> Amounts:
     """What nodes have in all."""
     total = NO_AMOUNTS
     for each in capacities:
-        gpus = sum(gpu.thousandths for gpu in each.gpus)
+        gpus = sum(gpu.thousandths for gpu in each.gpus) + sum(max(0, gpu.thousandths) for gpu in each.shared)
         total = total.plus(Amounts(gpus, each.cpu_millis, each.memory >> 20))
     return total

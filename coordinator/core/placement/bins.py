@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from coordinator.core.placement.capacity import Capacity, Key, key_of
 from coordinator.core.placement.labels.domain import Levels, Path, PoolLevels, path_of
 from coordinator.core.placement.labels.label_index import LabelIndex
+from coordinator.core.placement.portions.sharing_nodes import SharingNodes
 from muster.domain.ids import NodeId
 from muster.domain.jobs.placing.toleration import TaintEffect
 
@@ -164,6 +165,8 @@ class Capacities:
         """Labels that have too many values to be part of classes; they are looked at node by node."""
         self.labels = LabelIndex()
         """The nodes by the labels that they carry."""
+        self.sharing = SharingNodes()
+        """The nodes of which GPUs are given in portions."""
         self.levels = PoolLevels()
         """The levels of each pool, and so the domains in which its nodes are."""
         self._holders: dict[int, set[NodeId]] = {}
@@ -232,6 +235,8 @@ class Capacities:
         if before is None or capacity.exceeds(before):
             self._version += 1
         self._by_node[capacity.node] = capacity
+        if capacity.shared or (before is not None and before.shared):
+            self.sharing.change(capacity.node, () if before is None else before.shared, capacity.shared)
         if before is None or before.ports != capacity.ports:
             self._hold_ports(capacity.node, () if before is None else before.ports, capacity.ports)
         if before is None or not capacity.is_like(before):
@@ -261,6 +266,7 @@ class Capacities:
         if capacity is None:
             return
         self._hold_ports(node, capacity.ports, ())
+        self.sharing.change(node, capacity.shared, ())
         self.labels.change(node, capacity.labels, {})
         self.levels.change(capacity, None)
         _count_pools(self._pools, capacity.pool, None)
@@ -337,6 +343,7 @@ def _traits(labels: Mapping[str, str], capacity: Capacity) -> Hashable:
         capacity.pool,
         capacity.levels,
         capacity.taints,
+        capacity.gpu_sizes,
     )
 
 

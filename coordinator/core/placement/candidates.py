@@ -15,6 +15,7 @@ from coordinator.core.placement.devices import is_of_kind
 from coordinator.core.placement.draft import Draft
 from coordinator.core.placement.labels.domain import Domain, Levels
 from coordinator.core.placement.parts import Part
+from coordinator.core.placement.portions.choosing import SharedDraft, fresh_slots
 from coordinator.core.placement.suitable import asked_labels, cost, unfit
 from muster.domain.fleet.pool import NODE_TYPE_LABEL
 from muster.domain.ids import NodeId
@@ -68,6 +69,10 @@ class SingleNode:
     cpu_millis: int
     taken: int = 0
     """Executions of the gang that it has already."""
+    shared_slots: int = 0
+    """Executions that find portions of GPUs that are shared already."""
+    fullest: int = 0
+    """What is left, in thousandths, of the fullest shared GPU that holds a portion."""
 
 
 @dataclass(slots=True)
@@ -100,6 +105,8 @@ class LevelOfBins:
     gpus: int
     """Free GPUs of each."""
     most: int
+    least: int
+    """Executions for which each has GPUs for sure."""
 
     @property
     def bins(self) -> Mapping[BinLevels, Bin]:
@@ -135,6 +142,8 @@ class Candidates:
         if self.available.without is not None:
             self._out.add(self.available.without)
         found = dict.fromkeys(self._nodes_with_labels() if self._is_by_node else self._nodes_in_question())
+        if (portion := self.part.role.resources.portion) is not None and not self._is_by_node:
+            found |= dict.fromkeys(capacities.sharing.holding(portion))
         looked_at = (capacities.of(node) for node in found if node not in self._out)
         self._named = [each.node for each in looked_at if self.available.has(each.pool) and self._is_near(each)]
         self._out.update(found)
@@ -172,13 +181,22 @@ class Candidates:
                 and self._costs(draft.capacity, at)
                 and (slots := draft.slots(self.spec, self.part))
             ):
-                yield SingleNode(key_of(node), slots, len(draft.gpus), draft.cpu_millis, draft.taken)
+                yield self._single(node, slots, draft)
         for node in self._named:
             capacity = self.available.capacities.of(node)
             if self._costs(capacity, at):
                 draft = Draft(capacity)
                 if slots := draft.slots(self.spec, self.part):
-                    yield SingleNode(key_of(node), slots, len(draft.gpus), draft.cpu_millis)
+                    yield self._single(node, slots, draft)
+
+    def _single(self, node: NodeId, slots: int, draft: Draft) -> SingleNode:
+        single = SingleNode(key_of(node), slots, len(draft.gpus), draft.cpu_millis, draft.taken)
+        need = self.part.role.resources
+        if draft.shared and (portion := need.portion) is not None:
+            shared = SharedDraft((), draft.shared)
+            single.shared_slots = shared.slots(need, portion, slots)
+            single.fullest = shared.fullest(need, portion) or 0
+        return single
 
     def levels(self, at: int | None = None) -> Iterator[LevelOfBins]:
         """All other nodes; `at`: those alone that cost so much."""
@@ -192,9 +210,12 @@ class Candidates:
                     free, idle = free_level
                     if spec.exclusive and not idle:
                         continue
-                    limit = min(most, _matching(free, need) // need.gpus) if need.gpus else most
+                    if need.portion is None:
+                        least = limit = min(most, _matching(free, need) // need.gpus) if need.gpus else most
+                    else:
+                        least, limit = (min(most, each) for each in self._portions(node_class, free))
                     if limit:
-                        yield LevelOfBins(node_class, free_level, sum(count for *_, count in free), limit)
+                        yield LevelOfBins(node_class, free_level, sum(count for *_, count in free), limit, least)
 
     def _classes(self) -> Sequence[tuple[NodeClass, int]]:
         """The classes on which the part may be placed, and what their nodes cost."""
@@ -208,6 +229,14 @@ class Candidates:
             ]
         return self._suitable
 
+    def _portions(self, node_class: NodeClass, free: FreeGpus) -> tuple[int, int]:
+        """Executions that find portions of free GPUs on a node: at the least, and at the most."""
+        need = self.part.role.resources
+        assert need.portion is not None
+        models = {model for model, mig, _ in free if is_of_kind(model, mig or None, need)}
+        sizes = [gib for model, gib in node_class.sample.gpu_sizes if model in models]
+        return fresh_slots(_matching(free, need), need, need.portion, sizes)
+
     def bins(self, level: LevelOfBins) -> Iterator[BinOfNodes]:
         """The bins of a level."""
         limit, domain, capacities = level.most, self.available.domain, self.available.capacities
@@ -217,7 +246,8 @@ class Candidates:
                 keys = nodes.keys if domain is None else nodes.by_path(domain.levels, capacities).get(domain.path, ())
                 size = len(keys) - self._missing[id(nodes)] if self._missing else len(keys)
                 if size:
-                    yield BinOfNodes(nodes, keys, level.gpus, size, min(least, limit), min(most, limit), limit)
+                    least = min(least, level.least)
+                    yield BinOfNodes(nodes, keys, level.gpus, size, least, min(most, limit), limit)
 
     def nodes(self, of: BinOfNodes) -> Iterator[Key]:
         """The nodes of a bin in natural order."""
@@ -236,6 +266,8 @@ class Candidates:
         if of.is_exact:
             return of.most
         capacity = self.available.capacities.of(node)
+        if self.part.role.resources.portion is not None:
+            return min(of.limit, Draft(capacity).slots(self.spec, self.part))
         return min(of.limit, self._slots(capacity.cpu_millis, capacity.memory))
 
     def _is_near(self, capacity: Capacity) -> bool:

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from coordinator.core.placement.portions.choosing import GpuSizes
+from coordinator.core.placement.portions.shared_gpu import SharedGpus, unshared
 from muster.domain.fleet.node import Gpu, RuntimeOffer
 from muster.domain.fleet.pool import DEFAULT_POOL
 from muster.domain.ids import NodeId
@@ -18,7 +20,11 @@ class Capacity:
 
     node: NodeId
     gpus: tuple[Gpu, ...] = ()
-    """GPUs that can be used, by index."""
+    """GPUs that can be used and of which nothing is given, by index."""
+    shared: SharedGpus = ()
+    """GPUs that can be used and of which portions are given, by index."""
+    gpu_sizes: GpuSizes = ()
+    """The whole GPUs that it has in all; nothing is known of the size of others."""
     cpu_millis: int = 0
     memory: int = 0
     runtimes: tuple[RuntimeOffer, ...] = ()
@@ -47,8 +53,15 @@ class Capacity:
             or not before.ports <= self.ports
             or (self.idle and not before.idle)
             or any(gpu not in before.gpus for gpu in self.gpus)
+            or (bool(self.shared) and self._shares_more(before))
             or not self.is_like(before)
         )
+
+    def _shares_more(self, before: "Capacity") -> bool:
+        """Whether more is left of some shared GPU than before, when it may have been whole."""
+        whole = {gpu.uuid: unshared(gpu) for gpu in before.gpus}
+        known = whole | {each.gpu.uuid: each for each in before.shared}
+        return any(each.gpu.uuid not in known or each.has_more(known[each.gpu.uuid]) for each in self.shared)
 
     def is_like(self, other: "Capacity") -> bool:
         """Whether a node has the same traits: all that stays as it is while a node runs."""
@@ -59,6 +72,7 @@ class Capacity:
             and self.pool == other.pool
             and self.levels == other.levels
             and self.taints == other.taints
+            and self.gpu_sizes == other.gpu_sizes
         )
 
 

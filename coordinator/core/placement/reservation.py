@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from coordinator.core.placement.candidates import Available
 from coordinator.core.placement.capacity import Capacity
 from coordinator.core.placement.placement import NoFit, Placement, place
+from coordinator.core.placement.portions.shared_gpu import GivenPortion, beside, hold_all
 from coordinator.core.placement.suitable import excluded, unfit
 from coordinator.core.placement.topology.together import is_together
 from muster.domain.fleet.node import Gpu
@@ -26,6 +27,7 @@ class Reserved:
     """Capacity of one node that is kept."""
 
     gpus: tuple[Gpu, ...] = ()
+    portions: tuple[GivenPortion, ...] = ()
     cpu_millis: int = 0
     memory: int = 0
     ports: frozenset[int] = frozenset()
@@ -61,9 +63,11 @@ def reservation_of(job: JobId, spec: JobSpec, fit: Placement, totals: Callable[[
     nodes: dict[NodeId, Reserved] = {}
     for seat in fit.seats:
         role = spec.role_of(seat.rank)
-        reserved = nodes.get(seat.node, Reserved())
+        reserved, portion = nodes.get(seat.node, Reserved()), role.resources.portion
+        gpus = [gpu for gpu in totals(seat.node).gpus if gpu.uuid in seat.gpus]
         nodes[seat.node] = Reserved(
-            gpus=(*reserved.gpus, *(gpu for gpu in totals(seat.node).gpus if gpu.uuid in seat.gpus)),
+            gpus=(*reserved.gpus, *(gpus if portion is None else ())),
+            portions=(*reserved.portions, *(() if portion is None else ((gpu, portion) for gpu in gpus))),
             cpu_millis=reserved.cpu_millis + role.resources.cpu_millis,
             memory=reserved.memory + (role.resources.memory or 0),
             ports=reserved.ports | node_ports(spec, role, seat.rank),
@@ -85,6 +89,7 @@ def _has(spec: JobSpec, capacity: Capacity, reserved: Reserved) -> bool:
     usable = {gpu.uuid for gpu in capacity.gpus}
     return (
         all(gpu.uuid in usable for gpu in reserved.gpus)
+        and hold_all(capacity.gpus, capacity.shared, reserved.portions)
         and reserved.cpu_millis <= capacity.cpu_millis
         and reserved.memory <= capacity.memory
         and reserved.ports.isdisjoint(capacity.ports)
@@ -94,7 +99,10 @@ def _has(spec: JobSpec, capacity: Capacity, reserved: Reserved) -> bool:
 
 
 def _unreserved(capacity: Capacity, reserved: Reserved) -> Capacity:
-    """Capacity beside what is reserved; for a reserved GPU that is in use, a free one of its model is kept."""
+    """Capacity beside what is reserved; for a reserved GPU that is in use, a free one of its model is kept.
+
+    No more portions are given of a GPU that is reserved as a whole, so that those who have some drain.
+    """
     names = {gpu.uuid for gpu in reserved.gpus}
     free = [gpu for gpu in capacity.gpus if gpu.uuid not in names]
     missing = names.difference(gpu.uuid for gpu in capacity.gpus)
@@ -102,9 +110,12 @@ def _unreserved(capacity: Capacity, reserved: Reserved) -> Capacity:
         stand_in = next((gpu for gpu in free if (gpu.model, gpu.mig) == (absent.model, absent.mig)), None)
         if stand_in is not None:
             free.remove(stand_in)
+    shared = tuple(each for each in capacity.shared if each.gpu.uuid not in names) if capacity.shared else ()
+    left, shared = beside(free, shared, reserved.portions) if reserved.portions else (tuple(free), shared)
     return replace(
         capacity,
-        gpus=tuple(free),
+        gpus=left,
+        shared=shared,
         cpu_millis=max(0, capacity.cpu_millis - reserved.cpu_millis),
         memory=max(0, capacity.memory - reserved.memory),
         ports=capacity.ports | reserved.ports,

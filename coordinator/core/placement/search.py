@@ -101,11 +101,17 @@ class _Source:
     def rank(self, left: int) -> "_Rank":
         """How well its next node takes what is left, at the best."""
         assert self.first is not None
-        return (not self.taken, max(self.least, left), self.of.gpus, self.first)
+        if isinstance(self.of, SingleNode) and self.of.shared_slots >= left and not self.taken:
+            return (_SHARED, self.of.fullest, self.of.gpus, self.first)
+        return (_USED if self.taken else _ANY, max(self.least, left), self.of.gpus, self.first)
 
 
-_Rank = tuple[bool, int, int, Key]
-"""Prefers a node that this job already uses, then the fewest slots, the fewest idle GPUs left over, the first name."""
+_Rank = tuple[int, int, int, Key]
+"""Prefers a node that this job already uses, then the fewest slots, the fewest idle GPUs left over, the first name.
+
+Before others come nodes whose shared GPUs hold all of it, the fullest GPU first.
+"""
+_USED, _SHARED, _ANY = range(3)
 
 
 class _Packing:

@@ -17,6 +17,7 @@ from coordinator.core.placement.placement import NoFit
 from coordinator.core.placement.unknown_labels import unknown_in
 from coordinator.core.records import Job
 from coordinator.core.requests import pools
+from coordinator.core.requests.portions import counted
 from coordinator.core.requests.projects import unknown_project
 from coordinator.core.scheduling.cycle import possible
 from coordinator.core.sharing.job_classes import broken, class_of
@@ -56,13 +57,15 @@ class _Ahead:
 
 def submit(turn: Turn, event: JobSubmitted) -> Answer:
     """Accept a job, unless no node could ever run it; the same key gives the same job, and no other."""
+    event = _counted(turn.cluster, event)
     return _refusal(turn.cluster, event, _Ahead()) or Accepted(job=_accept(turn, event))
 
 
 def submit_all(turn: Turn, event: JobsSubmitted) -> Answer:
     """Accept all jobs, or none as soon as one of them would be refused by itself."""
     refused, ahead = dict[int, Refused](), _Ahead()
-    for position, each in enumerate(event.jobs):
+    jobs = [_counted(turn.cluster, each) for each in event.jobs]
+    for position, each in enumerate(jobs):
         refusal = _refusal(turn.cluster, each, ahead, by_node=not refused)
         if refusal is not None:
             refused[position] = refusal
@@ -71,7 +74,13 @@ def submit_all(turn: Turn, event: JobsSubmitted) -> Answer:
             break
     if refused:
         return NoneAccepted(refused=refused)
-    return AllAccepted(jobs=tuple(_accept(turn, each) for each in event.jobs))
+    return AllAccepted(jobs=tuple(_accept(turn, each) for each in jobs))
+
+
+def _counted(cluster: Cluster, event: JobSubmitted) -> JobSubmitted:
+    """The submit of a job of which all is known that quotas count."""
+    spec = counted(cluster, event.spec)
+    return event if spec is event.spec else replace(event, spec=spec)
 
 
 def stop(turn: Turn, event: StopRequested) -> Answer:

@@ -11,7 +11,9 @@ from coordinator.core.turn.stopping import stop_order
 from muster.domain.gangs.fence import Fence
 from muster.domain.gangs.plan import Assignment, Desired, Goal, Plan
 from muster.domain.ids import AttemptId, ExecutionId, NodeId
+from muster.domain.jobs.job import Role
 from muster.domain.jobs.lifecycle import TERMINAL, State
+from muster.domain.jobs.placing.portion import GpuShare
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +126,7 @@ def _assignment(cluster: Cluster, execution: Execution, facts: GangFacts) -> Ass
         role=spec.role_of(execution.rank),
         network=spec.network,
         gpus=execution.gpus,
+        gpu_share=_gpu_share(cluster, execution, spec.role_of(execution.rank)),
         grace=spec.timeouts.grace,
         fetch=spec.timeouts.fetch,
         stall=spec.timeouts.stall,
@@ -133,6 +136,20 @@ def _assignment(cluster: Cluster, execution: Execution, facts: GangFacts) -> Ass
         main_program=spec.main_program if execution.rank == 0 else None,
         idle=spec.idle_limit,
     )
+
+
+def _gpu_share(cluster: Cluster, execution: Execution, role: Role) -> GpuShare | None:
+    """What an execution has of its GPUs; None: they are its own."""
+    portion = role.resources.portion
+    if portion is None or execution.node is None:
+        return None
+    node = cluster.nodes.get(execution.node)
+    gpus = () if node is None else node.inventory.gpus
+    return min((portion.of(gpu.memory) for gpu in gpus if gpu.uuid in execution.gpus), default=None, key=_memory)
+
+
+def _memory(share: GpuShare) -> int:
+    return share.memory
 
 
 def _seating(members: Iterable[Execution]) -> dict[int, Seating]:

@@ -4,8 +4,9 @@ from datetime import datetime
 
 from muster.cli.output.job_sentences import ran_text
 from muster.cli.output.plain.columns import Column
-from muster.cli.output.units import in_local_time, labels_text, span_text, time_text
+from muster.cli.output.units import cpus_text, in_local_time, labels_text, span_text, time_text
 from muster.domain.jobs.job import JobSpec
+from muster.domain.jobs.placing.portion import WHOLE_GPU
 from muster.domain.jobs.view import JobView
 
 COLUMNS = (
@@ -41,7 +42,7 @@ def job_row(job: JobView, now: datetime, *, wide: bool = False) -> tuple[str, ..
         job.owner or "-",
         job.spec.project,
         str(job.spec.size),
-        str(gpus_wanted(job.spec) or "-"),
+        gpus_wanted(job.spec),
         span_text(now - job.submitted_at),
         ran_text(job, job.ended_at or now) or "-",
         in_local_time(job.summary, now),
@@ -58,6 +59,10 @@ def job_row(job: JobView, now: datetime, *, wide: bool = False) -> tuple[str, ..
     )
 
 
-def gpus_wanted(spec: JobSpec) -> int:
-    """GPUs of all executions together."""
-    return sum(role.count * role.resources.gpus for role in spec.roles)
+def gpus_wanted(spec: JobSpec) -> str:
+    """GPUs of all executions together; portions as they count in quotas."""
+    thousandths = 0
+    for role in spec.roles:
+        portion = role.resources.portion
+        thousandths += role.count * role.resources.gpus * (WHOLE_GPU if portion is None else portion.thousandths)
+    return cpus_text(thousandths) if thousandths else "-"

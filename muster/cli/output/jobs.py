@@ -18,7 +18,7 @@ from muster.cli.output.units import cpus_text, in_local_time, ranks_text, size_t
 from muster.domain.data.job_input import without_query
 from muster.domain.jobs.explanation import Explanation, StartEstimate
 from muster.domain.jobs.failure import Failure
-from muster.domain.jobs.job import JobSpec, Role
+from muster.domain.jobs.job import JobSpec, Resources, Role
 from muster.domain.jobs.lifecycle import State
 from muster.domain.jobs.view import AttemptView, JobView
 from muster.domain.visible_text import visible
@@ -177,8 +177,7 @@ def _needs(role: Role) -> Iterator[str]:
     if needs.memory is not None:
         yield f"{size_text(needs.memory)} memory"
     if needs.gpus:
-        kind = "GPU" if needs.mig is None else f"MIG {needs.mig}"
-        yield f"{needs.gpus} x {kind}" + (f" {needs.gpu_model}" if needs.gpu_model else "")
+        yield f"{needs.gpus} x {_gpu_kind(needs)}" + (f" {needs.gpu_model}" if needs.gpu_model else "")
     for volume in role.volumes:
         amount = size_text(volume.size or volume.tmpfs or 0)
         yield f"volume {volume.name} of {amount}" + (" in memory" if volume.tmpfs else "")
@@ -187,6 +186,15 @@ def _needs(role: Role) -> Iterator[str]:
     yield visible(role.image or "process")
     if role.command:
         yield visible(shlex.join(role.command))
+
+
+def _gpu_kind(needs: Resources) -> str:
+    """What it gets so many of: `GPU`, `0.5 GPU`, `20 GiB of a GPU`, `MIG 1g.10gb`."""
+    if needs.gpu_memory is not None:
+        return f"{size_text(needs.gpu_memory)} of a GPU"
+    if needs.gpu_portion is not None:
+        return f"{cpus_text(needs.gpu_portion)} GPU"
+    return "GPU" if needs.mig is None else f"MIG {needs.mig}"
 
 
 def _attempt_details(

@@ -13,8 +13,9 @@ from muster.cli.output.units import cpus_text, labels_text, size_text, span_text
 from muster.domain.fleet.node import Cordon, Gpu, NodeState, NodeView, RuntimeOffer
 from muster.domain.fleet.pool import DEFAULT_POOL
 from muster.domain.fleet.window import Window
+from muster.domain.jobs.placing.portion import WHOLE_GPU
 from muster.domain.jobs.placing.taint import NodeTaint
-from muster.domain.quantity import format_duration
+from muster.domain.quantity import format_cpus, format_duration
 
 _SILENT = (
     "What runs there may go on; `muster why JOB` says what follows. If the node will not come back and nothing runs "
@@ -113,7 +114,7 @@ def node_details(node: NodeView, now: datetime) -> Group:
             Column("USE", least=10),
             Column("PROBLEMS", least=12),
         )
-        rows = (_gpu_row(gpu, taken=gpu.uuid in node.gpus_taken) for gpu in inventory.gpus)
+        rows = (_gpu_row(gpu, node) for gpu in inventory.gpus)
         parts += [shown(""), listing(headers, rows)]
     return Group(*parts)
 
@@ -144,11 +145,16 @@ def _gpus_text(node: NodeView) -> str:
     profiles = Counter(gpu.mig for gpu in gpus if gpu.mig is not None)
     kinds += [(f"MIG {profile}", [gpu for gpu in gpus if gpu.mig == profile]) for profile in profiles]
     told = ", ".join(f"{_free_of(node, each)}/{len(each)} {kind}" for kind, each in kinds)
-    return told + (f" ({ill} with problems)" if ill else "")
+    notes = [f"{ill} with problems"] if ill else []
+    if node.gpus_shared:
+        left = sum(max(0, WHOLE_GPU - share.thousandths) for share in node.gpus_shared.values())
+        notes.append(f"{len(node.gpus_shared)} shared, of which {format_cpus(left)} free")
+    return told + (f" ({', '.join(notes)})" if notes else "")
 
 
 def _free_of(node: NodeView, gpus: Iterable[Gpu]) -> int:
-    return sum(gpu.usable and gpu.uuid not in node.gpus_taken for gpu in gpus)
+    given = {*node.gpus_taken, *node.gpus_shared}
+    return sum(gpu.usable and gpu.uuid not in given for gpu in gpus)
 
 
 def _free_text(free: int, total: int) -> str:
@@ -166,20 +172,22 @@ def _runtime_text(offer: RuntimeOffer) -> str:
     return f"{offer.kind} {offer.version}".strip() + ("" if offer.gpus else " (without GPUs)")
 
 
-def _gpu_row(gpu: Gpu, *, taken: bool) -> Iterator[str | Text]:
+def _gpu_row(gpu: Gpu, node: NodeView) -> Iterator[str | Text]:
     yield str(gpu.index)
     yield gpu.uuid
     yield gpu.model
     yield size_text(gpu.memory)
     yield "-" if gpu.numa_node is None else str(gpu.numa_node)
     yield f"{len(gpu.nvlink_peers)} peers" if gpu.nvlink_peers else "-"
-    yield _use_text(gpu, taken=taken)
+    yield _use_text(gpu, node)
     yield shown(", ".join(gpu.problems) or "-", "red" if gpu.problems else "")
 
 
-def _use_text(gpu: Gpu, *, taken: bool) -> str:
-    if taken:
+def _use_text(gpu: Gpu, node: NodeView) -> str:
+    if gpu.uuid in node.gpus_taken:
         return "given to an execution"
+    if (share := node.gpus_shared.get(gpu.uuid)) is not None:
+        return f"{format_cpus(share.thousandths)} and {size_text(share.memory)} given in portions"
     return f"{len(gpu.processes)} foreign processes" if gpu.processes else "free"
 
 

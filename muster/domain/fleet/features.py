@@ -33,7 +33,12 @@ VOLUMES = "volumes"
 INPUTS = "inputs"
 """The agent gives executions the inputs of their job."""
 
-ALL_FEATURES = frozenset({SECRETS, GANG_COMMANDS, ATTACH, INTERACTIVE, MAIN_PROGRAM, CODE, VOLUMES, INPUTS})
+GPU_PORTIONS = "gpu-portions"
+"""The agent tells executions how much of their GPUs they have."""
+
+ALL_FEATURES = frozenset(
+    {SECRETS, GANG_COMMANDS, ATTACH, INTERACTIVE, MAIN_PROGRAM, CODE, VOLUMES, INPUTS, GPU_PORTIONS}
+)
 """Features of the agent of this version."""
 
 MEANINGS: Mapping[str, str] = MappingProxyType(
@@ -46,6 +51,7 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         CODE: "code that jobs bring along",
         VOLUMES: "volumes",
         INPUTS: "inputs",
+        GPU_PORTIONS: "portions of GPUs",
     }
 )
 """The words as a person reads them in `muster why`."""
@@ -62,6 +68,7 @@ def needed(spec: JobSpec, role: Role) -> frozenset[str]:
         main_program=spec.main_program is not None and role.name == spec.roles[0].name,
         code=role.code is not None,
         inputs=bool(role.inputs),
+        gpu_portions=role.resources.portion is not None,
     )
 
 
@@ -75,6 +82,7 @@ def _words(  # noqa: PLR0913 - one for each feature
     code: bool,
     volumes: bool,
     inputs: bool,
+    gpu_portions: bool,
 ) -> frozenset[str]:
     wanted = {
         SECRETS: secrets,
@@ -84,5 +92,6 @@ def _words(  # noqa: PLR0913 - one for each feature
         CODE: code,
         VOLUMES: volumes,
         INPUTS: inputs,
+        GPU_PORTIONS: gpu_portions,
     }
     return frozenset(word for word, is_needed in wanted.items() if is_needed)

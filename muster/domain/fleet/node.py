@@ -8,6 +8,7 @@ from enum import StrEnum
 from muster.domain.ids import ExecutionId, GpuUuid, NodeId
 from muster.domain.jobs.job import RuntimeKind
 from muster.domain.jobs.placing.mig import thousandths
+from muster.domain.jobs.placing.portion import GpuShare
 from muster.domain.jobs.placing.taint import NodeTaint
 
 OWN_LABELS = "local/"
@@ -129,6 +130,9 @@ class NodeView:
     executions: tuple[ExecutionId, ...] = ()
     """Executions that hold resources on it."""
     gpus_taken: tuple[GpuUuid, ...] = ()
+    """GPUs that are given whole."""
+    gpus_shared: Mapping[GpuUuid, GpuShare] = field(default_factory=dict)
+    """GPUs of which executions have portions, and how much of each is given."""
     cpu_millis_taken: int = 0
     memory_taken: int = 0
     agent_version: str = ""

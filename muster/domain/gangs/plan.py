@@ -14,6 +14,7 @@ from muster.domain.jobs.frameworks.dialect import Dialect
 from muster.domain.jobs.frameworks.framework import Framework, processes_of
 from muster.domain.jobs.interactive import Interactive, MainProgramStreams
 from muster.domain.jobs.job import DEFAULT_PROJECT, Network, Role, Timeouts
+from muster.domain.jobs.placing.portion import GpuShare
 from muster.domain.jobs.stopping.notice import StopOrder
 from muster.domain.jobs.stopping.preemption import PreemptSignal
 
@@ -58,6 +59,8 @@ class Assignment:
     idle: timedelta | None = None
     """How long the attempt may go unused, so that its agents tell of use; None: nobody needs to know of it."""
     gpus: tuple[GpuUuid, ...] = ()
+    gpu_share: GpuShare | None = None
+    """What it has of each of its GPUs, of the one with the least memory; None: they are its own."""
     grace: timedelta = timedelta(seconds=10)
     fetch: timedelta = Timeouts().fetch
     """How long all its inputs may take."""

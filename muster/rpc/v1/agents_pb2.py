@@ -28,7 +28,7 @@ from muster.rpc.v1 import attachments_pb2 as muster_dot_rpc_dot_v1_dot_attachmen
 from muster.rpc.v1 import model_pb2 as muster_dot_rpc_dot_v1_dot_model__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1amuster/rpc/v1/agents.proto\x12\rmuster.rpc.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1fmuster/rpc/v1/attachments.proto\x1a\x19muster/rpc/v1/model.proto\"\x80\x02\n\x0c\x41gentMessage\x12%\n\x05hello\x18\x01 \x01(\x0b\x32\x14.muster.rpc.v1.HelloH\x00\x12-\n\theartbeat\x18\x02 \x01(\x0b\x32\x18.muster.rpc.v1.HeartbeatH\x00\x12-\n\tinventory\x18\x03 \x01(\x0b\x32\x18.muster.rpc.v1.InventoryH\x00\x12)\n\x07reports\x18\x04 \x01(\x0b\x32\x16.muster.rpc.v1.ReportsH\x00\x12\x35\n\nattachment\x18\x05 \x01(\x0b\x32\x1f.muster.rpc.v1.AttachmentReportH\x00\x42\t\n\x07message\"\xbf\x02\n\x12\x43oordinatorMessage\x12)\n\x07welcome\x18\x01 \x01(\x0b\x32\x16.muster.rpc.v1.WelcomeH\x00\x12#\n\x04plan\x18\x02 \x01(\x0b\x32\x13.muster.rpc.v1.PlanH\x00\x12\x34\n\rheartbeat_ack\x18\x03 \x01(\x0b\x32\x1b.muster.rpc.v1.HeartbeatAckH\x00\x12\x34\n\nattachment\x18\x04 \x01(\x0b\x32\x1e.muster.rpc.v1.AttachmentOrderH\x00\x12.\n\nrenew_soon\x18\x06 \x01(\x0b\x32\x18.muster.rpc.v1.RenewSoonH\x00\x12\x32\n\x06notice\x18\x07 \x01(\x0b\x32 .muster.rpc.v1.NoticeForAttachedH\x00\x42\t\n\x07message\"\xa7\x02\n\x05Hello\x12\x0c\n\x04node\x18\x01 \x01(\t\x12\x10\n\x08identity\x18\x02 \x01(\t\x12\x0f\n\x07version\x18\x03 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x04 \x01(\t\x12+\n\tinventory\x18\x05 \x01(\x0b\x32\x18.muster.rpc.v1.Inventory\x12\x32\n\nexecutions\x18\x06 \x03(\x0b\x32\x1e.muster.rpc.v1.ExecutionReport\x12\x0e\n\x06opened\x18\x07 \x01(\x04\x12\x11\n\tpeer_port\x18\x08 \x01(\r\x12\x10\n\x08\x66\x65\x61tures\x18\t \x03(\t\x12\x34\n\x0b\x61ttachments\x18\n \x03(\x0b\x32\x1f.muster.rpc.v1.ServedAttachment\x12\x10\n\x08protocol\x18\x14 \x01(\r\"4\n\tHeartbeat\x12\x10\n\x08sequence\x18\x01 \x01(\x04\x12\x15\n\rplan_revision\x18\x02 \x01(\x04\" \n\x0cHeartbeatAck\x12\x10\n\x08sequence\x18\x01 \x01(\x04\"\x8d\x01\n\x07Welcome\x12\x0f\n\x07version\x18\x01 \x01(\t\x12\x35\n\x12heartbeat_interval\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\x12(\n\x05lease\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x10\n\x08protocol\x18\x14 \x01(\r\"\xbe\x01\n\x04Plan\x12\x10\n\x08revision\x18\x01 \x01(\x04\x12\x0c\n\x04\x62\x61se\x18\x02 \x01(\x04\x12\x30\n\x07\x64\x65sired\x18\x03 \x03(\x0b\x32\x1f.muster.rpc.v1.DesiredExecution\x12\x0f\n\x07removed\x18\x04 \x03(\t\x12\x0f\n\x07rosters\x18\x05 \x03(\x0c\x12&\n\x05roles\x18\x07 \x03(\x0b\x32\x17.muster.rpc.v1.PlanRole\x12\x0c\n\x04part\x18\n \x01(\r\x12\x0c\n\x04more\x18\x0b \x01(\x08\"%\n\x08PlanRole\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x0c\n\x04role\x18\x02 \x01(\x0c\"\xc0\x01\n\x10\x44\x65siredExecution\x12\x11\n\texecution\x18\x01 \x01(\t\x12!\n\x04goal\x18\x02 \x01(\x0e\x32\x13.muster.rpc.v1.Goal\x12-\n\nassignment\x18\x03 \x01(\x0b\x32\x19.muster.rpc.v1.Assignment\x12\x0e\n\x06reason\x18\x04 \x01(\t\x12(\n\x05grace\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\r\n\x05\x63\x61use\x18\x06 \x01(\t\"\x9b\x05\n\nAssignment\x12\x11\n\texecution\x18\x01 \x01(\t\x12\x0b\n\x03job\x18\x02 \x01(\t\x12\x10\n\x08job_name\x18\x03 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\x04 \x01(\r\x12\x0c\n\x04rank\x18\x05 \x01(\r\x12\x12\n\nworld_size\x18\x06 \x01(\r\x12\x12\n\nlocal_rank\x18\x07 \x01(\r\x12\x18\n\x10local_world_size\x18\x08 \x01(\r\x12\x11\n\tnode_rank\x18\t \x01(\r\x12\x12\n\nnode_count\x18\n \x01(\r\x12\x0f\n\x07network\x18\x0c \x01(\t\x12\x0c\n\x04gpus\x18\r \x03(\t\x12(\n\x05grace\x18\x0e \x01(\x0b\x32\x19.google.protobuf.Duration\x12#\n\x05\x66\x65nce\x18\x0f \x01(\x0b\x32\x14.muster.rpc.v1.Fence\x12\x10\n\x08role_key\x18\x10 \x01(\t\x12\x10\n\x08sequence\x18\x11 \x01(\x04\x12\x0f\n\x07project\x18\x12 \x01(\t\x12+\n\tframework\x18\x13 \x01(\x0b\x32\x18.muster.rpc.v1.Framework\x12\x15\n\rgang_commands\x18\x14 \x01(\x08\x12\x10\n\x08\x64ialects\x18\x15 \x03(\t\x12/\n\x0binteractive\x18\x16 \x01(\x0b\x32\x1a.muster.rpc.v1.Interactive\x12\'\n\x04idle\x18\x17 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x16\n\x0epreempt_signal\x18\x18 \x01(\t\x12\x14\n\x0cmain_program\x18\x19 \x01(\t\x12(\n\x05\x66\x65tch\x18\x1a \x01(\x0b\x32\x19.google.protobuf.Duration\x12(\n\x05stall\x18\x1b \x01(\x0b\x32\x19.google.protobuf.Duration\"\x85\x01\n\x05\x46\x65nce\x12-\n\nlost_after\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x15\n\ron_disconnect\x18\x02 \x01(\t\x12\x0b\n\x03key\x18\x03 \x01(\x0c\x12)\n\twitnesses\x18\x04 \x03(\x0b\x32\x16.muster.rpc.v1.Witness\"(\n\x07Witness\x12\x0c\n\x04node\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\"\\\n\x0cPeerQuestion\x12\x0b\n\x03job\x18\x01 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\x02 \x01(\r\x12\x0c\n\x04node\x18\x03 \x01(\t\x12\r\n\x05nonce\x18\x04 \x01(\x0c\x12\x11\n\tsignature\x18\x05 \x01(\x0c\"-\n\nPeerAnswer\x12\x0c\n\x04word\x18\x01 \x01(\t\x12\x11\n\tsignature\x18\x02 \x01(\x0c\"\xda\x03\n\x0f\x45xecutionReport\x12\x11\n\texecution\x18\x01 \x01(\t\x12#\n\x05stage\x18\x02 \x01(\x0e\x32\x14.muster.rpc.v1.Stage\x12&\n\x02\x61t\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0e\n\x06\x64\x65tail\x18\x04 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x05 \x01(\t\x12\'\n\x05ports\x18\x06 \x03(\x0b\x32\x18.muster.rpc.v1.PortLease\x12.\n\nstarted_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12!\n\x04\x65xit\x18\x08 \x01(\x0b\x32\x13.muster.rpc.v1.Exit\x12\'\n\x07\x66\x61ilure\x18\t \x01(\x0b\x32\x16.muster.rpc.v1.Failure\x12\x14\n\x0clog_complete\x18\n \x01(\x08\x12\x30\n\rno_permit_for\x18\x0b \x01(\x0b\x32\x19.google.protobuf.Duration\x12,\n\x08saved_at\x18\x11 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12+\n\x07used_at\x18\x12 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\":\n\x07Reports\x12/\n\x07reports\x18\x01 \x03(\x0b\x32\x1e.muster.rpc.v1.ExecutionReport\"W\n\x08LogChunk\x12\x0c\n\x04node\x18\x01 \x01(\t\x12\x11\n\texecution\x18\x02 \x01(\t\x12\x0e\n\x06offset\x18\x03 \x01(\x04\x12\x0c\n\x04\x64\x61ta\x18\x04 \x01(\x0c\x12\x0c\n\x04last\x18\x05 \x01(\x08\"O\n\x06LogAck\x12\x11\n\texecution\x18\x01 \x01(\t\x12\x0e\n\x06offset\x18\x02 \x01(\x04\x12\x10\n\x08\x63omplete\x18\x03 \x01(\x08\x12\x10\n\x08unwanted\x18\x04 \x01(\x08\"\x1f\n\x0cRenewRequest\x12\x0f\n\x07request\x18\x01 \x01(\x0c\"S\n\rRenewResponse\x12\x13\n\x0b\x63\x65rtificate\x18\x01 \x01(\x0c\x12\x18\n\x10peer_certificate\x18\x02 \x01(\x0c\x12\x13\n\x0b\x61uthorities\x18\x03 \x01(\x0c\"6\n\tRenewSoon\x12)\n\x06spread\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\"#\n\x0eSecretsRequest\x12\x11\n\texecution\x18\x01 \x01(\t\"B\n\x0fSecretsResponse\x12/\n\x07secrets\x18\x01 \x03(\x0b\x32\x1e.muster.rpc.v1.DeliveredSecret\" \n\x0b\x44\x61taRequest\x12\x11\n\texecution\x18\x01 \x01(\t\"-\n\x0c\x44\x61taResponse\x12\r\n\x05\x64\x65pot\x18\x01 \x01(\t\x12\x0e\n\x06ticket\x18\x02 \x01(\t\"L\n\rInputsRequest\x12\x11\n\texecution\x18\x01 \x01(\t\x12(\n\x05\x66ound\x18\x02 \x03(\x0b\x32\x19.muster.rpc.v1.FoundInput\":\n\x0eInputsResponse\x12(\n\x05\x66ound\x18\x01 \x03(\x0b\x32\x19.muster.rpc.v1.FoundInput\"\x98\x01\n\x0f\x44\x65liveredSecret\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04kind\x18\x02 \x01(\t\x12:\n\x06values\x18\x03 \x03(\x0b\x32*.muster.rpc.v1.DeliveredSecret.ValuesEntry\x1a-\n\x0bValuesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x0c:\x02\x38\x01*Y\n\x04Goal\x12\x14\n\x10GOAL_UNSPECIFIED\x10\x00\x12\x10\n\x0cGOAL_PREPARE\x10\n\x12\x0c\n\x08GOAL_ARM\x10\x14\x12\x0c\n\x08GOAL_RUN\x10\x1e\x12\r\n\tGOAL_STOP\x10(*\xa2\x01\n\x05Stage\x12\x15\n\x11STAGE_UNSPECIFIED\x10\x00\x12\x13\n\x0fSTAGE_PREPARING\x10\n\x12\x12\n\x0eSTAGE_PREPARED\x10\x14\x12\x0f\n\x0bSTAGE_ARMED\x10\x1e\x12\x11\n\rSTAGE_RUNNING\x10(\x12\x10\n\x0cSTAGE_EXITED\x10\x32\x12\x10\n\x0cSTAGE_FAILED\x10<\x12\x11\n\rSTAGE_STOPPED\x10\x46\x32\xb3\x03\n\x0c\x41gentService\x12M\n\x07\x43onnect\x12\x1b.muster.rpc.v1.AgentMessage\x1a!.muster.rpc.v1.CoordinatorMessage(\x01\x30\x01\x12>\n\x08PushLogs\x12\x17.muster.rpc.v1.LogChunk\x1a\x15.muster.rpc.v1.LogAck(\x01\x30\x01\x12\x42\n\x05Renew\x12\x1b.muster.rpc.v1.RenewRequest\x1a\x1c.muster.rpc.v1.RenewResponse\x12H\n\x07Secrets\x12\x1d.muster.rpc.v1.SecretsRequest\x1a\x1e.muster.rpc.v1.SecretsResponse\x12?\n\x04\x44\x61ta\x12\x1a.muster.rpc.v1.DataRequest\x1a\x1b.muster.rpc.v1.DataResponse\x12\x45\n\x06Inputs\x12\x1c.muster.rpc.v1.InputsRequest\x1a\x1d.muster.rpc.v1.InputsResponse2\x97\x01\n\x0bPeerService\x12=\n\x03\x41sk\x12\x1b.muster.rpc.v1.PeerQuestion\x1a\x19.muster.rpc.v1.PeerAnswer\x12I\n\x03Run\x12\x1e.muster.rpc.v1.AttachmentFrame\x1a\x1e.muster.rpc.v1.AttachmentFrame(\x01\x30\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1amuster/rpc/v1/agents.proto\x12\rmuster.rpc.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1fmuster/rpc/v1/attachments.proto\x1a\x19muster/rpc/v1/model.proto\"\x80\x02\n\x0c\x41gentMessage\x12%\n\x05hello\x18\x01 \x01(\x0b\x32\x14.muster.rpc.v1.HelloH\x00\x12-\n\theartbeat\x18\x02 \x01(\x0b\x32\x18.muster.rpc.v1.HeartbeatH\x00\x12-\n\tinventory\x18\x03 \x01(\x0b\x32\x18.muster.rpc.v1.InventoryH\x00\x12)\n\x07reports\x18\x04 \x01(\x0b\x32\x16.muster.rpc.v1.ReportsH\x00\x12\x35\n\nattachment\x18\x05 \x01(\x0b\x32\x1f.muster.rpc.v1.AttachmentReportH\x00\x42\t\n\x07message\"\xbf\x02\n\x12\x43oordinatorMessage\x12)\n\x07welcome\x18\x01 \x01(\x0b\x32\x16.muster.rpc.v1.WelcomeH\x00\x12#\n\x04plan\x18\x02 \x01(\x0b\x32\x13.muster.rpc.v1.PlanH\x00\x12\x34\n\rheartbeat_ack\x18\x03 \x01(\x0b\x32\x1b.muster.rpc.v1.HeartbeatAckH\x00\x12\x34\n\nattachment\x18\x04 \x01(\x0b\x32\x1e.muster.rpc.v1.AttachmentOrderH\x00\x12.\n\nrenew_soon\x18\x06 \x01(\x0b\x32\x18.muster.rpc.v1.RenewSoonH\x00\x12\x32\n\x06notice\x18\x07 \x01(\x0b\x32 .muster.rpc.v1.NoticeForAttachedH\x00\x42\t\n\x07message\"\xa7\x02\n\x05Hello\x12\x0c\n\x04node\x18\x01 \x01(\t\x12\x10\n\x08identity\x18\x02 \x01(\t\x12\x0f\n\x07version\x18\x03 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x04 \x01(\t\x12+\n\tinventory\x18\x05 \x01(\x0b\x32\x18.muster.rpc.v1.Inventory\x12\x32\n\nexecutions\x18\x06 \x03(\x0b\x32\x1e.muster.rpc.v1.ExecutionReport\x12\x0e\n\x06opened\x18\x07 \x01(\x04\x12\x11\n\tpeer_port\x18\x08 \x01(\r\x12\x10\n\x08\x66\x65\x61tures\x18\t \x03(\t\x12\x34\n\x0b\x61ttachments\x18\n \x03(\x0b\x32\x1f.muster.rpc.v1.ServedAttachment\x12\x10\n\x08protocol\x18\x14 \x01(\r\"4\n\tHeartbeat\x12\x10\n\x08sequence\x18\x01 \x01(\x04\x12\x15\n\rplan_revision\x18\x02 \x01(\x04\" \n\x0cHeartbeatAck\x12\x10\n\x08sequence\x18\x01 \x01(\x04\"\x8d\x01\n\x07Welcome\x12\x0f\n\x07version\x18\x01 \x01(\t\x12\x35\n\x12heartbeat_interval\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\x12(\n\x05lease\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x10\n\x08protocol\x18\x14 \x01(\r\"\xbe\x01\n\x04Plan\x12\x10\n\x08revision\x18\x01 \x01(\x04\x12\x0c\n\x04\x62\x61se\x18\x02 \x01(\x04\x12\x30\n\x07\x64\x65sired\x18\x03 \x03(\x0b\x32\x1f.muster.rpc.v1.DesiredExecution\x12\x0f\n\x07removed\x18\x04 \x03(\t\x12\x0f\n\x07rosters\x18\x05 \x03(\x0c\x12&\n\x05roles\x18\x07 \x03(\x0b\x32\x17.muster.rpc.v1.PlanRole\x12\x0c\n\x04part\x18\n \x01(\r\x12\x0c\n\x04more\x18\x0b \x01(\x08\"%\n\x08PlanRole\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x0c\n\x04role\x18\x02 \x01(\x0c\"\xc0\x01\n\x10\x44\x65siredExecution\x12\x11\n\texecution\x18\x01 \x01(\t\x12!\n\x04goal\x18\x02 \x01(\x0e\x32\x13.muster.rpc.v1.Goal\x12-\n\nassignment\x18\x03 \x01(\x0b\x32\x19.muster.rpc.v1.Assignment\x12\x0e\n\x06reason\x18\x04 \x01(\t\x12(\n\x05grace\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\r\n\x05\x63\x61use\x18\x06 \x01(\t\"\xc7\x05\n\nAssignment\x12\x11\n\texecution\x18\x01 \x01(\t\x12\x0b\n\x03job\x18\x02 \x01(\t\x12\x10\n\x08job_name\x18\x03 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\x04 \x01(\r\x12\x0c\n\x04rank\x18\x05 \x01(\r\x12\x12\n\nworld_size\x18\x06 \x01(\r\x12\x12\n\nlocal_rank\x18\x07 \x01(\r\x12\x18\n\x10local_world_size\x18\x08 \x01(\r\x12\x11\n\tnode_rank\x18\t \x01(\r\x12\x12\n\nnode_count\x18\n \x01(\r\x12\x0f\n\x07network\x18\x0c \x01(\t\x12\x0c\n\x04gpus\x18\r \x03(\t\x12(\n\x05grace\x18\x0e \x01(\x0b\x32\x19.google.protobuf.Duration\x12#\n\x05\x66\x65nce\x18\x0f \x01(\x0b\x32\x14.muster.rpc.v1.Fence\x12\x10\n\x08role_key\x18\x10 \x01(\t\x12\x10\n\x08sequence\x18\x11 \x01(\x04\x12\x0f\n\x07project\x18\x12 \x01(\t\x12+\n\tframework\x18\x13 \x01(\x0b\x32\x18.muster.rpc.v1.Framework\x12\x15\n\rgang_commands\x18\x14 \x01(\x08\x12\x10\n\x08\x64ialects\x18\x15 \x03(\t\x12/\n\x0binteractive\x18\x16 \x01(\x0b\x32\x1a.muster.rpc.v1.Interactive\x12\'\n\x04idle\x18\x17 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x16\n\x0epreempt_signal\x18\x18 \x01(\t\x12\x14\n\x0cmain_program\x18\x19 \x01(\t\x12(\n\x05\x66\x65tch\x18\x1a \x01(\x0b\x32\x19.google.protobuf.Duration\x12(\n\x05stall\x18\x1b \x01(\x0b\x32\x19.google.protobuf.Duration\x12*\n\tgpu_share\x18\x1c \x01(\x0b\x32\x17.muster.rpc.v1.GpuShare\"\x85\x01\n\x05\x46\x65nce\x12-\n\nlost_after\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x15\n\ron_disconnect\x18\x02 \x01(\t\x12\x0b\n\x03key\x18\x03 \x01(\x0c\x12)\n\twitnesses\x18\x04 \x03(\x0b\x32\x16.muster.rpc.v1.Witness\"(\n\x07Witness\x12\x0c\n\x04node\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\"\\\n\x0cPeerQuestion\x12\x0b\n\x03job\x18\x01 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\x02 \x01(\r\x12\x0c\n\x04node\x18\x03 \x01(\t\x12\r\n\x05nonce\x18\x04 \x01(\x0c\x12\x11\n\tsignature\x18\x05 \x01(\x0c\"-\n\nPeerAnswer\x12\x0c\n\x04word\x18\x01 \x01(\t\x12\x11\n\tsignature\x18\x02 \x01(\x0c\"\xda\x03\n\x0f\x45xecutionReport\x12\x11\n\texecution\x18\x01 \x01(\t\x12#\n\x05stage\x18\x02 \x01(\x0e\x32\x14.muster.rpc.v1.Stage\x12&\n\x02\x61t\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0e\n\x06\x64\x65tail\x18\x04 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x05 \x01(\t\x12\'\n\x05ports\x18\x06 \x03(\x0b\x32\x18.muster.rpc.v1.PortLease\x12.\n\nstarted_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12!\n\x04\x65xit\x18\x08 \x01(\x0b\x32\x13.muster.rpc.v1.Exit\x12\'\n\x07\x66\x61ilure\x18\t \x01(\x0b\x32\x16.muster.rpc.v1.Failure\x12\x14\n\x0clog_complete\x18\n \x01(\x08\x12\x30\n\rno_permit_for\x18\x0b \x01(\x0b\x32\x19.google.protobuf.Duration\x12,\n\x08saved_at\x18\x11 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12+\n\x07used_at\x18\x12 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\":\n\x07Reports\x12/\n\x07reports\x18\x01 \x03(\x0b\x32\x1e.muster.rpc.v1.ExecutionReport\"W\n\x08LogChunk\x12\x0c\n\x04node\x18\x01 \x01(\t\x12\x11\n\texecution\x18\x02 \x01(\t\x12\x0e\n\x06offset\x18\x03 \x01(\x04\x12\x0c\n\x04\x64\x61ta\x18\x04 \x01(\x0c\x12\x0c\n\x04last\x18\x05 \x01(\x08\"O\n\x06LogAck\x12\x11\n\texecution\x18\x01 \x01(\t\x12\x0e\n\x06offset\x18\x02 \x01(\x04\x12\x10\n\x08\x63omplete\x18\x03 \x01(\x08\x12\x10\n\x08unwanted\x18\x04 \x01(\x08\"\x1f\n\x0cRenewRequest\x12\x0f\n\x07request\x18\x01 \x01(\x0c\"S\n\rRenewResponse\x12\x13\n\x0b\x63\x65rtificate\x18\x01 \x01(\x0c\x12\x18\n\x10peer_certificate\x18\x02 \x01(\x0c\x12\x13\n\x0b\x61uthorities\x18\x03 \x01(\x0c\"6\n\tRenewSoon\x12)\n\x06spread\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\"#\n\x0eSecretsRequest\x12\x11\n\texecution\x18\x01 \x01(\t\"B\n\x0fSecretsResponse\x12/\n\x07secrets\x18\x01 \x03(\x0b\x32\x1e.muster.rpc.v1.DeliveredSecret\" \n\x0b\x44\x61taRequest\x12\x11\n\texecution\x18\x01 \x01(\t\"-\n\x0c\x44\x61taResponse\x12\r\n\x05\x64\x65pot\x18\x01 \x01(\t\x12\x0e\n\x06ticket\x18\x02 \x01(\t\"L\n\rInputsRequest\x12\x11\n\texecution\x18\x01 \x01(\t\x12(\n\x05\x66ound\x18\x02 \x03(\x0b\x32\x19.muster.rpc.v1.FoundInput\":\n\x0eInputsResponse\x12(\n\x05\x66ound\x18\x01 \x03(\x0b\x32\x19.muster.rpc.v1.FoundInput\"\x98\x01\n\x0f\x44\x65liveredSecret\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04kind\x18\x02 \x01(\t\x12:\n\x06values\x18\x03 \x03(\x0b\x32*.muster.rpc.v1.DeliveredSecret.ValuesEntry\x1a-\n\x0bValuesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x0c:\x02\x38\x01*Y\n\x04Goal\x12\x14\n\x10GOAL_UNSPECIFIED\x10\x00\x12\x10\n\x0cGOAL_PREPARE\x10\n\x12\x0c\n\x08GOAL_ARM\x10\x14\x12\x0c\n\x08GOAL_RUN\x10\x1e\x12\r\n\tGOAL_STOP\x10(*\xa2\x01\n\x05Stage\x12\x15\n\x11STAGE_UNSPECIFIED\x10\x00\x12\x13\n\x0fSTAGE_PREPARING\x10\n\x12\x12\n\x0eSTAGE_PREPARED\x10\x14\x12\x0f\n\x0bSTAGE_ARMED\x10\x1e\x12\x11\n\rSTAGE_RUNNING\x10(\x12\x10\n\x0cSTAGE_EXITED\x10\x32\x12\x10\n\x0cSTAGE_FAILED\x10<\x12\x11\n\rSTAGE_STOPPED\x10\x46\x32\xb3\x03\n\x0c\x41gentService\x12M\n\x07\x43onnect\x12\x1b.muster.rpc.v1.AgentMessage\x1a!.muster.rpc.v1.CoordinatorMessage(\x01\x30\x01\x12>\n\x08PushLogs\x12\x17.muster.rpc.v1.LogChunk\x1a\x15.muster.rpc.v1.LogAck(\x01\x30\x01\x12\x42\n\x05Renew\x12\x1b.muster.rpc.v1.RenewRequest\x1a\x1c.muster.rpc.v1.RenewResponse\x12H\n\x07Secrets\x12\x1d.muster.rpc.v1.SecretsRequest\x1a\x1e.muster.rpc.v1.SecretsResponse\x12?\n\x04\x44\x61ta\x12\x1a.muster.rpc.v1.DataRequest\x1a\x1b.muster.rpc.v1.DataResponse\x12\x45\n\x06Inputs\x12\x1c.muster.rpc.v1.InputsRequest\x1a\x1d.muster.rpc.v1.InputsResponse2\x97\x01\n\x0bPeerService\x12=\n\x03\x41sk\x12\x1b.muster.rpc.v1.PeerQuestion\x1a\x19.muster.rpc.v1.PeerAnswer\x12I\n\x03Run\x12\x1e.muster.rpc.v1.AttachmentFrame\x1a\x1e.muster.rpc.v1.AttachmentFrame(\x01\x30\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -37,10 +37,10 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_DELIVEREDSECRET_VALUESENTRY']._loaded_options = None
   _globals['_DELIVEREDSECRET_VALUESENTRY']._serialized_options = b'8\001'
-  _globals['_GOAL']._serialized_start=4057
-  _globals['_GOAL']._serialized_end=4146
-  _globals['_STAGE']._serialized_start=4149
-  _globals['_STAGE']._serialized_end=4311
+  _globals['_GOAL']._serialized_start=4101
+  _globals['_GOAL']._serialized_end=4190
+  _globals['_STAGE']._serialized_start=4193
+  _globals['_STAGE']._serialized_end=4355
   _globals['_AGENTMESSAGE']._serialized_start=171
   _globals['_AGENTMESSAGE']._serialized_end=427
   _globals['_COORDINATORMESSAGE']._serialized_start=430
@@ -60,47 +60,47 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_DESIREDEXECUTION']._serialized_start=1514
   _globals['_DESIREDEXECUTION']._serialized_end=1706
   _globals['_ASSIGNMENT']._serialized_start=1709
-  _globals['_ASSIGNMENT']._serialized_end=2376
-  _globals['_FENCE']._serialized_start=2379
-  _globals['_FENCE']._serialized_end=2512
-  _globals['_WITNESS']._serialized_start=2514
-  _globals['_WITNESS']._serialized_end=2554
-  _globals['_PEERQUESTION']._serialized_start=2556
-  _globals['_PEERQUESTION']._serialized_end=2648
-  _globals['_PEERANSWER']._serialized_start=2650
-  _globals['_PEERANSWER']._serialized_end=2695
-  _globals['_EXECUTIONREPORT']._serialized_start=2698
-  _globals['_EXECUTIONREPORT']._serialized_end=3172
-  _globals['_REPORTS']._serialized_start=3174
-  _globals['_REPORTS']._serialized_end=3232
-  _globals['_LOGCHUNK']._serialized_start=3234
-  _globals['_LOGCHUNK']._serialized_end=3321
-  _globals['_LOGACK']._serialized_start=3323
-  _globals['_LOGACK']._serialized_end=3402
-  _globals['_RENEWREQUEST']._serialized_start=3404
-  _globals['_RENEWREQUEST']._serialized_end=3435
-  _globals['_RENEWRESPONSE']._serialized_start=3437
-  _globals['_RENEWRESPONSE']._serialized_end=3520
-  _globals['_RENEWSOON']._serialized_start=3522
-  _globals['_RENEWSOON']._serialized_end=3576
-  _globals['_SECRETSREQUEST']._serialized_start=3578
-  _globals['_SECRETSREQUEST']._serialized_end=3613
-  _globals['_SECRETSRESPONSE']._serialized_start=3615
-  _globals['_SECRETSRESPONSE']._serialized_end=3681
-  _globals['_DATAREQUEST']._serialized_start=3683
-  _globals['_DATAREQUEST']._serialized_end=3715
-  _globals['_DATARESPONSE']._serialized_start=3717
-  _globals['_DATARESPONSE']._serialized_end=3762
-  _globals['_INPUTSREQUEST']._serialized_start=3764
-  _globals['_INPUTSREQUEST']._serialized_end=3840
-  _globals['_INPUTSRESPONSE']._serialized_start=3842
-  _globals['_INPUTSRESPONSE']._serialized_end=3900
-  _globals['_DELIVEREDSECRET']._serialized_start=3903
-  _globals['_DELIVEREDSECRET']._serialized_end=4055
-  _globals['_DELIVEREDSECRET_VALUESENTRY']._serialized_start=4010
-  _globals['_DELIVEREDSECRET_VALUESENTRY']._serialized_end=4055
-  _globals['_AGENTSERVICE']._serialized_start=4314
-  _globals['_AGENTSERVICE']._serialized_end=4749
-  _globals['_PEERSERVICE']._serialized_start=4752
-  _globals['_PEERSERVICE']._serialized_end=4903
+  _globals['_ASSIGNMENT']._serialized_end=2420
+  _globals['_FENCE']._serialized_start=2423
+  _globals['_FENCE']._serialized_end=2556
+  _globals['_WITNESS']._serialized_start=2558
+  _globals['_WITNESS']._serialized_end=2598
+  _globals['_PEERQUESTION']._serialized_start=2600
+  _globals['_PEERQUESTION']._serialized_end=2692
+  _globals['_PEERANSWER']._serialized_start=2694
+  _globals['_PEERANSWER']._serialized_end=2739
+  _globals['_EXECUTIONREPORT']._serialized_start=2742
+  _globals['_EXECUTIONREPORT']._serialized_end=3216
+  _globals['_REPORTS']._serialized_start=3218
+  _globals['_REPORTS']._serialized_end=3276
+  _globals['_LOGCHUNK']._serialized_start=3278
+  _globals['_LOGCHUNK']._serialized_end=3365
+  _globals['_LOGACK']._serialized_start=3367
+  _globals['_LOGACK']._serialized_end=3446
+  _globals['_RENEWREQUEST']._serialized_start=3448
+  _globals['_RENEWREQUEST']._serialized_end=3479
+  _globals['_RENEWRESPONSE']._serialized_start=3481
+  _globals['_RENEWRESPONSE']._serialized_end=3564
+  _globals['_RENEWSOON']._serialized_start=3566
+  _globals['_RENEWSOON']._serialized_end=3620
+  _globals['_SECRETSREQUEST']._serialized_start=3622
+  _globals['_SECRETSREQUEST']._serialized_end=3657
+  _globals['_SECRETSRESPONSE']._serialized_start=3659
+  _globals['_SECRETSRESPONSE']._serialized_end=3725
+  _globals['_DATAREQUEST']._serialized_start=3727
+  _globals['_DATAREQUEST']._serialized_end=3759
+  _globals['_DATARESPONSE']._serialized_start=3761
+  _globals['_DATARESPONSE']._serialized_end=3806
+  _globals['_INPUTSREQUEST']._serialized_start=3808
+  _globals['_INPUTSREQUEST']._serialized_end=3884
+  _globals['_INPUTSRESPONSE']._serialized_start=3886
+  _globals['_INPUTSRESPONSE']._serialized_end=3944
+  _globals['_DELIVEREDSECRET']._serialized_start=3947
+  _globals['_DELIVEREDSECRET']._serialized_end=4099
+  _globals['_DELIVEREDSECRET_VALUESENTRY']._serialized_start=4054
+  _globals['_DELIVEREDSECRET_VALUESENTRY']._serialized_end=4099
+  _globals['_AGENTSERVICE']._serialized_start=4358
+  _globals['_AGENTSERVICE']._serialized_end=4793
+  _globals['_PEERSERVICE']._serialized_start=4796
+  _globals['_PEERSERVICE']._serialized_end=4947
 # @@protoc_insertion_point(module_scope)

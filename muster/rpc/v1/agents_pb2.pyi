@@ -528,6 +528,7 @@ class Assignment(_message.Message):
     MAIN_PROGRAM_FIELD_NUMBER: _builtins.int
     FETCH_FIELD_NUMBER: _builtins.int
     STALL_FIELD_NUMBER: _builtins.int
+    GPU_SHARE_FIELD_NUMBER: _builtins.int
     execution: _builtins.str
     """Its id."""
     job: _builtins.str
@@ -598,6 +599,10 @@ class Assignment(_message.Message):
     def stall(self) -> _duration_pb2.Duration:
         """How long an input may go without a byte; absent: the default."""
 
+    @_builtins.property
+    def gpu_share(self) -> _model_pb2.GpuShare:
+        """What it has of each of its GPUs; absent: they are its own."""
+
     def __init__(
         self,
         *,
@@ -627,10 +632,11 @@ class Assignment(_message.Message):
         main_program: _builtins.str = ...,
         fetch: _duration_pb2.Duration | None = ...,
         stall: _duration_pb2.Duration | None = ...,
+        gpu_share: _model_pb2.GpuShare | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["fence", b"fence", "fetch", b"fetch", "framework", b"framework", "grace", b"grace", "idle", b"idle", "interactive", b"interactive", "stall", b"stall"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["fence", b"fence", "fetch", b"fetch", "framework", b"framework", "gpu_share", b"gpu_share", "grace", b"grace", "idle", b"idle", "interactive", b"interactive", "stall", b"stall"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "dialects", b"dialects", "execution", b"execution", "fence", b"fence", "fetch", b"fetch", "framework", b"framework", "gang_commands", b"gang_commands", "gpus", b"gpus", "grace", b"grace", "idle", b"idle", "interactive", b"interactive", "job", b"job", "job_name", b"job_name", "local_rank", b"local_rank", "local_world_size", b"local_world_size", "main_program", b"main_program", "network", b"network", "node_count", b"node_count", "node_rank", b"node_rank", "preempt_signal", b"preempt_signal", "project", b"project", "rank", b"rank", "role_key", b"role_key", "sequence", b"sequence", "stall", b"stall", "world_size", b"world_size"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "dialects", b"dialects", "execution", b"execution", "fence", b"fence", "fetch", b"fetch", "framework", b"framework", "gang_commands", b"gang_commands", "gpu_share", b"gpu_share", "gpus", b"gpus", "grace", b"grace", "idle", b"idle", "interactive", b"interactive", "job", b"job", "job_name", b"job_name", "local_rank", b"local_rank", "local_world_size", b"local_world_size", "main_program", b"main_program", "network", b"network", "node_count", b"node_count", "node_rank", b"node_rank", "preempt_signal", b"preempt_signal", "project", b"project", "rank", b"rank", "role_key", b"role_key", "sequence", b"sequence", "stall", b"stall", "world_size", b"world_size"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

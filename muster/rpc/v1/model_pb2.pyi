@@ -38,6 +38,7 @@ class Resources(_message.Message):
     MIG_FIELD_NUMBER: _builtins.int
     GPU_PORTION_FIELD_NUMBER: _builtins.int
     GPU_MEMORY_FIELD_NUMBER: _builtins.int
+    GPU_COUNTED_FIELD_NUMBER: _builtins.int
     gpus: _builtins.int
     """Number of whole GPUs, with `mig` of MIG devices, and with a portion of the GPUs of which it gets a part; 0 for none."""
     gpu_model: _builtins.str
@@ -58,6 +59,8 @@ class Resources(_message.Message):
     """Thousandths of each GPU that it gets in place of the whole; absent: see gpu_memory."""
     gpu_memory: _builtins.int
     """Memory of each GPU that it gets in place of the whole; absent, and gpu_portion too: whole GPUs."""
+    gpu_counted: _builtins.int
+    """Thousandths of a GPU as which gpu_memory counts in quotas; the coordinator says it. Absent: a whole GPU."""
     def __init__(
         self,
         *,
@@ -71,13 +74,16 @@ class Resources(_message.Message):
         mig: _builtins.str = ...,
         gpu_portion: _builtins.int | None = ...,
         gpu_memory: _builtins.int | None = ...,
+        gpu_counted: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_cpu_limit", b"_cpu_limit", "_gpu_memory", b"_gpu_memory", "_gpu_portion", b"_gpu_portion", "_memory", b"_memory", "_memory_limit", b"_memory_limit", "_shm", b"_shm", "cpu_limit", b"cpu_limit", "gpu_memory", b"gpu_memory", "gpu_portion", b"gpu_portion", "memory", b"memory", "memory_limit", b"memory_limit", "shm", b"shm"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_cpu_limit", b"_cpu_limit", "_gpu_counted", b"_gpu_counted", "_gpu_memory", b"_gpu_memory", "_gpu_portion", b"_gpu_portion", "_memory", b"_memory", "_memory_limit", b"_memory_limit", "_shm", b"_shm", "cpu_limit", b"cpu_limit", "gpu_counted", b"gpu_counted", "gpu_memory", b"gpu_memory", "gpu_portion", b"gpu_portion", "memory", b"memory", "memory_limit", b"memory_limit", "shm", b"shm"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_cpu_limit", b"_cpu_limit", "_gpu_memory", b"_gpu_memory", "_gpu_portion", b"_gpu_portion", "_memory", b"_memory", "_memory_limit", b"_memory_limit", "_shm", b"_shm", "cpu_limit", b"cpu_limit", "cpu_millis", b"cpu_millis", "gpu_memory", b"gpu_memory", "gpu_model", b"gpu_model", "gpu_portion", b"gpu_portion", "gpus", b"gpus", "memory", b"memory", "memory_limit", b"memory_limit", "mig", b"mig", "shm", b"shm"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_cpu_limit", b"_cpu_limit", "_gpu_counted", b"_gpu_counted", "_gpu_memory", b"_gpu_memory", "_gpu_portion", b"_gpu_portion", "_memory", b"_memory", "_memory_limit", b"_memory_limit", "_shm", b"_shm", "cpu_limit", b"cpu_limit", "cpu_millis", b"cpu_millis", "gpu_counted", b"gpu_counted", "gpu_memory", b"gpu_memory", "gpu_model", b"gpu_model", "gpu_portion", b"gpu_portion", "gpus", b"gpus", "memory", b"memory", "memory_limit", b"memory_limit", "mig", b"mig", "shm", b"shm"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__cpu_limit: _TypeAlias = _typing.Literal["cpu_limit"]  # noqa: Y015
     _WhichOneofArgType__cpu_limit: _TypeAlias = _typing.Literal["_cpu_limit", b"_cpu_limit"]  # noqa: Y015
+    _WhichOneofReturnType__gpu_counted: _TypeAlias = _typing.Literal["gpu_counted"]  # noqa: Y015
+    _WhichOneofArgType__gpu_counted: _TypeAlias = _typing.Literal["_gpu_counted", b"_gpu_counted"]  # noqa: Y015
     _WhichOneofReturnType__gpu_memory: _TypeAlias = _typing.Literal["gpu_memory"]  # noqa: Y015
     _WhichOneofArgType__gpu_memory: _TypeAlias = _typing.Literal["_gpu_memory", b"_gpu_memory"]  # noqa: Y015
     _WhichOneofReturnType__gpu_portion: _TypeAlias = _typing.Literal["gpu_portion"]  # noqa: Y015
@@ -91,6 +97,8 @@ class Resources(_message.Message):
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__cpu_limit) -> _WhichOneofReturnType__cpu_limit | None: ...
     @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__gpu_counted) -> _WhichOneofReturnType__gpu_counted | None: ...
+    @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__gpu_memory) -> _WhichOneofReturnType__gpu_memory | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__gpu_portion) -> _WhichOneofReturnType__gpu_portion | None: ...
@@ -102,6 +110,36 @@ class Resources(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__shm) -> _WhichOneofReturnType__shm | None: ...
 
 Global___Resources: _TypeAlias = Resources  # noqa: Y015
+
+@_typing.final
+class GpuShare(_message.Message):
+    """What is given of one GPU."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    THOUSANDTHS_FIELD_NUMBER: _builtins.int
+    MEMORY_FIELD_NUMBER: _builtins.int
+    UUID_FIELD_NUMBER: _builtins.int
+    thousandths: _builtins.int
+    """Thousandths of the GPU."""
+    memory: _builtins.int
+    """Memory."""
+    uuid: _builtins.str
+    """Which GPU; empty where that is said beside it."""
+    def __init__(
+        self,
+        *,
+        thousandths: _builtins.int = ...,
+        memory: _builtins.int = ...,
+        uuid: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["memory", b"memory", "thousandths", b"thousandths", "uuid", b"uuid"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GpuShare: _TypeAlias = GpuShare  # noqa: Y015
 
 @_typing.final
 class PortRequest(_message.Message):

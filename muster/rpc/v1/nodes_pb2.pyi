@@ -575,6 +575,7 @@ class Node(_message.Message):
     INVENTORY_FIELD_NUMBER: _builtins.int
     EXECUTIONS_FIELD_NUMBER: _builtins.int
     GPUS_TAKEN_FIELD_NUMBER: _builtins.int
+    GPUS_SHARED_FIELD_NUMBER: _builtins.int
     CPU_MILLIS_TAKEN_FIELD_NUMBER: _builtins.int
     MEMORY_TAKEN_FIELD_NUMBER: _builtins.int
     AGENT_VERSION_FIELD_NUMBER: _builtins.int
@@ -610,6 +611,10 @@ class Node(_message.Message):
         """UUIDs of GPUs that are given to executions."""
 
     @_builtins.property
+    def gpus_shared(self) -> _containers.RepeatedCompositeFieldContainer[_model_pb2.GpuShare]:
+        """GPUs of which executions have portions, and how much of each is given."""
+
+    @_builtins.property
     def last_seen_at(self) -> _timestamp_pb2.Timestamp:
         """When the agent last spoke; absent: not since the coordinator started."""
 
@@ -634,6 +639,7 @@ class Node(_message.Message):
         inventory: _model_pb2.Inventory | None = ...,
         executions: _abc.Iterable[_builtins.str] | None = ...,
         gpus_taken: _abc.Iterable[_builtins.str] | None = ...,
+        gpus_shared: _abc.Iterable[_model_pb2.GpuShare] | None = ...,
         cpu_millis_taken: _builtins.int = ...,
         memory_taken: _builtins.int = ...,
         agent_version: _builtins.str = ...,
@@ -645,7 +651,7 @@ class Node(_message.Message):
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["cordon", b"cordon", "inventory", b"inventory", "joined_at", b"joined_at", "last_seen_at", b"last_seen_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["address", b"address", "agent_version", b"agent_version", "cordon", b"cordon", "cpu_millis_taken", b"cpu_millis_taken", "executions", b"executions", "gpus_taken", b"gpus_taken", "inventory", b"inventory", "joined_at", b"joined_at", "last_seen_at", b"last_seen_at", "memory_taken", b"memory_taken", "name", b"name", "pool", b"pool", "state", b"state", "taints", b"taints"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["address", b"address", "agent_version", b"agent_version", "cordon", b"cordon", "cpu_millis_taken", b"cpu_millis_taken", "executions", b"executions", "gpus_shared", b"gpus_shared", "gpus_taken", b"gpus_taken", "inventory", b"inventory", "joined_at", b"joined_at", "last_seen_at", b"last_seen_at", "memory_taken", b"memory_taken", "name", b"name", "pool", b"pool", "state", b"state", "taints", b"taints"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

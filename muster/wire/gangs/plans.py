@@ -20,6 +20,7 @@ from muster.wire import checks
 from muster.wire.checks import WireError
 from muster.wire.gangs.encoded import EncodedOnce
 from muster.wire.gangs.rosters import roster_from_bytes, roster_to_bytes
+from muster.wire.nodes import gpu_share_from_wire, gpu_share_to_wire
 from muster.wire.specs import (
     dialects_from_wire,
     framework_from_wire,
@@ -310,6 +311,7 @@ def _assignment_to_wire(assignment: Assignment, role_key: str) -> pb.Assignment:
         role_key=role_key,
         network=assignment.network,
         gpus=assignment.gpus,
+        gpu_share=None if assignment.gpu_share is None else gpu_share_to_wire(assignment.gpu_share),
         grace=checks.duration(assignment.grace),
         fetch=checks.duration(assignment.fetch) if assignment.role.inputs else None,
         stall=checks.duration(assignment.stall) if assignment.role.inputs else None,
@@ -350,6 +352,7 @@ def _assignment_from_wire(sent: pb.Assignment, roles: Mapping[str, Role | WireEr
         role=role,
         network=checks.word(Network, sent.network, "Assignment.network"),
         gpus=tuple(GpuUuid(uuid) for uuid in sent.gpus),
+        gpu_share=gpu_share_from_wire(sent.gpu_share, "Assignment.gpu_share") if sent.HasField("gpu_share") else None,
         grace=checks.span(sent.grace, "Assignment.grace"),
         fetch=checks.span(sent.fetch, "Assignment.fetch") if sent.HasField("fetch") else Timeouts().fetch,
         stall=checks.span(sent.stall, "Assignment.stall") if sent.HasField("stall") else Timeouts().stall,

@@ -6,6 +6,7 @@ from dataclasses import replace
 from coordinator.core.cluster.by_key import Records
 from coordinator.core.placement.capacity import Capacity
 from coordinator.core.placement.placement import Placement, Seat
+from coordinator.core.placement.portions.shared_gpu import beside, common_shares
 from coordinator.core.placement.reservation import KEPT_WHOLE, Reservation, Reserved, reservation_of
 from coordinator.core.records import Attempt, SeatClaim
 from muster.domain.ids import JobId, NodeId
@@ -85,6 +86,7 @@ def common(one: Capacity, other: Capacity) -> Capacity:
     return replace(
         one,
         gpus=tuple(gpu for gpu in one.gpus if gpu.uuid in both),
+        shared=common_shares(one.gpus, one.shared, other.gpus, other.shared),
         cpu_millis=min(one.cpu_millis, other.cpu_millis),
         memory=min(one.memory, other.memory),
         ports=one.ports | other.ports,
@@ -95,9 +97,14 @@ def common(one: Capacity, other: Capacity) -> Capacity:
 
 def _beside(capacity: Capacity, reserved: Reserved) -> Capacity:
     names = {gpu.uuid for gpu in reserved.gpus}
+    free = tuple(gpu for gpu in capacity.gpus if gpu.uuid not in names)
+    shared = tuple(each for each in capacity.shared if each.gpu.uuid not in names)
+    if reserved.portions:
+        free, shared = beside(free, shared, reserved.portions)
     return replace(
         capacity,
-        gpus=tuple(gpu for gpu in capacity.gpus if gpu.uuid not in names),
+        gpus=free,
+        shared=shared,
         cpu_millis=capacity.cpu_millis - reserved.cpu_millis,
         memory=capacity.memory - reserved.memory,
         ports=capacity.ports | reserved.ports,

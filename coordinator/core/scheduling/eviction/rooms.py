@@ -11,6 +11,7 @@ from coordinator.core.placement.bins import Capacities, mig_profiles
 from coordinator.core.placement.candidates import Available
 from coordinator.core.placement.capacity import Capacity
 from coordinator.core.placement.devices import matching
+from coordinator.core.placement.draft import Draft
 from coordinator.core.placement.node_capacity import free_capacity
 from coordinator.core.placement.parts import part_of
 from coordinator.core.placement.placement import Placement
@@ -21,6 +22,7 @@ from coordinator.core.scheduling.windows import closed_nodes
 from muster.domain.fleet.quota import BYTES_PER_MIB, MILLIS_PER_GPU, NO_AMOUNTS, Amounts
 from muster.domain.ids import AttemptId, NodeId
 from muster.domain.jobs.placing.mig import thousandths
+from muster.domain.jobs.placing.portion import Portion
 
 
 @dataclass(slots=True)
@@ -32,6 +34,8 @@ class _Base:
     most: int
     """Executions that may fit, however much others free."""
     gpus: int
+    shared: int
+    """GPUs of which portions are given, each of which may become whole."""
     cpu_millis: int
     memory: int
 
@@ -65,12 +69,18 @@ class EvictionRooms:
         """Whether executions differ in nothing, so that as many find a seat as there are slots."""
         part = self._part
         plain = part.role.resources.gpu_model is None and not part.ports and not part.first
-        return plain and len(self._parts) == 1 and not self._spec.exclusive and not self._has_mig
+        alike = len(self._parts) == 1 and not self._spec.exclusive and not self._has_mig
+        return plain and alike and part.role.resources.portion is None and not self._shares
 
     @cached_property
     def _has_mig(self) -> bool:
         """Whether there are MIG devices, so that what is freed of GPUs may be of another kind than what is needed."""
         return bool(mig_profiles(self._empty))
+
+    @cached_property
+    def _shares(self) -> bool:
+        """Whether GPUs are given in portions, so that two portions that are freed need not make a GPU."""
+        return bool(self._cluster.load.free.fresh().sharing)
 
     def slots(self, node: NodeId, freed: Amounts) -> int:
         """How many executions of that role fit on a node with so much more; not fewer than do."""
@@ -137,15 +147,18 @@ class EvictionRooms:
         part = self._part
         capacity = self._capacity(node, ()) if node in self._leaving else self._rooms.of(node)
         if capacity.pool != self._pool or node in self._closed or not self._suits(node):
-            return _Base(0, 0, 0, 0, 0)
+            return _Base(0, 0, 0, 0, 0, 0)
         is_open = capacity.problem is None and (capacity.idle or not self._spec.exclusive)
         base = _Base(
             now=0,
             most=min(self._most, 1) if part.ports else self._most,
             gpus=len(matching(capacity.gpus, part.role.resources)),
+            shared=len(capacity.shared),
             cpu_millis=capacity.cpu_millis,
             memory=capacity.memory,
         )
+        if is_open and part.role.resources.portion is not None:
+            return replace(base, now=Draft(capacity).slots(self._spec, part))
         if is_open and capacity.ports.isdisjoint(part.ports):
             return replace(base, now=self._room(base, NO_AMOUNTS))
         return base
@@ -153,9 +166,13 @@ class EvictionRooms:
     def _room(self, base: _Base, freed: Amounts) -> int:
         """How many executions there is enough for, with so much more."""
         need, slots = self._part.role.resources, base.most
-        if need.gpus:
+        if need.portion is not None:
+            gpus = base.gpus + base.shared + -(-freed.gpus // MILLIS_PER_GPU)
+            slots = min(slots, gpus * _most_on_one(need.portion) // need.gpus)
+        elif need.gpus:
             each = MILLIS_PER_GPU if need.mig is None else thousandths(need.mig)
-            slots = min(slots, (base.gpus + freed.gpus // each) // need.gpus)
+            shared = base.shared if freed.gpus else 0
+            slots = min(slots, (base.gpus + shared + freed.gpus // each) // need.gpus)
         if need.cpu_millis:
             slots = min(slots, (base.cpu_millis + freed.cpus) // need.cpu_millis)
         if need.memory:
@@ -206,3 +223,8 @@ class EvictionRooms:
                 if member.node is not None and member.id in self._cluster.load.used(member.node).executions:
                     found.setdefault(member.node, []).append(member)
         return found
+
+
+def _most_on_one(portion: Portion) -> int:
+    """How many of a portion one GPU may hold, however much memory it has."""
+    return MILLIS_PER_GPU if portion.memory else MILLIS_PER_GPU // portion.thousandths

@@ -1,0 +1,36 @@
+"""Nodes with shared GPUs by what is left of each, so that a portion looks at those alone that may hold it."""
+
+from collections.abc import Iterator
+
+from coordinator.core.placement.portions.shared_gpu import SharedGpus
+from muster.domain.ids import NodeId
+from muster.domain.jobs.placing.portion import Portion
+
+
+class SharingNodes:
+    """An index over capacities; nodes whose GPUs are given whole, or not at all, cost nothing here."""
+
+    def __init__(self) -> None:
+        self._by_left: dict[int, dict[NodeId, None]] = {}
+        """The nodes by the thousandths that are left of a shared GPU of theirs; one is under each that it has."""
+
+    def __bool__(self) -> bool:
+        return bool(self._by_left)
+
+    def change(self, node: NodeId, before: SharedGpus, after: SharedGpus) -> None:
+        """Hear that other is left of the shared GPUs of a node than before."""
+        for left in {max(0, each.thousandths) for each in before}:
+            del self._by_left[left][node]
+            if not self._by_left[left]:
+                del self._by_left[left]
+        for left in {max(0, each.thousandths) for each in after}:
+            self._by_left.setdefault(left, {})[node] = None
+
+    def holding(self, portion: Portion) -> Iterator[NodeId]:
+        """The nodes of which some shared GPU may hold a portion, each once."""
+        least = 1 if portion.memory else portion.thousandths
+        found: dict[NodeId, None] = {}
+        for left in sorted(self._by_left):
+            if left >= least:
+                found |= self._by_left[left]
+        return iter(found)
