@@ -318,7 +318,7 @@ def _seated(cluster: Cluster) -> dict[NodeId, list[Execution]]:
 
 
 def _no_gpu_is_given_twice(cluster: Cluster, node: NodeId, seated: list[Execution]) -> None:
-    held = [(_need(cluster, each), each.gpus) for each in seated if _live(each)]
+    held = ((_need(cluster, each), each.gpus) for each in seated if _live(each))
     no_gpu_is_given_beyond_what_it_has("given", node, cluster.nodes[node].inventory.gpus, held)
 
 
@@ -335,8 +335,7 @@ def _a_job_that_has_its_nodes_for_itself_shares_none(cluster: Cluster, node: Nod
 def _gpus_are_of_the_kind_that_was_asked_for(cluster: Cluster, node: NodeId, members: list[Execution]) -> None:
     there = {gpu.uuid: gpu for gpu in cluster.nodes[node].inventory.gpus}
     for member in members:
-        asked = _need(cluster, member).mig
-        given = {there[gpu].mig for gpu in member.gpus if gpu in there}
+        asked, given = _need(cluster, member).mig, {there[gpu].mig for gpu in member.gpus if gpu in there}
         assert given <= {asked}, f"{member.id} asked for {asked or 'whole GPUs'} and has {given}"
 
 
