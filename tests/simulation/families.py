@@ -13,7 +13,7 @@ from tests.simulation.agent_runtime import Troubles
 from tests.simulation.choosy_families import labelled
 from tests.simulation.network import Harshness
 from tests.simulation.scenario import GIB, PASSING_PROJECT, Scale, Scenario, anything
-from tests.simulation.scheduling_families import calendar, crowded, peaceful, pooled, tainted
+from tests.simulation.scheduling_families import calendar, crowded, peaceful, pooled, sharing, tainted
 from tests.simulation.weakness import Weakness
 
 
@@ -298,5 +298,6 @@ FAMILIES: Mapping[str, tuple[float, Callable[[Scenario], Scenario]]] = {
     "tainted": (0.05, tainted),
     "crowded": (0.08, crowded),
     "labelled": (0.05, labelled),
+    "sharing": (0.05, sharing),
 }
 """Families by name: how often, and what it makes of what was drawn."""

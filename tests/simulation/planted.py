@@ -26,9 +26,9 @@ from coordinator.core.events import (
 from coordinator.core.step import finish, step
 from coordinator.core.turn.turn import Turn
 from muster.domain.gangs.fence import LEASE, PeerWord
-from muster.domain.gangs.plan import Report, Stage
+from muster.domain.gangs.plan import Goal, Report, Stage
 from muster.domain.ids import NodeId
-from muster.domain.jobs.lifecycle import JobPhase, State
+from muster.domain.jobs.lifecycle import JobPhase, State, Trigger
 from muster.domain.jobs.queueing.waiting import WaitKind, WaitReason
 from tests.simulation.cores import Cores
 
@@ -115,6 +115,31 @@ def _claiming_nothing(turn: Turn) -> None:
     for attempt in list(turn.cluster.attempts.values()):
         if attempt.claim is not None:
             turn.put(replace(attempt, claim=None))
+
+
+def _adding_portions_up(turn: Turn) -> None:
+    """Seats a portion of a GPU where several GPUs of a node together have so much left, though none has."""
+    finish(turn)
+    cluster = turn.cluster
+    for job in list(cluster.queue):
+        portion, attempt = job.spec.roles[0].resources.portion, cluster.newest_attempt(job.id)
+        if portion is None or job.spec.size > 1 or job.spec.roles[0].resources.gpus > 1:
+            continue
+        for node in cluster.load.free.fresh():
+            left = [each.thousandths for each in node.shared]
+            if max(left, default=0) < portion.thousandths <= sum(left) and node.problem is None:
+                turn.put(
+                    replace(
+                        attempt,
+                        claim=None,
+                        goal=Goal.PREPARE,
+                        placed_at=turn.now,
+                        deadline=turn.now + job.spec.timeouts.check_in,
+                    )
+                )
+                execution = cluster.gangs.rank(attempt.attempt_id, 0)
+                turn.move(replace(execution, node=node.node, gpus=(node.shared[0].gpu.uuid,)), Trigger.PLACED)
+                return
 
 
 def _taking_victims_for_gone(turn: Turn) -> None:
@@ -215,6 +240,7 @@ USED_PROJECT_REMOVED = Cores(step=_removing_used_projects)
 TIME_OUTSIDE_COUNTED = Cores(step=_counting_time_outside)
 CHECK_IN_NOT_COUNTED = Cores(step=_comparing_windows_with_limits_alone)
 TAINTS_FORGOTTEN = Cores(step=_forgetting_taints)
+PORTIONS_ADDED_UP = Cores(finish=_adding_portions_up)
 CLAIM_NOT_KEPT = Cores(finish=_claiming_nothing)
 VICTIM_GONE_AT_ONCE = Cores(finish=_taking_victims_for_gone)
 VICTIM_FIRST = Cores(step=_letting_victims_go_first)

@@ -134,6 +134,22 @@ def _crowding(spec: JobSpec, job_class: JobClass | None, project: str, number: i
     )
 
 
+def sharing(scenario: Scenario) -> Scenario:
+    """The same where most jobs want portions of GPUs, by their part or by their memory, of one GPU or of several."""
+    crowd = crowded(scenario)
+    specs = tuple((at, _in_portions(spec, number)) for number, (at, spec) in enumerate(crowd.specs))
+    return replace(crowd, specs=specs)
+
+
+def _in_portions(spec: JobSpec, number: int) -> JobSpec:
+    asked = ({"gpu_portion": 500}, {"gpu_portion": 250}, {"gpu_memory": 20 * GIB}, {}, {"gpu_portion": 700})[number % 5]
+    roles = tuple(
+        replace(role, count=1 + number % 2, resources=replace(role.resources, gpus=1 + number % 7 // 5, **asked))
+        for role in spec.roles
+    )
+    return replace(spec, roles=roles)
+
+
 def peaceful(scenario: Scenario) -> Scenario:
     """Gangs on several nodes whose code runs for long, some ranks shorter than others, and nothing else goes wrong."""
     return replace(

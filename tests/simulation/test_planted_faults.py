@@ -101,6 +101,12 @@ def test_a_victim_that_may_be_placed_before_the_claimant_is_found() -> None:
     assert "has lost its claim for no reason" in str(outcome.problem)
 
 
+def test_portions_that_are_added_over_several_gpus_are_found() -> None:
+    outcome = _first_problem(planted.PORTIONS_ADDED_UP, "sharing")
+
+    assert "thousandths of GPU-" in str(outcome.problem)
+
+
 def test_protection_from_the_placement_on_is_found() -> None:
     outcome = _first_problem(planted.PROTECTED_FROM_PLACEMENT, "crowded")
 

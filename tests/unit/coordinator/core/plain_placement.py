@@ -8,12 +8,13 @@ from coordinator.core.placement.capacity import Capacity, key_of, natural
 from coordinator.core.placement.devices import matching, pick
 from coordinator.core.placement.suitable import unfit
 from muster.domain.ids import GpuUuid, NodeId
-from muster.domain.jobs.job import JobSpec, Packing, Role
+from muster.domain.jobs.job import JobSpec, Packing, Resources, Role
 from muster.domain.jobs.placing.affinity import LabelExpression
 from muster.domain.jobs.placing.taint import Taint
 from muster.domain.jobs.placing.toleration import TaintEffect, Toleration, TolerationOperator
 from muster.domain.jobs.placing.topology import DEFAULT_LEVELS
 from muster.domain.jobs.ports import node_ports
+from tests.unit.coordinator.core.plain_portions import PlainShares
 
 Place = tuple[NodeId, tuple[GpuUuid, ...]]
 Ports: TypeAlias = frozenset[int]
@@ -29,6 +30,7 @@ class Draft:
         self.gpus = list(capacity.gpus)
         self.cpu_millis, self.memory, self.taken = capacity.cpu_millis, capacity.memory, 0
         self.ports = set(capacity.ports)
+        self.shares = PlainShares(capacity.gpus, capacity.shared)
 
     def slots(self, spec: JobSpec, role: Role, ports: Ports) -> int:
         """How many executions of a role fit, one after the other, if each takes these ports."""
@@ -41,7 +43,9 @@ class Draft:
             return 0
         if not _wanted(spec, self.capacity):
             return 0
-        if need.gpus:
+        if need.portion is not None:
+            most = self.shares.slots(need, most)
+        elif need.gpus:
             most = min(most, len(matching(self.gpus, need)) // need.gpus)
         if need.cpu_millis:
             most = min(most, self.cpu_millis // need.cpu_millis)
@@ -55,8 +59,11 @@ class Draft:
         """Seat one more."""
         self.ports |= ports
         need = role.resources
-        chosen = pick(matching(self.gpus, need), need.gpus)
+        portions = None if need.portion is None else self.shares.take(need)
+        chosen = pick(matching(self.gpus, need), need.gpus) if portions is None else portions
         self.gpus = [gpu for gpu in self.gpus if gpu.uuid not in chosen]
+        for gpu in chosen if portions is None else ():
+            del self.shares.free[gpu]
         self.cpu_millis -= need.cpu_millis
         self.memory -= need.memory or 0
         self.taken += 1
@@ -348,12 +355,24 @@ def _pack(role: Role, drafts: Sequence[Draft], slots: Sequence[int]) -> list[int
     for position, index in enumerate(by_room):
         if slots[index] >= left:
             holding = [other for other in by_room[position:] if slots[other] >= left]
-            best = min(holding, key=lambda other: (not drafts[other].taken, slots[other], len(drafts[other].gpus)))
+            best = min(holding, key=lambda other: _tightness(role.resources, drafts[other], slots[other], left, other))
             counts[best] = left
             return counts
         counts[index] = slots[index]
         left -= slots[index]
     return counts
+
+
+def _tightness(need: Resources, draft: Draft, slots: int, left: int, index: int) -> tuple[int, int, int, int]:
+    """The smaller, the better a node is for what is left."""
+    gpus = len(draft.gpus)
+    if draft.taken:
+        return 0, slots, gpus, index
+    if need.portion is not None:
+        shared = draft.shares.copy(without_free=True)
+        if shared.slots(need, left) >= left:
+            return 1, shared.holding(need)[0][0], gpus, index
+    return 2, slots, gpus, index
 
 
 def _spread(role: Role, drafts: Sequence[Draft], slots: Sequence[int]) -> list[int]:

@@ -33,6 +33,10 @@ def whole(gpus: int = 1, **fields: Any) -> JobSpec:
     return spec(1, gpus, cpus=0.1, **fields)
 
 
+def preemptible(wanted: JobSpec) -> JobSpec:
+    return replace(wanted, job_class=JobClass.PREEMPTIBLE)
+
+
 def room(count: int = 0, **fields: Any) -> Capacity:
     return capacity("a", count, features=ALL_FEATURES, **fields)
 
@@ -66,12 +70,11 @@ def refusal(w: World, wanted: JobSpec) -> str:
 def test_x1_portions_share_the_fullest_gpu_and_what_the_head_needs_of_it_is_kept() -> None:
     w = World(("n1", 2))
     w.promise("default", quota=2)
-    held = {"job_class": JobClass.PREEMPTIBLE}
-    h1, h2, w1 = (w.submit(each) for each in (part(500, **held), part(250, **held), whole(**held)))
+    h1, h2, w1 = (w.submit(each) for each in map(preemptible, (part(500), part(250), whole())))
 
     assert [given(w, each) for each in (h1, h2, w1)] == [[("GPU-n1-0",)], [("GPU-n1-0",)], [("GPU-n1-1",)]]
 
-    h3, h4 = w.submit(part(500, **held)), w.submit(part(250, **held))
+    h3, h4 = w.submit(preemptible(part(500))), w.submit(preemptible(part(250)))
     assert waits(w, h3)
     assert waits(w, h4), "the last quarter is kept for the head"
     assert w.cluster.load.reservation is not None
@@ -190,11 +193,10 @@ def test_a_limit_counts_thousandths() -> None:
     w = World(("a", 8))
     limit = UnitTerms(everywhere=QuotaTerms(limit=AmountBounds(gpus=700)))
     w.change_units(replace(quota_unit("default", UnitKind.PROJECT), terms=limit))
-    preemptible = {"job_class": JobClass.PREEMPTIBLE}
-    jobs = [w.submit(part(350, **preemptible)) for _ in range(3)]
+    jobs = [w.submit(preemptible(part(350))) for _ in range(3)]
 
     assert [waits(w, job) for job in jobs] == [False, False, True]
-    assert "may not have so much" in refusal(w, part(350, 8, **preemptible))
+    assert "may not have so much" in refusal(w, preemptible(part(350, 8)))
 
 
 def test_the_agent_is_told_the_share_of_an_execution_and_people_what_is_given_of_a_gpu() -> None:
