@@ -12,7 +12,7 @@ from muster.domain.jobs.restart import RestartPolicy
 from muster.domain.jobs.stopping.preemption import OnPreempt
 from tests.simulation.agent_program import Frailty
 from tests.simulation.network import Harshness
-from tests.simulation.scenario import TEAMS, Scenario
+from tests.simulation.scenario import GIB, TEAMS, Scenario
 from tests.simulation.weakness import Weakness
 from tests.simulation.world import EPOCH
 
@@ -142,11 +142,9 @@ def sharing(scenario: Scenario) -> Scenario:
 
 
 def _in_portions(spec: JobSpec, number: int) -> JobSpec:
-    asked = ({"gpu_portion": 500}, {"gpu_portion": 250}, {"gpu_memory": 20 * GIB}, {}, {"gpu_portion": 700})[number % 5]
-    roles = tuple(
-        replace(role, count=1 + number % 2, resources=replace(role.resources, gpus=1 + number % 7 // 5, **asked))
-        for role in spec.roles
-    )
+    part, memory = ((500, None), (250, None), (None, 20 * GIB), (None, None), (700, None))[number % 5]
+    needs = replace(spec.roles[0].resources, gpus=1 + number % 7 // 5, gpu_portion=part, gpu_memory=memory)
+    roles = tuple(replace(role, count=1 + number % 2, resources=needs) for role in spec.roles)
     return replace(spec, roles=roles)
 
 

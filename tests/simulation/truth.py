@@ -16,6 +16,7 @@ from muster.domain.jobs.failure import Exit
 from muster.domain.jobs.job import RuntimeKind
 from tests.simulation.killer import Killer
 from tests.simulation.network import Path
+from tests.simulation.used_things import GPU_MEMORY
 from tests.simulation.world import Clock, Timer
 
 KILLED = 137
@@ -177,7 +178,7 @@ class SimulatedNode:
         uuid = self.gpu(index)
         problems = (self.broken[uuid],) if uuid in self.broken else ()
         model = "H100" if index % 4 != 3 else "L4"
-        return Gpu(uuid=uuid, index=index, model=model, memory=80 << 30, numa_node=index // 4, problems=problems)
+        return Gpu(uuid=uuid, index=index, model=model, memory=GPU_MEMORY, numa_node=index // 4, problems=problems)
 
     def start_code(self, sandbox: Sandbox) -> None:
         """User code runs from here on; starting twice starts once."""

@@ -1,7 +1,7 @@
 """Sees everything and holds it against what must always be true (architecture, section 8)."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 from coordinator.core.answers import Answer, ProjectGone, ProjectKept
 from coordinator.core.cluster.cluster import Cluster
@@ -22,6 +22,7 @@ from tests.simulation.place_truth import check_places
 from tests.simulation.scenario import Scenario, behaviour
 from tests.simulation.taint_truth import TaintTruth
 from tests.simulation.truth import Behaviour, Sandbox, SimulatedNode
+from tests.simulation.used_things import UsedThings
 from tests.simulation.world import SECOND, Violation, World
 
 SEVERAL = 100
@@ -58,7 +59,7 @@ class Watcher:
         self._newest: dict[ExecutionId, Sandbox] = {}
         self._exits: dict[ExecutionId, Exit] = {}
         self._started: dict[ExecutionId, None] = {}
-        self._busy: dict[str, ExecutionId] = {}
+        self._used = UsedThings()
         """GPUs and fixed ports of nodes that user code uses right now."""
         self._running: dict[JobId, dict[ExecutionId, int]] = {}
         """User code that runs right now, with its attempt."""
@@ -93,10 +94,10 @@ class Watcher:
             raise Violation(f"user code of {sandbox.execution} starts twice", *about)
         self._started[sandbox.execution] = None
         self._check_gang_is_armed(sandbox, about)
-        for thing in (*order.gpus, *_fixed_ports(node.name, order.role, order.rank, order.network)):
-            if thing in self._busy:
-                raise Violation(f"{thing} is used by {self._busy[thing]} and by {sandbox.execution}", *about)
-            self._busy[thing] = sandbox.execution
+        things = order.role.resources, order.gpus, _fixed_ports(node.name, order.role, order.rank, order.network)
+        if (found := self._used.in_the_way(*things)) is not None:
+            raise Violation(f"{found[0]} is used by {found[1]} and by {sandbox.execution}", *about)
+        self._used.use(sandbox.execution, *things)
         running = self._running.setdefault(order.job, {})
         if any(attempt != order.attempt for attempt in running.values()):
             raise Violation(f"two attempts of {order.job} have running user code", *about)
@@ -109,8 +110,7 @@ class Watcher:
         if sandbox.lost is None:
             self._exits[sandbox.execution] = sandbox.exit
         del self._running[sandbox.assignment.job][sandbox.execution]
-        for thing in [thing for thing, user in self._busy.items() if user == sandbox.execution]:
-            del self._busy[thing]
+        self._used.leave(sandbox.execution)
 
     def fenced(self, node: SimulatedNode, sandbox: Sandbox) -> None:
         """An agent or a killer ends user code for want of contact."""
@@ -288,9 +288,10 @@ class Watcher:
 
     def _check_seat(self, after: Execution, about: tuple[str, ...]) -> None:
         spec = self._jobs[after.job].spec
-        for thing in (*after.gpus, *_fixed_ports(after.node, spec.role_of(after.rank), after.rank, spec.network)):
-            if thing in self._busy:
-                raise Violation(f"{after.id} is given {thing}, which {self._busy[thing]} uses", *about)
+        role = spec.role_of(after.rank)
+        ports = _fixed_ports(after.node, role, after.rank, spec.network)
+        if (found := self._used.in_the_way(role.resources, after.gpus, ports)) is not None:
+            raise Violation(f"{after.id} is given {found[0]}, which {found[1]} uses", *about)
 
     def _check_belief(self, after: Execution, known: str | None, about: tuple[str, ...]) -> None:
         """What the coordinator says of an execution is no further than what is true."""
@@ -348,11 +349,10 @@ def _check_members(order: Assignment, members: Sequence[Member], about: tuple[st
         raise Violation(f"a member of {order.job} has no address", *about)
 
 
-def _fixed_ports(node: NodeId | None, role: Role, rank: int, network: Network) -> Iterator[str]:
+def _fixed_ports(node: NodeId | None, role: Role, rank: int, network: Network) -> tuple[str, ...]:
     """Ports of a node that an execution has to itself there."""
-    if network is Network.HOST:
-        numbers = (request.port for request in ports_of(role, rank, network) if request.port is not None)
-        yield from (f"port {number} of {node}" for number in numbers)
+    numbers = (request.port for request in ports_of(role, rank, network) if request.port is not None)
+    return tuple(f"port {number} of {node}" for number in numbers) if network is Network.HOST else ()
 
 
 def _check_change(before: Execution, after: Execution, about: tuple[str, ...]) -> None:
