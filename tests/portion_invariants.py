@@ -47,7 +47,7 @@ def no_gpu_is_given_beyond_what_it_has(what: str, node: NodeId, gpus: Sequence[G
 def shared_gpus_have_what_is_left(
     node: NodeId, gpus: Sequence[Gpu], free: Capacity, portions: Mapping[GpuUuid, Mapping[Portion, int]]
 ) -> None:
-    """Of a GPU with portions there is left what they leave, and it is not offered whole."""
+    """A GPU of which portions are given is offered with what they leave of it, and not as a whole."""
     left: dict[GpuUuid, tuple[int, int]] = {}
     for gpu in gpus:
         if gpu.usable and gpu.uuid in portions:

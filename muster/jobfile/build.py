@@ -13,7 +13,6 @@ from muster.domain.jobs.interactive import Interactive
 from muster.domain.jobs.job import InlineFile, JobSpec, Mount, PortRequest, Resources, Role, Security, Timeouts, Ulimit
 from muster.domain.jobs.placing.affinity import Affinity, LabelExpression, PreferredTerm
 from muster.domain.jobs.placing.pool_choice import PoolChoice
-from muster.domain.jobs.placing.portion import WHOLE_GPU
 from muster.domain.jobs.placing.toleration import Toleration
 from muster.domain.jobs.placing.topology import Topology
 from muster.domain.jobs.restart import ExitCodes, ExitRules, RestartPolicy
@@ -263,7 +262,7 @@ def _resources(keys: ResourcesKeys) -> Resources:
         gpus=keys.gpus if "gpus" in keys.model_fields_set or not _gives_parts(keys) else 1,
         gpu_model=keys.gpu_model,
         mig=keys.mig,
-        gpu_portion=None if keys.gpu_portion == WHOLE_GPU and keys.gpu_memory is None else keys.gpu_portion,
+        gpu_portion=keys.gpu_portion,
         gpu_memory=keys.gpu_memory,
         cpu_millis=keys.cpus,
         memory=keys.memory,

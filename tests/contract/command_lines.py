@@ -48,6 +48,8 @@ AGAINST_A_FLEET: Sequence[Line] = (
         "run --dry-run --queue-anyway --framework pytorch --dialect slurm --image python:3 --mount /tmp:/data "
         "--mig 1g.10gb --project vision -- true"
     ),
+    Line("run --dry-run --queue-anyway --gpu-portion 0.5 --gpus 2 -- true"),
+    Line("run --dry-run --queue-anyway --gpu-memory 20Gi -- true"),
     Line("projects allow vision --nothing --privileged --gain-privileges"),
     Line("projects allow vision --attach members --no-commands --no-connections --no-files"),
     Line("projects allow vision --attach owner --commands --connections --files"),

@@ -10,7 +10,7 @@ GPU_MEMORY = 80 << 30
 
 
 class UsedThings:
-    """Who uses what; a thing is used whole by one, or in portions by several, as far as they go together."""
+    """The users of things: each is used whole by one, or in portions by several as far as these go together."""
 
     def __init__(self) -> None:
         self._whole: dict[str, ExecutionId] = {}

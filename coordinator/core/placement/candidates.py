@@ -190,13 +190,12 @@ class Candidates:
                     yield self._single(node, slots, draft)
 
     def _single(self, node: NodeId, slots: int, draft: Draft) -> SingleNode:
-        single = SingleNode(key_of(node), slots, len(draft.gpus), draft.cpu_millis, draft.taken)
         need = self.part.role.resources
+        of_shared = fullest = 0
         if draft.shared and (portion := need.portion) is not None:
             shared = SharedDraft((), draft.shared)
-            single.shared_slots = shared.slots(need, portion, slots)
-            single.fullest = shared.fullest(need, portion) or 0
-        return single
+            of_shared, fullest = shared.slots(need, portion, slots), shared.fullest(need, portion) or 0
+        return SingleNode(key_of(node), slots, len(draft.gpus), draft.cpu_millis, draft.taken, of_shared, fullest)
 
     def levels(self, at: int | None = None) -> Iterator[LevelOfBins]:
         """All other nodes; `at`: those alone that cost so much."""

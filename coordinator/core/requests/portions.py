@@ -22,7 +22,7 @@ def _counted(cluster: Cluster, spec: JobSpec, role: Role) -> Role:
 
 
 def _thousandths(cluster: Cluster, spec: JobSpec, need: Resources, memory: int) -> int:
-    """Its part of the smallest such GPU; a whole one where there is none."""
+    """The part of the smallest such GPU; a whole one where there is none."""
     pools, model = cluster.unit_load.pools_of(spec), (need.gpu_model or "").lower()
     nodes = (each.sample for each in cluster.load.total.fresh().classes())
     sizes = (

@@ -107,7 +107,8 @@ class Resources:
         """What it asks of each of its GPUs; None: whole ones, or MIG devices."""
         if self.gpu_memory is not None:
             return Portion(self.gpu_counted or WHOLE_GPU, self.gpu_memory)
-        return None if self.gpu_portion is None else Portion(self.gpu_portion)
+        part = self.gpu_portion
+        return None if part is None or part == WHOLE_GPU else Portion(part)
 
     @property
     def most_memory(self) -> int | None:

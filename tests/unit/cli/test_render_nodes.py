@@ -5,8 +5,9 @@ from datetime import timedelta
 
 from muster.cli.output.nodes import node_details, nodes_table
 from muster.domain.fleet.node import Cordon, NodeState, NodeView, RuntimeOffer
-from muster.domain.ids import ExecutionId
+from muster.domain.ids import ExecutionId, GpuUuid
 from muster.domain.jobs.job import RuntimeKind
+from muster.domain.jobs.placing.portion import GpuShare
 from tests.builders import mig_devices
 from tests.unit.cli.values import START, gpu, node, shown
 
@@ -30,6 +31,16 @@ def test_mig_devices_are_listed_by_profile() -> None:
         nodes_table([node("a", replace(devices[2], problems=("Xid 94",)))], START)
     )
     assert "MIG-a-1-2  NVIDIA H100 MIG 3g.40gb" in shown(node_details(divided, START))
+
+
+def test_what_is_given_of_shared_gpus_is_told() -> None:
+    given = {GpuUuid("GPU-0"): GpuShare(750, 60 * 2**30), GpuUuid("GPU-1"): GpuShare(1000, 80 * 2**30)}
+    shared = replace(node("a", gpu(0), gpu(1), gpu(2), gpu(3), taken=("GPU-2",)), gpus_shared=given)
+
+    assert "1/4 NVIDIA H100 (2 shared, of which 0.25 free)" in shown(nodes_table([shared], START))
+    details = shown(node_details(shared, START))
+    assert "0.75 and 60 GiB given in portions" in details
+    assert "given to an execution" in details
 
 
 def test_pools_and_reasons_of_cordons_are_told_where_there_are_any() -> None:

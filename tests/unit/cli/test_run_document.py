@@ -6,6 +6,7 @@ import pytest
 import typer
 
 from muster.cli.run_document import RunFlags, job_name, run_document
+from muster.domain.jobs.placing.portion import Portion
 from muster.jobfile import job_from
 
 
@@ -99,6 +100,14 @@ def test_a_profile_asks_for_one_mig_device_unless_it_is_said_how_many() -> None:
         ("1g.10gb", 1),
         ("3g.40gb", 2),
     ]
+
+
+def test_a_portion_is_of_one_gpu_unless_it_is_said_of_how_many() -> None:
+    one = job_from(run_document(RunFlags(command=("a",), gpu_portion="0.5"), {}), "muster run")
+    two = job_from(run_document(RunFlags(command=("a",), gpu_memory="20Gi", gpus=2), {}), "muster run")
+
+    assert [job.roles[0].resources.portion for job in (one, two)] == [Portion(500), Portion(1000, 20 * 2**30)]
+    assert [job.roles[0].resources.gpus for job in (one, two)] == [1, 2]
 
 
 def test_any_other_key_is_set_by_its_name() -> None:

@@ -1,9 +1,12 @@
 """A job that would be several worlds in place of one is told so, with the line to add; others hear nothing."""
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 from muster.domain.jobs.frameworks.framework import Framework, FrameworkName
-from muster.domain.jobs.job import JobSpec, Role
+from muster.domain.jobs.job import JobSpec, Resources, Role
 from muster.domain.jobs.rules.warnings import warnings
 
 
@@ -71,3 +74,18 @@ def test_a_launcher_of_another_framework_is_told_that_one(words: str, framework:
 )
 def test_nobody_else_is_warned(spec: JobSpec) -> None:
     assert list(warnings(spec)) == []
+
+
+def portions(framework: str, **fields: Any) -> JobSpec:
+    spec = job("python", "train.py", framework=Framework(name=FrameworkName(framework)))
+    needs = Resources(gpus=1, **{"gpu_portion": 500, **fields.pop("needs", {})})
+    return replace(spec, roles=(replace(spec.roles[0], resources=needs),), **fields)
+
+
+def test_a_gang_that_talks_by_nccl_and_may_share_a_gpu_is_told_so() -> None:
+    for spec in (portions("pytorch"), portions("deepspeed", needs={"gpu_portion": None, "gpu_memory": 2**33})):
+        [warning] = warnings(spec)
+        assert "several executions on one GPU, which NCCL refuses; say max_per_node: 1" in warning.message
+
+    for spec in (portions("jax"), portions("pytorch", max_per_node=1), portions("pytorch", needs={"gpu_portion": 501})):
+        assert list(warnings(spec)) == []

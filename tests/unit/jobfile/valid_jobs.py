@@ -95,9 +95,13 @@ def capped(draw: st.DrawFn) -> Resources:
     """What is reserved, and caps that are not below it."""
     cpus, memory = draw(st.integers(1, 10**6)), draw(st.none() | st.integers(6 * 2**20, 2**50))
     mig = draw(st.none() | st.sampled_from(["1g.10gb", "1g.10gb+me", "1c.3g.40gb"]))
+    part = draw(st.none() | st.integers(10, 1000)) if mig is None else None
+    size = draw(st.none() | st.integers(2**28, 2**40)) if mig is None and part is None else None
     return Resources(
-        gpus=draw(st.integers(0 if mig is None else 1, 64)),
+        gpus=draw(st.integers(0 if (mig, part, size) == (None, None, None) else 1, 64)),
         mig=mig,
+        gpu_portion=part,
+        gpu_memory=size,
         gpu_model=draw(st.none() | st.sampled_from(["H100", "RTX 4090", "5090", "no"])),
         cpu_millis=cpus,
         memory=memory,

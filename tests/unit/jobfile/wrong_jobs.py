@@ -265,6 +265,21 @@ REFUSED: Sequence[tuple[JobSpec, str]] = (
         'roles[0].resources.mig: "1g.10g" is no MIG profile; profiles are written like 1g.10gb',
     ),
     (needs(mig="1g.10gb"), "roles[0].resources.gpus: is how many MIG devices it gets, so it must be at least 1"),
+    (
+        needs(gpus=1, gpu_portion=9),
+        "roles[0].resources.gpu_portion: must be a part of a GPU from 0.01 to 1 such as 0.5",
+    ),
+    (needs(gpus=1, gpu_portion=1001), "roles[0].resources.gpu_portion: must be a part of a GPU from 0.01 to 1"),
+    (needs(gpu_portion=500), "roles[0].resources.gpus: is of how many GPUs it gets a part, so it must be at least 1"),
+    (needs(gpus=1, gpu_memory=20), "roles[0].resources.gpu_memory: is 20 bytes; the least is 256Mi"),
+    (
+        needs(gpus=1, gpu_portion=500, gpu_memory=2**30),
+        "roles[0].resources.gpu_memory: cannot be together with gpu_portion: GPUs are given by one of mig,",
+    ),
+    (
+        needs(gpus=1, gpu_portion=500, mig="1g.10gb"),
+        "roles[0].resources.gpu_portion: cannot be together with mig: GPUs are given by one of mig,",
+    ),
     (needs(cpu_millis=0), "roles[0].resources.cpus: must be above zero"),
     (needs(cpu_millis=100_000_001), "roles[0].resources.cpus: is more than 100000 CPUs"),
     (needs(memory=5), "roles[0].resources.memory: is 5 bytes; the least is 6Mi"),

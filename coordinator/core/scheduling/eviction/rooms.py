@@ -70,17 +70,13 @@ class EvictionRooms:
         part = self._part
         plain = part.role.resources.gpu_model is None and not part.ports and not part.first
         alike = len(self._parts) == 1 and not self._spec.exclusive and not self._has_mig
-        return plain and alike and part.role.resources.portion is None and not self._shares
+        shares = self._cluster.load.free.fresh().sharing  # where two portions that are freed need not make a GPU
+        return plain and alike and part.role.resources.portion is None and not shares
 
     @cached_property
     def _has_mig(self) -> bool:
         """Whether there are MIG devices, so that what is freed of GPUs may be of another kind than what is needed."""
         return bool(mig_profiles(self._empty))
-
-    @cached_property
-    def _shares(self) -> bool:
-        """Whether GPUs are given in portions, so that two portions that are freed need not make a GPU."""
-        return bool(self._cluster.load.free.fresh().sharing)
 
     def slots(self, node: NodeId, freed: Amounts) -> int:
         """How many executions of that role fit on a node with so much more; not fewer than do."""

@@ -38,10 +38,7 @@ def portion_faults(resources: Resources) -> Iterator[Fault]:
         message = "is of how many GPUs it gets a part, so it must be at least 1"
         yield Fault(path=("resources", "gpus"), message=message)
     if resources.gpu_portion is not None:
-        path, wrong = ("resources", "gpu_portion"), gpu_portion(resources.gpu_portion)
-        if resources.gpu_portion == WHOLE_GPU:
-            wrong = Wrong("is a whole GPU; leave it out")
-        yield from _told(path, wrong)
+        yield from _told(("resources", "gpu_portion"), gpu_portion(resources.gpu_portion))
     if resources.gpu_memory is not None:
         yield from _told(("resources", "gpu_memory"), gpu_memory(resources.gpu_memory))
 

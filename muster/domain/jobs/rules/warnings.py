@@ -8,6 +8,7 @@ from muster.domain.fault import Fault
 from muster.domain.jobs.frameworks.dialect import Dialect
 from muster.domain.jobs.frameworks.framework import FrameworkName
 from muster.domain.jobs.job import JobSpec, Role
+from muster.domain.jobs.placing.portion import WHOLE_GPU
 
 _SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh"})
 _BEFORE_PROGRAM = frozenset({"exec", "env", "nice", "time"})
@@ -22,6 +23,7 @@ _LAUNCHERS = {
     "deepspeed": (FrameworkName.DEEPSPEED, ("--hostfile", "-H", "--no_ssh", "--num_nodes", "--master_addr")),
 }
 """Programs that start the processes of one machine: their framework, and options that tell them of other machines."""
+_WITH_NCCL = frozenset({FrameworkName.PYTORCH, FrameworkName.DEEPSPEED, FrameworkName.HOROVOD})
 _MODULES = {
     "torch.distributed.run": "torchrun",
     "torch.distributed.launch": "torchrun",
@@ -40,6 +42,24 @@ def warnings(spec: JobSpec) -> Iterator[Fault]:
                     f"by itself, as a world of its own; add the line `framework: {_LAUNCHERS[launcher][0]}`"
                 )
                 yield Fault(path=("roles", number, "command"), message=message)
+    yield from _shared_gpus(spec)
+
+
+def _shared_gpus(spec: JobSpec) -> Iterator[Fault]:
+    if spec.framework is None or spec.framework.name not in _WITH_NCCL or spec.max_per_node == 1 or spec.size == 1:
+        return
+    for number, role in enumerate(spec.roles):
+        if _may_share_a_gpu(role):
+            message = (
+                "may have several executions on one GPU, which NCCL refuses; say max_per_node: 1, ask for more than "
+                "half of a GPU, or use gloo"
+            )
+            yield Fault(path=("roles", number, "resources"), message=message)
+
+
+def _may_share_a_gpu(role: Role) -> bool:
+    portion = role.resources.portion
+    return portion is not None and (portion.memory > 0 or 2 * portion.thousandths <= WHOLE_GPU)
 
 
 def _commands(role: Role) -> Iterator[Sequence[str]]:

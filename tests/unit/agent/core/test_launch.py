@@ -2,12 +2,14 @@
 
 import json
 from dataclasses import replace
+from typing import Any
 
 from agent.core.launching.launch import launch
 from agent.core.launching.site import LaunchSite, NetworkInterface
 from muster.domain.gangs.plan import Assignment
 from muster.domain.ids import GpuUuid
 from muster.domain.jobs.job import Network, Resources, Role
+from muster.domain.jobs.placing.portion import GpuShare
 from tests.unit.agent.core.ledger_builders import assignment, roster
 
 SITE = LaunchSite(
@@ -59,6 +61,17 @@ def test_a_process_sees_only_its_own_gpus() -> None:
     found = env(assignment(gpus=(GpuUuid("GPU-a"), GpuUuid("GPU-b"))))
     assert found["CUDA_VISIBLE_DEVICES"] == "GPU-a,GPU-b"
     assert env(assignment())["CUDA_VISIBLE_DEVICES"] == ""
+
+
+def test_whoever_has_a_portion_of_a_gpu_is_told_how_much_and_may_say_otherwise() -> None:
+    half: dict[str, Any] = {"gpus": (GpuUuid("GPU-a"),), "gpu_share": GpuShare(500, 40 * 2**30)}
+    found = env(assignment(**half))
+    assert found["CUDA_VISIBLE_DEVICES"] == "GPU-a"
+    assert (found["MUSTER_GPU_MEMORY"], found["XLA_PYTHON_CLIENT_MEM_FRACTION"]) == (str(40 * 2**30), "0.5")
+
+    own = Role(command=("train",), env={"XLA_PYTHON_CLIENT_MEM_FRACTION": ".3"})
+    assert env(assignment(role=own, **half))["XLA_PYTHON_CLIENT_MEM_FRACTION"] == ".3"
+    assert not {"MUSTER_GPU_MEMORY", "XLA_PYTHON_CLIENT_MEM_FRACTION"} & env(assignment()).keys()
 
 
 def test_a_container_without_gpus_is_kept_from_all_of_them() -> None:
