@@ -15,7 +15,7 @@ from coordinator.core.placement.devices import is_of_kind
 from coordinator.core.placement.draft import Draft
 from coordinator.core.placement.labels.domain import Domain, Levels
 from coordinator.core.placement.parts import Part
-from coordinator.core.placement.portions.choosing import SharedDraft, fresh_slots
+from coordinator.core.placement.shared_draft import SharedDraft, fresh_slots
 from coordinator.core.placement.suitable import asked_labels, cost, unfit
 from muster.domain.fleet.pool import NODE_TYPE_LABEL
 from muster.domain.ids import NodeId

@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from coordinator.core.placement.portions.choosing import GpuSizes
-from coordinator.core.placement.portions.shared_gpu import SharedGpus, unshared
+from coordinator.core.placement.portions.shared_gpu import GpuSizes, SharedGpus, unshared
 from muster.domain.fleet.node import Gpu, RuntimeOffer
 from muster.domain.fleet.pool import DEFAULT_POOL
 from muster.domain.ids import NodeId

@@ -3,8 +3,8 @@
 from coordinator.core.placement.capacity import Capacity
 from coordinator.core.placement.devices import is_of_kind, matching, pick
 from coordinator.core.placement.parts import Part
-from coordinator.core.placement.portions.choosing import SharedDraft
 from coordinator.core.placement.portions.shared_gpu import unshared
+from coordinator.core.placement.shared_draft import SharedDraft
 from coordinator.core.placement.suitable import excluded, unfit
 from muster.domain.ids import GpuUuid
 from muster.domain.jobs.job import JobSpec, Resources

@@ -5,8 +5,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from coordinator.core.placement.capacity import Capacity
-from coordinator.core.placement.portions.choosing import GpuSizes
-from coordinator.core.placement.portions.shared_gpu import shared_gpus
+from coordinator.core.placement.portions.shared_gpu import GpuSizes, shared_gpus
 from coordinator.core.records import Node
 from muster.domain.fleet.features import ALL_FEATURES
 from muster.domain.fleet.node import Gpu

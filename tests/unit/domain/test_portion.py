@@ -8,7 +8,9 @@ from muster.domain.jobs.job import Resources
 from muster.domain.jobs.placing.portion import GpuShare, Portion
 
 GIB = 2**30
-portions = st.builds(Portion, st.integers(10, 999), st.just(0)) | st.builds(Portion, st.just(1000), st.integers(2**28, 2**38))
+portions = st.builds(Portion, st.integers(10, 999), st.just(0)) | st.builds(
+    Portion, st.just(1000), st.integers(2**28, 2**38)
+)
 sizes = st.integers(2**28, 2**39)
 
 

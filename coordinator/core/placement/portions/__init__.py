@@ -1,1 +1,1 @@
-"""Portions of GPUs: what is left of a GPU that several executions share, and which of them take one more."""
+"""Portions of GPUs: what is left of GPUs that several executions share, and the nodes that have such GPUs."""

@@ -7,6 +7,8 @@ from muster.domain.fleet.node import Gpu
 from muster.domain.ids import GpuUuid
 from muster.domain.jobs.placing.portion import WHOLE_GPU, Portion
 
+GpuSizes = tuple[tuple[str, int], ...]
+"""The whole GPUs of a node by model and whole GiB of memory, each kind once."""
 GivenPortion = tuple[Gpu, Portion]
 """A portion, and the GPU of which it is given or kept."""
 

@@ -9,9 +9,6 @@ from muster.domain.ids import GpuUuid
 from muster.domain.jobs.job import Resources
 from muster.domain.jobs.placing.portion import Portion
 
-GpuSizes = tuple[tuple[str, int], ...]
-"""The whole GPUs of a node by model and whole GiB of memory, each kind once."""
-
 
 class SharedDraft:
     """GPUs of a node while portions of them are given, the fullest that holds one first."""
