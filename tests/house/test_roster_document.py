@@ -13,6 +13,7 @@ from muster.domain.gangs.plan import Assignment
 from muster.domain.gangs.roster import MASTER_PORT_NAME, Json, Member, PortLease, Roster, config_files
 from muster.domain.ids import GpuUuid, JobId, NodeId, execution_id
 from muster.domain.jobs.job import Network, Role
+from muster.domain.jobs.placing.portion import GpuShare
 from tests.house.generate_stubs import ROOT
 
 JOB = JobId("k3x9")
@@ -49,6 +50,7 @@ def _variables(role: Role, *gpus: str) -> set[str]:
         role=role,
         network=Network.HOST,
         gpus=tuple(GpuUuid(gpu) for gpu in gpus),
+        gpu_share=GpuShare(500, 40 * 2**30) if gpus else None,
     )
     interface = NetworkInterface(name="eth0", subnet="10.0.0.0/24")
     site = LaunchSite(
