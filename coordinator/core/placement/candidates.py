@@ -56,6 +56,12 @@ class Available:
         """Whether the nodes of a pool are among them."""
         return self.pools is None or pool in self.pools
 
+    def offers(self, capacity: Capacity) -> bool:
+        """Whether a node is among them."""
+        is_out = capacity.node == self.without or capacity.node in self.closed
+        near = self.domain is None or self.domain.has(capacity.labels)
+        return not is_out and near and self.has(capacity.pool)
+
 
 @dataclass(slots=True)
 class SingleNode:
@@ -143,7 +149,8 @@ class Candidates:
             self._out.add(self.available.without)
         found = dict.fromkeys(self._nodes_with_labels() if self._is_by_node else self._nodes_in_question())
         if (portion := self.part.role.resources.portion) is not None and not self._is_by_node:
-            found |= dict.fromkeys(capacities.sharing.holding(portion))
+            sharing = capacities.sharing.holding(portion)
+            found |= dict.fromkeys(node for node in sharing if capacities.of(node).shares(portion))
         looked_at = (capacities.of(node) for node in found if node not in self._out)
         self._named = [each.node for each in looked_at if self.available.has(each.pool) and self._is_near(each)]
         self._out.update(found)

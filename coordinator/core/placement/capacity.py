@@ -9,6 +9,7 @@ from coordinator.core.placement.portions.shared_gpu import GpuSizes, SharedGpus,
 from muster.domain.fleet.node import Gpu, RuntimeOffer
 from muster.domain.fleet.pool import DEFAULT_POOL
 from muster.domain.ids import NodeId
+from muster.domain.jobs.placing.portion import Portion
 from muster.domain.jobs.placing.taint import Taint
 from muster.domain.jobs.placing.topology import DEFAULT_LEVELS
 
@@ -61,6 +62,10 @@ class Capacity:
         whole = {gpu.uuid: unshared(gpu) for gpu in before.gpus}
         known = whole | {each.gpu.uuid: each for each in before.shared}
         return any(each.gpu.uuid not in known or each.has_more(known[each.gpu.uuid]) for each in self.shared)
+
+    def shares(self, portion: Portion) -> bool:
+        """Whether some shared GPU holds a portion, of whatever model it is."""
+        return any(each.holds(portion) for each in self.shared)
 
     def is_like(self, other: "Capacity") -> bool:
         """Whether a node has the same traits: all that stays as it is while a node runs."""

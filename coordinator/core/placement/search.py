@@ -9,9 +9,10 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 
 from coordinator.core.placement.candidates import Available, BinOfNodes, Candidates, LevelOfBins, SingleNode
-from coordinator.core.placement.capacity import Key
+from coordinator.core.placement.capacity import Key, key_of
 from coordinator.core.placement.draft import Draft
 from coordinator.core.placement.parts import Part
+from coordinator.core.placement.shared_draft import SharedDraft
 from muster.domain.ids import NodeId
 from muster.domain.jobs.job import JobSpec, Packing
 
@@ -26,6 +27,8 @@ def counts(spec: JobSpec, part: Part, available: Available, drafts: Mapping[Node
 
     Nodes that cost the job less are filled first, however well others would take it.
     """
+    if not drafts and (node := _fullest(spec, part, available)) is not None:
+        return {node: 1}
     found = Candidates(spec, part, available, drafts)
     counts: dict[NodeId, int] = {}
     left = part.count
@@ -40,6 +43,8 @@ def counts(spec: JobSpec, part: Part, available: Available, drafts: Mapping[Node
 
 def alone(spec: JobSpec, part: Part, available: Available) -> NodeId | None:
     """The node that all executions of a packed part go to; None: none of those that cost least takes them all."""
+    if (node := _fullest(spec, part, available)) is not None:
+        return node
     found = Candidates(spec, part, available, {})
     cheapest = next((cost for cost in found.costs() if found.has_any(cost)), None)
     return _Packing(found, cheapest).tightest(part.count)
@@ -47,6 +52,8 @@ def alone(spec: JobSpec, part: Part, available: Available) -> NodeId | None:
 
 def has_room(spec: JobSpec, part: Part, available: Available) -> bool:
     """Whether all executions of a part fit."""
+    if _fullest(spec, part, available) is not None:
+        return True
     found, count = Candidates(spec, part, available, {}), part.count
     count -= sum(single.slots for single in found.singles())
     uncertain: list[BinOfNodes] = []
@@ -67,6 +74,27 @@ def has_room(spec: JobSpec, part: Part, available: Available) -> bool:
             if count <= 0:
                 return True
     return count <= 0
+
+
+def _fullest(spec: JobSpec, part: Part, available: Available) -> NodeId | None:
+    """The node with the fullest shared GPU that holds the one portion that is wanted; None: the bins are looked at.
+
+    So of very many nodes with shared GPUs only few are looked at.
+    """
+    need = part.role.resources
+    portion, capacities = need.portion, available.capacities
+    packed = part.count == 1 and spec.packing is Packing.PACK
+    costs = capacities.has_avoided or spec.affinity.preferred
+    if portion is None or not capacities.sharing or not packed or costs:
+        return None
+    for left, nodes in capacities.sharing.by_left(portion):
+        there = (each for each in map(capacities.of, nodes) if each.shares(portion) and available.offers(each))
+        for capacity in sorted(there, key=lambda each: (len(each.gpus), key_of(each.node))):
+            shared = SharedDraft((), capacity.shared)
+            fits = shared.fullest(need, portion) == left and shared.slots(need, portion, 1)
+            if fits and Draft(capacity).slots(spec, part):
+                return capacity.node
+    return None
 
 
 class _Source:

@@ -1,6 +1,6 @@
 """Nodes with shared GPUs by what is left of each, so that a portion looks at those alone that may hold it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from coordinator.core.placement.portions.shared_gpu import SharedGpus
 from muster.domain.ids import NodeId
@@ -26,11 +26,11 @@ class SharingNodes:
         for left in {max(0, each.thousandths) for each in after}:
             self._by_left.setdefault(left, {})[node] = None
 
-    def holding(self, portion: Portion) -> Iterator[NodeId]:
-        """The nodes of which some shared GPU may hold a portion, each once."""
+    def by_left(self, portion: Portion) -> Iterator[tuple[int, Iterable[NodeId]]]:
+        """The nodes of which some shared GPU may hold a portion, by what is left of such a GPU, the fullest first."""
         least = 1 if portion.memory else portion.thousandths
-        found: dict[NodeId, None] = {}
-        for left in sorted(self._by_left):
-            if left >= least:
-                found |= self._by_left[left]
-        return iter(found)
+        return ((left, self._by_left[left]) for left in sorted(self._by_left) if left >= least)
+
+    def holding(self, portion: Portion) -> Iterator[NodeId]:
+        """The same nodes, each once."""
+        return iter(dict.fromkeys(node for _, nodes in self.by_left(portion) for node in nodes))
