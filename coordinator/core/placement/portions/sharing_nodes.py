@@ -13,6 +13,8 @@ class SharingNodes:
     def __init__(self) -> None:
         self._by_left: dict[int, dict[NodeId, None]] = {}
         """The nodes by the thousandths that are left of a shared GPU of theirs; one is under each that it has."""
+        self._largest = 0
+        """The most memory that a shared GPU ever had."""
 
     def __bool__(self) -> bool:
         return bool(self._by_left)
@@ -25,10 +27,11 @@ class SharingNodes:
                 del self._by_left[left]
         for left in {max(0, each.thousandths) for each in after}:
             self._by_left.setdefault(left, {})[node] = None
+        self._largest = max(self._largest, *(each.gpu.memory for each in after), 0)
 
     def by_left(self, portion: Portion) -> Iterator[tuple[int, Iterable[NodeId]]]:
         """The nodes of which some shared GPU may hold a portion, by what is left of such a GPU, the fullest first."""
-        least = 1 if portion.memory else portion.thousandths
+        least = portion.of(self._largest).thousandths
         return ((left, self._by_left[left]) for left in sorted(self._by_left) if left >= least)
 
     def holding(self, portion: Portion) -> Iterator[NodeId]:
