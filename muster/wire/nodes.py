@@ -125,10 +125,10 @@ def gpu_share_to_wire(share: GpuShare, uuid: str = "") -> model_pb2.GpuShare:
     return model_pb2.GpuShare(uuid=uuid, thousandths=share.thousandths, memory=share.memory)
 
 
-def gpu_share_from_wire(message: model_pb2.GpuShare, where: str) -> GpuShare:
+def gpu_share_from_wire(message: model_pb2.GpuShare) -> GpuShare:
     """What is given of a GPU; raises WireError."""
-    thousandths = checks.between(message.thousandths, 1, checks.MAX_COUNT, f"{where}.thousandths")
-    return GpuShare(thousandths, checks.size(message.memory, f"{where}.memory"))
+    thousandths = checks.between(message.thousandths, 1, checks.MAX_COUNT, "GpuShare.thousandths")
+    return GpuShare(thousandths, checks.size(message.memory, "GpuShare.memory"))
 
 
 def node_to_wire(node: NodeView) -> nodes_pb2.Node:
@@ -162,7 +162,7 @@ def node_from_wire(message: nodes_pb2.Node) -> NodeView:
         inventory=inventory_from_wire(message.inventory),
         executions=tuple(ExecutionId(execution) for execution in message.executions),
         gpus_taken=tuple(GpuUuid(uuid) for uuid in message.gpus_taken),
-        gpus_shared={GpuUuid(each.uuid): gpu_share_from_wire(each, "Node.gpus_shared") for each in message.gpus_shared},
+        gpus_shared={GpuUuid(each.uuid): gpu_share_from_wire(each) for each in message.gpus_shared},
         cpu_millis_taken=checks.between(message.cpu_millis_taken, 0, checks.MAX_COUNT, "Node.cpu_millis_taken"),
         memory_taken=checks.size(message.memory_taken, "Node.memory_taken"),
         agent_version=message.agent_version,

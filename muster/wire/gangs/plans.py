@@ -352,7 +352,7 @@ def _assignment_from_wire(sent: pb.Assignment, roles: Mapping[str, Role | WireEr
         role=role,
         network=checks.word(Network, sent.network, "Assignment.network"),
         gpus=tuple(GpuUuid(uuid) for uuid in sent.gpus),
-        gpu_share=gpu_share_from_wire(sent.gpu_share, "Assignment.gpu_share") if sent.HasField("gpu_share") else None,
+        gpu_share=gpu_share_from_wire(sent.gpu_share) if sent.HasField("gpu_share") else None,
         grace=checks.span(sent.grace, "Assignment.grace"),
         fetch=checks.span(sent.fetch, "Assignment.fetch") if sent.HasField("fetch") else Timeouts().fetch,
         stall=checks.span(sent.stall, "Assignment.stall") if sent.HasField("stall") else Timeouts().stall,
