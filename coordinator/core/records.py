@@ -16,6 +16,7 @@ from muster.domain.gangs.plan import Goal
 from muster.domain.gangs.roster import PortLease
 from muster.domain.ids import AttemptId, ExecutionId, GpuUuid, JobId, NodeId
 from muster.domain.jobs.failure import Exit, Failure
+from muster.domain.jobs.interactive import NEVER_IDLE
 from muster.domain.jobs.job import LOCAL_OWNER, JobSpec
 from muster.domain.jobs.job_class import JobClass
 from muster.domain.jobs.lifecycle import State
@@ -117,6 +118,8 @@ class Attempt:
     """The pool of its nodes when it was placed; empty before that."""
     longest_run: timedelta | None = None
     """How long user code might run in that pool then; None: as long as the job says."""
+    longest_idle: timedelta | None = None
+    """How long it may go unused by the terms of its project, if its job does not say so; zero: for ever."""
     deadline: datetime | None = None
     """Until when all must be armed; set at placement, does not slide."""
     checked_in_at: datetime | None = None
@@ -141,6 +144,11 @@ class Attempt:
     def run_limit(self, of_job: timedelta | None) -> timedelta | None:
         """How long its user code may run, where its job says so much; None: it has no limit."""
         return min((limit for limit in (of_job, self.longest_run) if limit is not None), default=None)
+
+    def idle_limit(self, of_job: timedelta | None) -> timedelta | None:
+        """How long it may go unused, where its job says so much; None: for ever."""
+        limit = self.longest_idle if of_job is None else of_job
+        return None if limit == NEVER_IDLE else limit
 
     @property
     def placeable_since(self) -> datetime | None:

@@ -9,6 +9,7 @@ from coordinator.core.causes import EventCause
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.notes import Changed, Dropped, Noticed, Offered, WentUnused
 from coordinator.core.records import Attempt, Execution, Job, SeatClaim
+from coordinator.core.turn import idling
 from coordinator.story.moves import NODES_TOLD, CommonMove, Told, listed_nodes, nodes_of
 from muster.domain.event import END_OF, FleetEvent, JobEvent, JobEventKind, NodeEvent
 from muster.domain.gangs.plan import Goal
@@ -16,7 +17,7 @@ from muster.domain.ids import AttemptId, JobId, NodeId
 from muster.domain.jobs.failure import FailureKind
 from muster.domain.jobs.lifecycle import State
 from muster.domain.jobs.queueing.change import differences
-from muster.domain.quantity import counted, format_duration, moment_text
+from muster.domain.quantity import counted, moment_text
 
 NODES_KEPT = 32
 """Nodes that one event lists; its text says how many there are."""
@@ -64,8 +65,8 @@ class JobEventWriter:
                     yield self._unused(told)
 
     def _unused(self, unused: WentUnused) -> JobEvent:
-        limit = unused.job.spec.idle_limit
-        told = "" if limit is None else f" (timeouts.idle: {format_duration(limit)})"
+        rule = idling.rule_text(self._cluster, unused.job.attempt_id)
+        told = f" ({rule})" if rule else ""
         text = f"nobody uses it; it is stopped in {_since(self._now, unused.ends_at)} unless somebody does{told}"
         return self._event(unused.job.attempt_id, JobEventKind.IDLE, text, unused.cause)
 

@@ -14,10 +14,10 @@ def idle_outlook(cluster: Cluster, job: JobId, *, soon: bool = False) -> str:
     """
     record = cluster.jobs[job]
     find = idling.noticed_end if soon else idling.ends_at
-    end, limit = find(cluster, record.attempt_id), record.spec.idle_limit
-    if end is None or limit is None:
+    end = find(cluster, record.attempt_id)
+    if end is None:
         return ""
-    return f"stops at {clock(end)} unless it is used before (timeouts.idle: {format_duration(limit)})"
+    return f"stops at {clock(end)} unless it is used before ({idling.rule_text(cluster, record.attempt_id)})"
 
 
 def longest_run_outlook(cluster: Cluster, job: JobId) -> str:

@@ -335,8 +335,8 @@ class TimeoutsKeys(Section):
     )
     idle: fields.Idle = key(
         "duration from 10s, `none`",
-        "How long the job may go unused before it is stopped (default: 2h if it is interactive, else `none`); see "
-        "docs/development-environments.md.",
+        "How long the job may go unused before it is stopped (default: 2h if it is interactive, else what its project "
+        "says, else `none`); see docs/development-environments.md.",
     )
 
 

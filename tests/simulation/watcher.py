@@ -235,10 +235,11 @@ class Watcher:
 
     def _check_unused(self, after: Job) -> None:
         """A job that is stopped because nobody uses it was used by nobody, as far as anybody can have heard of it."""
-        before, limit = self._jobs.get(after.id), after.spec.idle_limit
+        before = self._jobs.get(after.id)
         if not after.stop_reason or (before is not None and before.stop_reason):
             return
         self.unused += 1
+        limit = self._attempts[after.id, after.attempt].idle_limit(after.spec.timeouts.idle)
         if limit is None:
             raise Violation(f"{after.id} is stopped as unused, though it has no such limit", after.id)
         begin, end = self._world.at - round(limit.total_seconds() * SECOND), self._world.at - UNHEARD

@@ -27,6 +27,7 @@ terms = st.builds(
     max_running_per_user=optional(numbers),
     job_class=optional(st.sampled_from(JobClass)),
     grace_max=optional(spans),
+    idle=optional(spans),
 )
 unit_terms = st.builds(quota.UnitTerms, everywhere=terms, pools=st.dictionaries(labels, terms, max_size=2))
 units = st.builds(

@@ -15,7 +15,7 @@ from muster.domain.quantity import format_duration
 
 def take_use(turn: Turn, execution: Execution, used_at: datetime) -> None:
     """Count a use that an agent tells of; `used_at` by its own clock."""
-    if execution.state not in TERMINAL and turn.cluster.jobs[execution.job].spec.idle_limit is not None:
+    if execution.state not in TERMINAL and idling.limit_of(turn.cluster, execution.attempt_id) is not None:
         turn.cluster.gangs.uses.hear(execution.attempt_id, execution.id, used_at, turn.now)
 
 
@@ -44,7 +44,7 @@ def come_due(turn: Turn, attempt_id: AttemptId) -> None:
 def _stop(turn: Turn, attempt_id: AttemptId) -> None:
     """Stop the job as if somebody had asked for it: it has not failed, and does not start again."""
     job = turn.cluster.jobs[attempt_id.job]
-    limit = job.spec.idle_limit
+    limit = idling.limit_of(turn.cluster, attempt_id)
     if job.stop_requested_at is None and limit is not None:
         reason = f"idle for {format_duration(limit)}"
         turn.put(replace(job, stop_requested_at=turn.now, stop_reason=reason))

@@ -29,6 +29,7 @@ from coordinator.core.scheduling.first_jobs import Firsts, OpenLines
 from coordinator.core.scheduling.order import worst_tier
 from coordinator.core.scheduling.run_limits import longest_runs, pools_for
 from coordinator.core.scheduling.windows import closed_nodes
+from coordinator.core.turn import idling
 from coordinator.core.turn.turn import Turn
 from muster.domain.gangs.plan import Goal
 from muster.domain.ids import JobId
@@ -230,6 +231,7 @@ def _seat(turn: Turn, job: Job, fit: Placement) -> None:
         placed_at=turn.now,
         pool=pool,
         longest_run=longest_runs(cluster).get(pool),
+        longest_idle=idling.limit_by_terms(cluster, job.spec.project, pool, (seat.node for seat in fit.seats)),
         deadline=deadline,
     )
     turn.put(attempt)

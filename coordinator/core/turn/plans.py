@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from coordinator.core.causes import EventCause
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.records import Execution
-from coordinator.core.turn import fencing
+from coordinator.core.turn import fencing, idling
 from coordinator.core.turn.stopping import stop_order
 from muster.domain.gangs.fence import Fence
 from muster.domain.gangs.plan import Assignment, Desired, Goal, Plan
@@ -134,7 +134,7 @@ def _assignment(cluster: Cluster, execution: Execution, facts: GangFacts) -> Ass
         fence=facts.fence(execution),
         interactive=spec.interactive,
         main_program=spec.main_program if execution.rank == 0 else None,
-        idle=spec.idle_limit,
+        idle=idling.limit_of(cluster, execution.attempt_id),
     )
 
 

@@ -6,10 +6,11 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final, NamedTuple
 
+from muster.domain.jobs.interactive import NEVER_IDLE, SHORTEST_IDLE
 from muster.domain.jobs.job import JobSpec
 from muster.domain.jobs.job_class import JobClass
 from muster.domain.jobs.placing.mig import thousandths
-from muster.domain.quantity import format_cpus, size_text
+from muster.domain.quantity import MAX_DURATION, format_cpus, format_duration, size_text
 
 UNLIMITED_AMOUNT: Final = 1 << 60
 """An amount of which there is never enough to reach it."""
@@ -119,6 +120,8 @@ class QuotaTerms:
     """The class of jobs that name none."""
     grace_max: timedelta | None = None
     """The longest time that an evicted job gets to end."""
+    idle: timedelta | None = None
+    """How long an attempt may go unused where its job says nothing of it; zero: for ever."""
 
     def over(self, other: "QuotaTerms") -> "QuotaTerms":
         """These terms, and where they say nothing the others."""
@@ -138,6 +141,8 @@ class QuotaTerms:
             value = getattr(self, name)
             if value is not None and not timedelta() <= value <= longest:
                 yield f"{name} must be at most {longest}, not {value}"
+        if self.idle is not None and self.idle != NEVER_IDLE and not SHORTEST_IDLE <= self.idle <= MAX_DURATION:
+            yield f"idle must be 0 or at least {format_duration(SHORTEST_IDLE)}, not {format_duration(self.idle)}"
 
 
 _PLAIN = tuple(each.name for each in fields(QuotaTerms) if each.name not in {"quota", "limit"})

@@ -22,7 +22,7 @@ from muster.rpc.v1 import projects_pb2 as pb
 from muster.wire import checks
 
 _NUMBERS = ("weight", "rank", "max_running", "max_queued", "max_running_per_user")
-_SPANS = ("min_runtime", "min_runtime_within", "grace_max")
+_SPANS = ("min_runtime", "min_runtime_within", "grace_max", "idle")
 
 
 def unit_change_to_wire(change: UnitChange) -> pb.UnitChange:

@@ -46,6 +46,11 @@ def test_jobs_may_be_safe_for_no_time_at_all(none: str) -> None:
     assert changed_terms(NO_QUOTA_TERMS, [f"min_runtime={none}"]) == QuotaTerms(min_runtime=timedelta())
 
 
+@pytest.mark.parametrize(("said", "limit"), [("4h", timedelta(hours=4)), ("0", timedelta())])
+def test_jobs_that_nobody_uses_may_be_stopped_after_a_time_or_never(said: str, limit: timedelta) -> None:
+    assert changed_terms(NO_QUOTA_TERMS, [f"idle={said}"]) == QuotaTerms(idle=limit)
+
+
 @pytest.mark.parametrize(
     ("pair", "message"),
     [
@@ -54,6 +59,7 @@ def test_jobs_may_be_safe_for_no_time_at_all(none: str) -> None:
         ("gpus=two", "gpus=two: must be a whole number, not 'two'"),
         ("class=gold", "class=gold: must be guaranteed, preemptible, spare, not 'gold'"),
         ("memory=1000", "memory=1000: must be whole mebibytes, not '1000'"),
+        ("idle=soon", "idle=soon: must be a duration"),
         ("min_runtime=soon", "min_runtime=soon: must be a duration"),
     ],
 )

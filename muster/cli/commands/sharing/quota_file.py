@@ -134,13 +134,13 @@ def _mib(value: str) -> int:
     return size
 
 
-def _protection(value: str) -> timedelta:
-    """A duration, or none at all: not safe for any time."""
+def _or_no_time(value: str) -> timedelta:
+    """A duration, or none at all: not safe for any time, never stopped as unused."""
     return timedelta() if value in NO_TIME else parse_duration(value)
 
 
 NO_TIME = ("0", "0s")
-"""Ways to say that jobs are never safe."""
+"""Ways to say that a term asks for no time."""
 _BOUNDS = ("quota", "limit")
 _AMOUNTS: Mapping[str, Callable[[str], int]] = {
     "gpus": lambda value: _whole(value) * MILLIS_PER_GPU,
@@ -154,9 +154,10 @@ _VALUES: Mapping[str, Callable[[str], object]] = {
     "max_queued": _whole,
     "max_running_per_user": _whole,
     "class": _job_class,
-    "min_runtime": _protection,
-    "min_runtime_within": _protection,
+    "min_runtime": _or_no_time,
+    "min_runtime_within": _or_no_time,
     "grace_max": parse_duration,
+    "idle": _or_no_time,
 }
 
 
