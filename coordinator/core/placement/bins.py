@@ -237,7 +237,7 @@ class Capacities:
         self._by_node[capacity.node] = capacity
         if capacity.shared or (before is not None and before.shared):
             self.sharing.change(capacity.node, () if before is None else before.shared, capacity.shared)
-        if before is None or before.ports != capacity.ports:
+        if capacity.ports if before is None else before.ports != capacity.ports:
             self._hold_ports(capacity.node, () if before is None else before.ports, capacity.ports)
         if before is None or not capacity.is_like(before):
             self._note(before, capacity)
@@ -328,7 +328,7 @@ def _count_pools(pools: Counter[str], before: str | None, after: str | None) -> 
 
 
 def _note_avoided(avoided: set[NodeId], capacity: Capacity) -> None:
-    if any(taint.effect is TaintEffect.PREFER_NO_SCHEDULE for taint in capacity.taints):
+    if capacity.taints and any(taint.effect is TaintEffect.PREFER_NO_SCHEDULE for taint in capacity.taints):
         avoided.add(capacity.node)
     else:
         avoided.discard(capacity.node)
@@ -350,6 +350,9 @@ def _traits(labels: Mapping[str, str], capacity: Capacity) -> Hashable:
 def _free_gpus(capacity: Capacity) -> FreeGpus:
     if not capacity.gpus:
         return ()
+    first = capacity.gpus[0]
+    if all([gpu.model == first.model and gpu.mig == first.mig for gpu in capacity.gpus]):  # noqa: C419 - a list is faster
+        return ((first.model, first.mig or "", len(capacity.gpus)),)
     kinds = Counter((gpu.model, gpu.mig or "") for gpu in capacity.gpus)
     return tuple((model, mig, count) for (model, mig), count in sorted(kinds.items()))
 

@@ -1,7 +1,7 @@
 """What a node has to give, and where it stands among the others."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -77,6 +77,26 @@ class Capacity:
             and self.levels == other.levels
             and self.taints == other.taints
             and self.gpu_sizes == other.gpu_sizes
+        )
+
+    def with_labels(self, names: Collection[str]) -> "Capacity":
+        """The same with these of its labels alone; `dataclasses.replace` takes twice as long."""
+        return Capacity(
+            node=self.node,
+            gpus=self.gpus,
+            shared=self.shared,
+            gpu_sizes=self.gpu_sizes,
+            cpu_millis=self.cpu_millis,
+            memory=self.memory,
+            runtimes=self.runtimes,
+            labels={name: self.labels[name] for name in names if name in self.labels},
+            ports=self.ports,
+            features=self.features,
+            pool=self.pool,
+            levels=self.levels,
+            taints=self.taints,
+            idle=self.idle,
+            problem=self.problem,
         )
 
 

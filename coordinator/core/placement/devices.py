@@ -9,6 +9,9 @@ from muster.domain.jobs.job import Resources
 
 def matching(gpus: Sequence[Gpu], need: Resources) -> list[Gpu]:
     """The GPUs of the kind that is asked for: whole ones, or MIG devices of a profile."""
+    if need.gpu_model is None:
+        mig = need.mig
+        return [gpu for gpu in gpus if gpu.mig == mig]
     return [gpu for gpu in gpus if is_of_kind(gpu.model, gpu.mig, need)]
 
 
@@ -18,14 +21,16 @@ def is_of_kind(model: str, mig: str | None, need: Resources) -> bool:
 
 
 def pick(gpus: Sequence[Gpu], count: int) -> tuple[GpuUuid, ...]:
-    """The `count` GPUs that are joined best and leave the others joined: out of as few islands as can be.
+    """The `count` of GPUs by index that are joined best and leave the others joined: out of as few islands as can be.
 
     The smallest island that holds all of them is taken, so that a job which fits into a broken one breaks no other. If
     none holds them, the largest are taken whole, and what is left comes out of the smallest that holds it.
     """
     if count == 0:
         return ()
-    left = sorted(gpus, key=lambda gpu: gpu.index)
+    if count == len(gpus):
+        return tuple(gpu.uuid for gpu in gpus)
+    left = list(gpus)
     chosen: list[Gpu] = []
     while len(chosen) + len(left) > count:
         parts, lacking = islands(left), count - len(chosen)

@@ -50,7 +50,8 @@ class Draft:
             gpus = self._take_portions(need, portion)
         else:
             gpus = pick(matching(self.gpus, need), need.gpus)
-            self.gpus = [gpu for gpu in self.gpus if gpu.uuid not in gpus]
+            if gpus:
+                self.gpus = [] if len(gpus) == len(self.gpus) else [gpu for gpu in self.gpus if gpu.uuid not in gpus]
         self.cpu_millis -= need.cpu_millis
         self.memory -= need.memory or 0
         self.ports |= ports

@@ -96,10 +96,11 @@ class Seats(Protocol):
 class SeatCount:
     """How many more executions fit as gangs go one after the other; only their nodes are looked at."""
 
-    def __init__(self, seats: Seats, gangs: Iterable[RunningGang] = ()) -> None:
+    def __init__(self, seats: Seats, alone: dict[RunningGang, int], gangs: Iterable[RunningGang] = ()) -> None:
+        """`alone`: how many more executions fit through one gang alone; what is found out about that comes in."""
         self._seats = seats
+        self._alone = alone
         self._freed: dict[NodeId, Amounts] = {}
-        self._slots: dict[NodeId, int] = {}
         self.gain = 0
         """Executions that fit more than without these gangs gone."""
         for gang in gangs:
@@ -107,22 +108,41 @@ class SeatCount:
 
     def add(self, gang: RunningGang) -> None:
         """Count with this one gone, too."""
+        if self._freed.keys().isdisjoint(gang.freed):
+            # As on most nodes: no other is on them, and so its gain is what it is by itself.
+            self._freed.update(gang.freed)
+            self.gain += self._gain_alone(gang)
+            return
         for node, amounts in gang.freed.items():
             before = self._freed.get(node)
-            if before is None:
-                self._slots[node] = self._seats.slots(node, NO_AMOUNTS)
             self._set(node, amounts if before is None else before.plus(amounts))
 
     def remove(self, gang: RunningGang) -> None:
         """Count with this one there again."""
+        if all(self._freed[node] is amounts for node, amounts in gang.freed.items()):
+            for node in gang.freed:
+                del self._freed[node]
+            self.gain -= self._gain_alone(gang)
+            return
         for node, amounts in gang.freed.items():
             self._set(node, self._freed[node].plus(amounts.times(-1)))
 
+    def _gain_alone(self, gang: RunningGang) -> int:
+        gain = self._alone.get(gang)
+        if gain is None:
+            slots = self._seats.slots
+            gain = self._alone[gang] = sum(
+                slots(node, amounts) - slots(node, NO_AMOUNTS) for node, amounts in gang.freed.items()
+            )
+        return gain
+
     def _set(self, node: NodeId, freed: Amounts) -> None:
-        self._freed[node] = freed
-        slots = self._seats.slots(node, freed)
-        self.gain += slots - self._slots[node]
-        self._slots[node] = slots
+        slots = self._seats.slots
+        self.gain += slots(node, freed) - slots(node, self._freed.get(node, NO_AMOUNTS))
+        if freed == NO_AMOUNTS:
+            self._freed.pop(node, None)
+        else:
+            self._freed[node] = freed
 
 
 @dataclass(slots=True)

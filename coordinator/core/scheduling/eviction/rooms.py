@@ -156,7 +156,8 @@ class EvictionRooms:
         if is_open and part.role.resources.portion is not None:
             return replace(base, now=Draft(capacity).slots(self._spec, part))
         if is_open and capacity.ports.isdisjoint(part.ports):
-            return replace(base, now=self._room(base, NO_AMOUNTS))
+            now = self._room(base, NO_AMOUNTS)
+            return _Base(now, base.most, base.gpus, base.shared, base.cpu_millis, base.memory)
         return base
 
     def _room(self, base: _Base, freed: Amounts) -> int:
@@ -177,13 +178,11 @@ class EvictionRooms:
 
     def _suits(self, node: NodeId) -> bool:
         """Whether a node is suitable for the job if nothing ran there; alike ones are looked at once."""
-        empty = self._empty
-        sample = empty.sample_of(node)
+        sample = self._empty.sample_of(node)
         if sample is None or node in self._spec.exclude_nodes:
             return False
-        if not empty.loose.isdisjoint(self._labels):
-            sample = empty.of(node)
-            return unfit(self._spec, self._part.role, sample) is None
+        if not self._empty.loose.isdisjoint(self._labels):
+            return unfit(self._spec, self._part.role, self._empty.of(node)) is None
         known = self._suitable.get(id(sample))
         if known is None:
             known = self._suitable[id(sample)] = unfit(self._spec, self._part.role, sample) is None
@@ -207,9 +206,7 @@ class EvictionRooms:
         capacity, kept = load.once_gone(node, (*self._leaving.get(node, ()), *also)), load.reservation
         if not self._is_head and kept is not None:
             capacity = kept.unreserved(capacity)
-        if not capacity.labels:
-            return capacity
-        return replace(capacity, labels={key: value for key, value in capacity.labels.items() if key in self._labels})
+        return capacity.with_labels(self._labels) if capacity.labels else capacity
 
     def _held_by(self, attempts: Iterable[AttemptId]) -> Mapping[NodeId, Sequence[Execution]]:
         """Executions of these attempts that hold something, by node."""

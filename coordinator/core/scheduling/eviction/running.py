@@ -3,10 +3,8 @@
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
-from typing import NamedTuple
 
 from coordinator.core.cluster.cluster import Cluster
-from coordinator.core.cluster.evictions.held import HeldGang
 from coordinator.core.scheduling.eviction.entitlement import EvictionBound, is_over
 from coordinator.core.scheduling.eviction.gangs import RoomSeeker, RunningGang
 from coordinator.core.scheduling.eviction.measure import lost_work
@@ -20,17 +18,6 @@ MOST_DOUBLINGS = 2
 
 
 SECOND = timedelta(seconds=1)
-
-
-class _Found(NamedTuple):
-    """A gang, and what the time of the look says of it."""
-
-    held: HeldGang
-    path: Path
-    level: int
-    lost: int
-    safe_until: datetime | None
-    is_safe: bool
 
 
 class RunningGangs:
@@ -57,17 +44,17 @@ class RunningGangs:
             there = self._of_project(path)
             left -= sum(not each.is_safe for each in there)
             found += there
-        self.gangs: Sequence[RunningGang] = [self._gang(each) for each in found]
+        self.gangs: Sequence[RunningGang] = found
         """The gangs; of other projects those that have most too much come first."""
 
     def safe_until(self, gang: RunningGang) -> datetime | None:
         """Until when a gang is safe from the job; None: that cannot be told yet, as it has not started."""
         return self._safe_until[gang]
 
-    def _may_have_more(self, own: Sequence[_Found]) -> bool:
+    def _may_have_more(self, own: Sequence[RunningGang]) -> bool:
         """Whether the project of the job has a right to what the job needs, if all of these made room for it."""
         project, size = self._seeker.project, self._seeker.size
-        taken = [sum(each.held.size[place] for each in own) for place in PLACES]
+        taken = [sum(each.size[place] for each in own) for place in PLACES]
         return all(
             not size[place]
             or project.load(place) - taken[place] + size[place] <= EvictionBound.SHARE.kept(project, place)
@@ -101,7 +88,7 @@ class RunningGangs:
             if project != self._seeker.project.name:
                 yield self._cluster.unit_load.units.path(project, self._pool)
 
-    def _of_project(self, path: Path, *, within: bool = False, spare_alone: bool = False) -> list[_Found]:
+    def _of_project(self, path: Path, *, within: bool = False, spare_alone: bool = False) -> list[RunningGang]:
         """The gangs of a project; spare ones of other projects come by themselves."""
         project = path[-1].name
         there = list(self._cluster.gangs.evictable.running(project))
@@ -118,35 +105,23 @@ class RunningGangs:
             if started is not None:
                 until = started + safe_for * (1 << min(held.job.evictions, MOST_DOUBLINGS))
             passed = 0 if since is None or since > now else (now - since) // SECOND
-            found.append(
-                _Found(
-                    held,
-                    path,
-                    bisect_left(priorities, held.job.spec.priority),
-                    lost_work(held.weight, passed),
-                    until,
-                    keeps and (until is None or until > now),
-                )
+            is_safe = keeps and (until is None or until > now)
+            gang = RunningGang(
+                attempt=held.attempt_id,
+                path=path,
+                size=held.size,
+                job_class=held.job.job_class,
+                priority=held.job.spec.priority,
+                level=bisect_left(priorities, held.job.spec.priority),
+                lost=lost_work(held.weight, passed),
+                order=held.order,
+                freed=held.freed,
+                is_safe=is_safe,
+                is_safe_within=is_safe,
             )
+            self._safe_until[gang] = until
+            found.append(gang)
         return found
-
-    def _gang(self, found: _Found) -> RunningGang:
-        held = found.held
-        gang = RunningGang(
-            attempt=held.attempt_id,
-            path=found.path,
-            size=held.size,
-            job_class=held.job.job_class,
-            priority=held.job.spec.priority,
-            level=found.level,
-            lost=found.lost,
-            order=held.order,
-            freed=held.freed,
-            is_safe=found.is_safe,
-            is_safe_within=found.is_safe,
-        )
-        self._safe_until[gang] = found.safe_until
-        return gang
 
     def _min_runtime(self, project: str, *, within: bool) -> timedelta:
         """How long a gang is safe from the job after its start."""

@@ -94,7 +94,7 @@ class VictimSearch:
                 chosen = set(victims)
                 if any(each <= chosen for each in found):
                     continue
-                if self._suffices(victims, SeatCount(self._seats, victims)):
+                if self._suffices(victims, SeatCount(self._seats, self._gains, victims)):
                     found.append(chosen)
                     yield victims
 
@@ -103,7 +103,9 @@ class VictimSearch:
         for gang in self._candidates:
             if found == MOST_SINGLES:
                 return
-            if self._gain(gang) >= self._seats.missing and self._suffices((gang,), SeatCount(self._seats, (gang,))):
+            if self._gain(gang) >= self._seats.missing and self._suffices(
+                (gang,), SeatCount(self._seats, self._gains, (gang,))
+            ):
                 found += 1
                 yield (gang,)
 
@@ -125,7 +127,7 @@ class VictimSearch:
 
     def _all_may_suffice(self) -> bool:
         """Whether all candidates together may make room, and lift what bars the job."""
-        count = SeatCount(self._seats)
+        count = SeatCount(self._seats, self._gains)
         for gang in self._candidates:
             count.add(gang)
             if count.gain >= self._seats.missing:
@@ -135,9 +137,7 @@ class VictimSearch:
     def _gain(self, gang: RunningGang) -> int:
         """How many more executions fit once this gang alone has gone."""
         gain = self._gains.get(gang)
-        if gain is None:
-            gain = self._gains[gang] = SeatCount(self._seats, (gang,)).gain
-        return gain
+        return SeatCount(self._seats, self._gains, (gang,)).gain if gain is None else gain
 
     def _cost(self, gang: RunningGang) -> tuple[bool, int, int]:
         gain = self._gain(gang)
@@ -165,7 +165,7 @@ class VictimSearch:
         """The first gangs of a node that make room for an execution, without those that are not needed; or none."""
         if self._gain(gangs[0]) > 0:
             return (gangs[0],)
-        count, bundle = SeatCount(self._seats), []
+        count, bundle = SeatCount(self._seats, self._gains), []
         for gang in gangs:
             count.add(gang)
             bundle.append(gang)
@@ -176,7 +176,7 @@ class VictimSearch:
     def _taken(self, in_turn: Iterable[RunningGang]) -> Victims | None:
         """The first gangs that suffice; no more are taken from a unit than what it has too much."""
         taken: dict[RunningGang, None] = {}
-        count, of_side = SeatCount(self._seats), dict[Standing, list[int]]()
+        count, of_side = SeatCount(self._seats, self._gains), dict[Standing, list[int]]()
         for gang in in_turn:
             side = self._side(gang)
             if side is not None and self._rule.bound is not None:
@@ -197,7 +197,7 @@ class VictimSearch:
 
     def _minimal(self, victims: Victims) -> Victims:
         """The victims without those that are not needed, the dearest of these first."""
-        return self._without_needless(victims, SeatCount(self._seats, victims), self._suffices)
+        return self._without_needless(victims, SeatCount(self._seats, self._gains, victims), self._suffices)
 
     def _without_needless(
         self,

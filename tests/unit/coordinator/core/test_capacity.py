@@ -1,6 +1,6 @@
 """Capacities of nodes in classes, kept up to date."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -117,3 +117,12 @@ def test_capacities_have_a_new_version_when_something_may_fit_that_did_not_fit()
         before = rooms.version
         rooms.put(other)
         assert rooms.version == before + 1
+
+
+def test_a_capacity_with_fewer_labels_has_all_else() -> None:
+    whole = Capacity(
+        **{field.name: f"any {field.name}" for field in fields(Capacity) if field.name != "labels"},  # type: ignore[arg-type]  # whatever it is, it is kept
+        labels={"rack": "7", "zone": "a"},
+    )
+
+    assert whole.with_labels(["zone", "host"]) == replace(whole, labels={"zone": "a"})
