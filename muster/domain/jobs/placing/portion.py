@@ -1,5 +1,6 @@
 """Portions of GPUs: how they are said, and how much each is of a GPU."""
 
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 WHOLE_GPU: Final = 1000
@@ -13,7 +14,8 @@ TOO_LARGE: Final = WHOLE_GPU + 1
 """The thousandths of a portion that a GPU has not."""
 
 
-class GpuShare(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class GpuShare:
     """What an execution has of one GPU."""
 
     thousandths: int
