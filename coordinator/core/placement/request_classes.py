@@ -80,6 +80,7 @@ def _request_of(spec: JobSpec) -> Hashable:
         (
             role.count,
             role.resources,
+            role.resources.gpu_counted,  # which is no part of what is compared, and lets a job be barred
             role.runtime,
             needed(spec, role),
             node_ports(spec, role, 0),

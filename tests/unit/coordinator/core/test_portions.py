@@ -168,6 +168,20 @@ def test_memory_of_a_gpu_counts_its_part_of_the_smallest_that_has_so_much() -> N
     assert amounts_of(w.cluster.jobs[small].spec, 0).gpus == 834
 
 
+def test_jobs_whose_memory_counts_otherwise_do_not_stand_in_each_others_way() -> None:
+    w = World()
+    w.connect("a", inventory("a", gpus=(gpu("a", 0), gpu("a", 1, "NVIDIA A10", memory=24 * GIB))))
+    limit = UnitTerms(everywhere=QuotaTerms(limit=AmountBounds(gpus=900)))
+    w.change_units(replace(quota_unit("default", UnitKind.PROJECT), terms=limit))
+    first = w.submit(preemptible(part(200)))
+    large = w.submit(preemptible(memory(20)))
+    w.change_inventory("a", gpus=(gpu("a", 0),))
+    small = w.submit(preemptible(memory(20)))
+
+    assert [w.cluster.jobs[job].spec.roles[0].resources.gpu_counted for job in (large, small)] == [834, 250]
+    assert [waits(w, job) for job in (first, large, small)] == [False, True, False]
+
+
 def test_memory_that_no_gpu_has_is_refused_with_what_they_have() -> None:
     w = World(("a", 1))
     answer = w.try_submit(memory(100))
