@@ -16,7 +16,7 @@ __all__ = ["GpuFault", "GpuReading", "GpuSource", "NvmlSource", "judge", "open_s
 
 
 def open_source(provider: str, node: NodeId) -> GpuSource:
-    """Give the source that the operator chose: `nvml`, or `fake:8xH100`."""
+    """Give the source that the operator chose: `nvml`, or `fake:8xH100`; `fake:1xH100/3g.40gb` has a MIG device."""
     if provider == "nvml":
         return NvmlSource()
     kind, _, spec = provider.partition(":")

@@ -1,8 +1,8 @@
-"""A source of GPUs that are not there, for demonstrations and tests: `8xH100`."""
+"""A source of GPUs that are not there, for demonstrations and tests: `8xH100`, or divided ones: `2xH100/3g.40gb`."""
 
 import re
 import uuid
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from agent.gpus.health import CRITICAL_XIDS, fault
@@ -10,12 +10,15 @@ from agent.gpus.source import FaultStream, GpuFault, GpuReading
 from muster.domain.errors import MusterError
 from muster.domain.fleet.node import Gpu
 from muster.domain.ids import GpuUuid, NodeId
+from muster.domain.jobs.placing.mig import MIG_PROFILE, SLICES
 
 NAMESPACE = uuid.UUID("0d0c6a0e-5f0e-5a53-9d4b-6d75737465a1")
 """Makes the UUIDs differ from those of anything else that is named after nodes."""
 
 MOST_SIMULATED_GPUS = 64
 """GPUs of one node; more is a slip of the finger."""
+GIGABYTE = 10**9
+"""What the number in a MIG profile counts, about."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,34 +29,45 @@ class Model:
     mib: int
     compute_capability: str
     nvlink: bool
+    mig: bool = False
+    """Whether such a GPU can be divided."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimulatedPart:
+    """GPUs of one model that are all whole, or all divided in the same way."""
+
+    count: int
+    model: Model
+    profiles: tuple[str, ...] = ()
+    """The MIG devices of each; empty: they are whole."""
 
 
 MODELS: Mapping[str, Model] = {
     "T4": Model(name="Tesla T4", mib=15360, compute_capability="7.5", nvlink=False),
     "V100": Model(name="Tesla V100-SXM2-32GB", mib=32768, compute_capability="7.0", nvlink=True),
     "A10": Model(name="NVIDIA A10", mib=23028, compute_capability="8.6", nvlink=False),
-    "A100": Model(name="NVIDIA A100-SXM4-80GB", mib=81920, compute_capability="8.0", nvlink=True),
+    "A100": Model(name="NVIDIA A100-SXM4-80GB", mib=81920, compute_capability="8.0", nvlink=True, mig=True),
     "L4": Model(name="NVIDIA L4", mib=23034, compute_capability="8.9", nvlink=False),
     "L40S": Model(name="NVIDIA L40S", mib=46068, compute_capability="8.9", nvlink=False),
-    "H100": Model(name="NVIDIA H100 80GB HBM3", mib=81559, compute_capability="9.0", nvlink=True),
-    "H200": Model(name="NVIDIA H200", mib=143771, compute_capability="9.0", nvlink=True),
-    "B200": Model(name="NVIDIA B200", mib=183359, compute_capability="10.0", nvlink=True),
+    "H100": Model(name="NVIDIA H100 80GB HBM3", mib=81559, compute_capability="9.0", nvlink=True, mig=True),
+    "H200": Model(name="NVIDIA H200", mib=143771, compute_capability="9.0", nvlink=True, mig=True),
+    "B200": Model(name="NVIDIA B200", mib=183359, compute_capability="10.0", nvlink=True, mig=True),
 }
 
 
 class InvalidSimulationError(MusterError):
-    """The GPUs to be simulated are not written as a number and a model."""
+    """The GPUs to be simulated are not written as numbers and models, or cannot be divided like that."""
 
 
 class SimulatedSource:
-    """GPUs of one model, with the same UUIDs on every start of the node's agent.
+    """GPUs and MIG devices, with the same UUIDs on every start of the node's agent.
 
     The node has two halves, as two-socket servers have: the first GPUs are on NUMA node 0, the rest on 1.
     """
 
     def __init__(self, spec: str, node: NodeId) -> None:
-        count, model = parse(spec)
-        self._gpus = {gpu.uuid: gpu for gpu in _gpus(count, model, node)}
+        self._gpus = {gpu.uuid: gpu for gpu in _gpus(parse(spec), node)}
         self._faults = FaultStream()
         self._busy: dict[GpuUuid, int] = {}
 
@@ -66,8 +80,8 @@ class SimulatedSource:
         return self._faults.listen()
 
     async def use(self) -> Mapping[GpuUuid, int]:
-        """Tell what was simulated; a GPU that nobody makes busy is idle."""
-        return {gpu: self._busy.get(gpu, 0) for gpu in self._gpus}
+        """Tell what was simulated; a GPU that nobody makes busy is idle, and MIG devices do not tell."""
+        return {uuid: self._busy.get(uuid, 0) for uuid, gpu in self._gpus.items() if gpu.mig is None}
 
     def make_busy(self, gpu: GpuUuid, percent: int) -> None:
         """Let a GPU be so busy from now on."""
@@ -90,31 +104,93 @@ class SimulatedSource:
         self._faults.put(raised)
 
 
-def parse(spec: str) -> tuple[int, Model]:
-    """Read `8xH100`."""
-    match = re.fullmatch(r"(\d{1,3})x(\w+)", spec)
+def parse(spec: str) -> tuple[SimulatedPart, ...]:
+    """Read `8xH100`, or `6xH100,2xH100/3g.40gb/1g.10gb`: six that are whole, and two with two MIG devices each."""
+    parts = tuple(_part(words, spec) for words in spec.split(","))
+    if sum(part.count for part in parts) > MOST_SIMULATED_GPUS:
+        raise _unreadable(spec)
+    return parts
+
+
+def _part(words: str, spec: str) -> SimulatedPart:
+    match = re.fullmatch(r"(\d{1,3})x(\w+)((?:/[^/]+)*)", words)
     if not match or not 0 < int(match[1]) <= MOST_SIMULATED_GPUS:
-        raise InvalidSimulationError(
-            f"GPUs to simulate are written like 8xH100, from 1 to {MOST_SIMULATED_GPUS}, not {spec!r}"
-        )
+        raise _unreadable(spec)
     if not (model := MODELS.get(match[2].upper())):
         raise InvalidSimulationError(f"no GPU model {match[2]!r} can be simulated; choose from {', '.join(MODELS)}")
-    return int(match[1]), model
+    profiles = tuple(match[3].split("/")[1:])
+    if profiles:
+        _refuse_wrong_division(words, model, profiles)
+    return SimulatedPart(count=int(match[1]), model=model, profiles=profiles)
 
 
-def _gpus(count: int, model: Model, node: NodeId) -> list[Gpu]:
-    uuids = [GpuUuid(f"GPU-{uuid.uuid5(NAMESPACE, f'{node}/{index}')}") for index in range(count)]
-    return [
-        Gpu(
-            uuid=own,
+def _unreadable(spec: str) -> InvalidSimulationError:
+    return InvalidSimulationError(
+        f"GPUs to simulate are written like 8xH100, from 1 to {MOST_SIMULATED_GPUS}, not {spec!r}; "
+        "divided ones like 2xH100/3g.40gb/1g.10gb, with commas between them and others"
+    )
+
+
+def _refuse_wrong_division(words: str, model: Model, profiles: tuple[str, ...]) -> None:
+    """Refuse what no driver could do: a model without MIG, profiles that are none, more than a GPU has."""
+    if not model.mig:
+        able = ", ".join(name for name, each in MODELS.items() if each.mig)
+        raise InvalidSimulationError(f"{words!r}: {model.name} cannot be divided; {able} can")
+    for profile in profiles:
+        if not re.fullmatch(MIG_PROFILE, profile):
+            raise InvalidSimulationError(f"{words!r}: {profile!r} is no MIG profile; they are written like 1g.10gb")
+    slices, gigabytes = sum(map(_slices, profiles)), sum(map(_gigabytes, profiles))
+    if slices > SLICES:
+        raise InvalidSimulationError(f"{words!r}: the devices have {slices} compute slices, a GPU has {SLICES}")
+    if gigabytes * GIGABYTE > model.mib << 20:
+        there = (model.mib << 20) // GIGABYTE
+        raise InvalidSimulationError(f"{words!r}: the devices have {gigabytes} GB of memory, {model.name} has {there}")
+
+
+def _slices(profile: str) -> int:
+    """The compute slices that a device has: those of `1c.3g.40gb` are one."""
+    return int(profile[0])
+
+
+def _gigabytes(profile: str) -> int:
+    found = re.search(r"\.(\d+)gb", profile)
+    assert found is not None, profile
+    return int(found[1])
+
+
+def _gpus(parts: tuple[SimulatedPart, ...], node: NodeId) -> Iterator[Gpu]:
+    """Every GPU that is whole, and every device of those that are divided, by index."""
+    each = [part for part in parts for _ in range(part.count)]
+    uuids = [GpuUuid(f"GPU-{uuid.uuid5(NAMESPACE, f'{node}/{index}')}") for index in range(len(each))]
+    for index, part in enumerate(each):
+        whole = Gpu(
+            uuid=uuids[index],
             index=index,
-            model=model.name,
-            memory=model.mib << 20,
-            compute_capability=model.compute_capability,
+            model=part.model.name,
+            memory=part.model.mib << 20,
+            compute_capability=part.model.compute_capability,
             pci_bus_id=f"{index:04x}:01:00.0",
-            numa_node=0 if 2 * index < count else 1,
-            nvlink_peers=tuple(other for other in uuids if other != own and model.nvlink),
-            mig_enabled=False,
+            numa_node=0 if 2 * index < len(each) else 1,
+            nvlink_peers=tuple(uuids[other] for other, its in enumerate(each) if other != index and _linked(part, its)),
+            mig_enabled=bool(part.profiles),
         )
-        for index, own in enumerate(uuids)
-    ]
+        if part.profiles:
+            yield from _divided(whole, part.profiles, node)
+        else:
+            yield whole
+
+
+def _linked(one: SimulatedPart, other: SimulatedPart) -> bool:
+    """Whether NVLink joins them: GPUs of one model that has it, and that are whole."""
+    return one.model is other.model and one.model.nvlink and not one.profiles and not other.profiles
+
+
+def _divided(whole: Gpu, profiles: tuple[str, ...], node: NodeId) -> Iterator[Gpu]:
+    for place, profile in enumerate(profiles):
+        yield replace(
+            whole,
+            uuid=GpuUuid(f"MIG-{uuid.uuid5(NAMESPACE, f'{node}/{whole.index}/{place}')}"),
+            model=f"{whole.model} MIG {profile}",
+            memory=_gigabytes(profile) * GIGABYTE,
+            mig=profile,
+        )

@@ -82,6 +82,24 @@ def test_up_runs_jobs_until_ctrl_c_and_leaves_nothing_behind(tmp_path: Path) -> 
     assert not (tmp_path / "endpoint").exists()
 
 
+def test_up_simulates_mig_devices_and_gives_each_to_one_execution_by_its_uuid(tmp_path: Path) -> None:
+    show = "echo $CUDA_VISIBLE_DEVICES = $NVIDIA_VISIBLE_DEVICES"
+    with started(tmp_path, *UP, "--gpu-provider", "fake:1xH100,1xH100/3g.40gb/1g.10gb") as program:
+        read_until(program, "Ctrl-C stops all of it")
+        nodes = json.loads(ran(tmp_path, "nodes", "-o", "json").stdout)
+        slices = sorted(gpu["uuid"] for node in nodes for gpu in node["inventory"]["gpus"] if gpu["mig"] == "1g.10gb")
+
+        done = ran(tmp_path, "run", "-N", "2", "--mig", "1g.10gb", "--", "/bin/sh", "-c", show)
+        refused = ran(tmp_path, "run", "-N", "3", "--mig", "1g.10gb", "--", "true")
+
+    assert len(set(slices)) == 2
+    assert sorted(line.partition(" ")[2] for line in done.stdout.splitlines()) == [
+        f"{each} = {each}" for each in slices
+    ]
+    assert refused.returncode == ExitCode.REFUSED
+    assert "needs 1 MIG device 1g.10gb, 0 are free" in refused.stderr
+
+
 def offered(home: Path) -> list[tuple[int, int]]:
     """CPUs and memory of each node."""
     nodes = json.loads(ran(home, "nodes", "-o", "json").stdout)

@@ -82,6 +82,51 @@ def test_an_unknown_model_is_answered_with_those_that_there_are() -> None:
         SimulatedSource("8xRX580", NodeId("a"))
 
 
+async def test_simulated_gpus_can_be_divided_into_mig_devices_beside_whole_ones() -> None:
+    gpus = (await SimulatedSource("2xH100,1xH100/3g.40gb/1g.10gb", NodeId("a")).read()).gpus
+
+    assert [(gpu.index, gpu.mig, gpu.mig_enabled, gpu.memory // 10**9) for gpu in gpus] == [
+        (0, None, False, 85),
+        (1, None, False, 85),
+        (2, "3g.40gb", True, 40),
+        (2, "1g.10gb", True, 10),
+    ]
+    assert [gpu.uuid.partition("-")[0] for gpu in gpus] == ["GPU", "GPU", "MIG", "MIG"]
+    assert len({gpu.uuid for gpu in gpus}) == 4
+    assert [len(gpu.nvlink_peers) for gpu in gpus] == [1, 1, 0, 0]
+
+
+async def test_each_of_several_divided_gpus_has_devices_of_its_own() -> None:
+    gpus = (await SimulatedSource("2xA100/1g.10gb/1g.10gb", NodeId("a")).read()).gpus
+
+    assert [gpu.index for gpu in gpus] == [0, 0, 1, 1]
+    assert len({gpu.uuid for gpu in gpus}) == 4
+
+
+async def test_the_use_of_a_simulated_mig_device_is_not_known() -> None:
+    source = SimulatedSource("1xH100,1xH100/3g.40gb", NodeId("a"))
+
+    whole, _ = (await source.read()).gpus
+    assert await source.use() == {whole.uuid: 0}
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ("1xL4/1g.10gb", "NVIDIA L4 cannot be divided; A100, H100, H200, B200 can"),
+        ("1xH100/small", "'small' is no MIG profile; they are written like 1g.10gb"),
+        ("1xH100/4g.40gb/4g.40gb", "the devices have 8 compute slices, a GPU has 7"),
+        ("1xH100/3g.40gb/3g.71gb", "the devices have 111 GB of memory, NVIDIA H100 80GB HBM3 has 85"),
+        ("60xH100,5xH100", "written like 8xH100, from 1 to 64"),
+        ("2xH100,", "with commas between them"),
+        ("1xH100/", "divided ones like 2xH100/3g.40gb/1g.10gb"),
+    ],
+)
+def test_a_division_that_no_driver_could_make_is_refused(spec: str, words: str) -> None:
+    with pytest.raises(InvalidSimulationError, match=re.escape(words)):
+        SimulatedSource(spec, NodeId("a"))
+
+
 def test_the_operator_chooses_the_source() -> None:
     assert isinstance(open_source("nvml", NodeId("a")), NvmlSource)
     assert isinstance(open_source("fake:8xH100", NodeId("a")), SimulatedSource)
