@@ -4,10 +4,10 @@ from collections.abc import Iterable, Sequence
 
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.records import Attempt, Change, Job, Put, SeatClaim
-from coordinator.core.sharing.standing import PLACES
+from coordinator.core.sharing.standing import PLACES, Standing
 from muster.domain.fleet.node import NodeState
 from muster.domain.fleet.quota import amounts_of_job
-from muster.domain.ids import AttemptId
+from muster.domain.ids import AttemptId, JobId
 from muster.domain.jobs.job_class import JobClass
 from muster.domain.jobs.lifecycle import State
 from tests.eviction_invariants import EvictionWitness
@@ -33,17 +33,20 @@ class EvictionTruth:
         records = [each.record for each in changes if isinstance(each, Put)]
         attempts = [each for each in records if isinstance(each, Attempt)]
         victims = [each for each in attempts if each.preempted_for is not None and each.ended_at is None]
-        for victim in victims:
-            before = self._witness.knows(victim.attempt_id)
-            if not before:
-                self.evicted += 1
-                if not any(each.job == victim.preempted_for and each.claim is not None for each in attempts):
-                    raise Violation(f"{victim.job} makes room, and nobody has claimed it", victim.job)
+        new = [victim for victim in victims if not self._witness.knows(victim.attempt_id)]
+        self.evicted += len(new)
+        for victim in new:
+            if not any(each.job == victim.preempted_for and each.claim is not None for each in attempts):
+                raise Violation(f"{victim.job} makes room, and nobody has claimed it", victim.job)
         self._witness.see_attempts(cluster, victims)
         self._witness.see_limits(cluster)
-        self._check_claims(cluster, attempts, [each for each in records if isinstance(each, Job)])
+        changed = {each.id for each in records if isinstance(each, Job)}
+        evicted = [cluster.jobs[name] for name in dict.fromkeys(victim.job for victim in new)]
+        self._check_claims(cluster, attempts, changed, evicted)
 
-    def _check_claims(self, cluster: Cluster, attempts: Iterable[Attempt], jobs: Sequence[Job]) -> None:
+    def _check_claims(
+        self, cluster: Cluster, attempts: Iterable[Attempt], changed: set[JobId], evicted: Sequence[Job]
+    ) -> None:
         """Look for a job that still waits, and has lost its claim for no reason."""
         for attempt in attempts:
             claim = self._claims.pop(attempt.attempt_id, None)
@@ -51,13 +54,16 @@ class EvictionTruth:
                 self._claims[attempt.attempt_id] = attempt.claim
             elif claim is not None and attempt.attempt_id in cluster.attempts:
                 queued = cluster.gangs.rank(attempt.attempt_id, 0).state is State.QUEUED
-                changed = any(job.id == attempt.job for job in jobs)
-                if queued and not changed and not _is_lost(cluster, cluster.jobs[attempt.job], claim):
+                job = cluster.jobs[attempt.job]
+                if queued and job.id not in changed and not _is_lost(cluster, job, claim, evicted):
                     raise Violation(f"{attempt.job} has lost its claim for no reason", attempt.job)
 
 
-def _is_lost(cluster: Cluster, job: Job, claim: SeatClaim) -> bool:
-    """Whether a seat of a claim is not there any more, or its units may not have that much."""
+def _is_lost(cluster: Cluster, job: Job, claim: SeatClaim, evicted: Sequence[Job]) -> bool:
+    """Whether a seat of a claim is not there any more, or its units may not have that much.
+
+    What the same turn has evicted counts: claims are settled before anybody makes room.
+    """
     for seat in claim.seats:
         node = cluster.nodes.get(seat.node)
         if node is None or node.cordon is not None or cluster.presence[seat.node].state is NodeState.LOST:
@@ -70,9 +76,19 @@ def _is_lost(cluster: Cluster, job: Job, claim: SeatClaim) -> bool:
     return any(
         size[place]
         and (
-            each.load(place) + size[place] > each.entitlement.limit[place]
+            each.load(place) + _was_held(cluster, each, place, evicted) + size[place] > each.entitlement.limit[place]
             or (fixed and each.fixed[place] + size[place] > each.entitlement.quota[place])
         )
         for each in path
         for place in PLACES
+    )
+
+
+def _was_held(cluster: Cluster, standing: Standing, place: int, evicted: Sequence[Job]) -> int:
+    """What jobs that this turn has evicted counted for in a unit before."""
+    units = cluster.unit_load.units
+    return sum(
+        amounts_of_job(job.spec)[place]
+        for job in evicted
+        if any(each is standing for each in units.path(job.spec.project, cluster.unit_load.pool_of(job)))
     )
