@@ -1,5 +1,6 @@
 """MIG devices of the fake NVML library: each is given to one container, by its UUID, and counts its slices."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,11 @@ from tests.e2e.waiting import until
 from tests.fake_nvml import COMPILER, NO_COMPILER, FakeNvml
 
 pytestmark = [pytest.mark.fleet, pytest.mark.skipif(COMPILER is None, reason=NO_COMPILER)]
-DIVIDED = {"gpu0.mig": 1, "gpu0.mig_devices": 3, "gpu0.mig_profiles": "3g.40gb,1g.10gb,1g.10gb"}
+DIVIDED: Mapping[str, str | int] = {
+    "gpu0.mig": 1,
+    "gpu0.mig_devices": 3,
+    "gpu0.mig_profiles": "3g.40gb,1g.10gb,1g.10gb",
+}
 SLICE, HALF = 143, 429
 """What devices of one and of three slices count, in thousandths of a GPU."""
 
@@ -20,8 +25,8 @@ def test_containers_are_given_mig_devices_by_their_uuids_and_each_counts_its_sli
     for node, driver in zip(muster.fleet.nodes, drivers, strict=False):
         driver.set(DIVIDED)
         muster.start_agent(node, env=driver.environ)
-    for node in muster.await_nodes(2):
-        assert [gpu["mig"] for gpu in node["inventory"]["gpus"]] == ["3g.40gb", "1g.10gb", "1g.10gb", None]
+    for told in muster.await_nodes(2):
+        assert [gpu["mig"] for gpu in told["inventory"]["gpus"]] == ["3g.40gb", "1g.10gb", "1g.10gb", None]
     seen = muster.shared("seen")
 
     small = muster.submit(shown("small", seen, workers=3, mig="1g.10gb"))
