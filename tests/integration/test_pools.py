@@ -33,14 +33,26 @@ async def test_a_pool_is_set_shown_and_removed_from_the_command_line(tmp_path: P
         listed = await muster(fleet, "pools")
         shown = json.loads((await muster(fleet, "pools", "show", "fast", "-o", "json"))[1])
         plain = await muster(fleet, "pools", "set", "fast", "--label", "none", "--longest-run", "none", "-o", "json")
+        levels = ("--level", "row", "--level", "switch")
+        close = await muster(fleet, "pools", "set", "fast", *levels, "-o", "json")
+        usual = await muster(fleet, "pools", "set", "fast", "--level", "none", "-o", "json")
+        taken = await muster(fleet, "pools", "set", "fast", "--level", "local/rack")
         unknown = await muster(fleet, "pools", "show", "fats")
         gone = await muster(fleet, "pools", "remove", "fast")
 
     assert "no node carries the labels of pool fast" in refused[2]
     assert made[1] == "pool fast is set\n"
-    assert json.loads(limited[1])["pool"] == {"name": "fast", "selector": {"gpu": "h100"}, "longest_run": 259200.0}
+    assert json.loads(limited[1])["pool"] == {
+        "name": "fast",
+        "selector": {"gpu": "h100"},
+        "longest_run": 259200.0,
+        "levels": [],
+    }
     assert listed[1].splitlines()[-1].split() == ["fast", "gpu=h100", "0", "0/0", "3d"]
     assert (shown["pool"]["selector"], shown["is_set"]) == ({"gpu": "h100"}, True)
-    assert json.loads(plain[1])["pool"] == {"name": "fast", "selector": {}, "longest_run": None}
+    assert json.loads(plain[1])["pool"] == {"name": "fast", "selector": {}, "longest_run": None, "levels": []}
+    assert json.loads(close[1])["pool"]["levels"] == ["row", "switch"]
+    assert json.loads(usual[1])["pool"]["levels"] == []
+    assert "nodes give the label local/rack to themselves" in taken[2]
     assert unknown[2].endswith('there is no pool "fats"; did you mean "fast"?\n')
     assert gone[1] == "pool fast is removed\n"

@@ -11,7 +11,7 @@ from coordinator.core.placement.live_capacities import LiveCapacities
 from coordinator.core.placement.node_capacity import UsedCapacity, free_capacity, total_capacity
 from coordinator.core.placement.reservation import Reservation, holds
 from coordinator.core.records import Attempt, Execution, Node
-from muster.domain.fleet.pool import pool_of
+from muster.domain.fleet.pool import levels_of, pool_of
 from muster.domain.ids import ExecutionId, NodeId
 from muster.domain.jobs.job import JobSpec
 from muster.domain.jobs.lifecycle import NOT_PLACED, TERMINAL, State
@@ -128,10 +128,11 @@ class Load:
             capacities.forget(before.name)
 
     def pools_changed(self) -> None:
-        """Hear that pools are others than before, so that nodes may be in another one."""
+        """Hear that pools are others than before, so that nodes may be in another one, or elsewhere in theirs."""
         pools = self._records.pools.values()
         for node in self._records.nodes.values():
-            if self.total.of(node.name).pool != pool_of(node.inventory.labels, pools):
+            known, pool = self.total.of(node.name), pool_of(node.inventory.labels, pools)
+            if known.pool != pool or known.levels != levels_of(pool, pools):
                 self.total.touch(node.name)
                 self.touch(node.name)
 

@@ -9,7 +9,7 @@ from coordinator.core.placement.portions.shared_gpu import GpuSizes, shared_gpus
 from coordinator.core.records import Node
 from muster.domain.fleet.features import ALL_FEATURES
 from muster.domain.fleet.node import Gpu
-from muster.domain.fleet.pool import Pool, pool_of
+from muster.domain.fleet.pool import Pool, levels_of, pool_of
 from muster.domain.ids import ExecutionId, GpuUuid
 from muster.domain.jobs.job import Resources
 from muster.domain.jobs.placing.portion import WHOLE_GPU, GpuShare, Portion
@@ -102,7 +102,8 @@ class UsedCapacity:
 
 def total_capacity(node: Node, pools: Iterable[Pool] = ()) -> Capacity:
     """Capacity of a node as if nothing ran there and every GPU were well; it is in one of these pools or none."""
-    inventory = node.inventory
+    inventory, pools = node.inventory, tuple(pools)
+    pool = pool_of(inventory.labels, pools)
     return Capacity(
         node=node.name,
         gpus=inventory.gpus,
@@ -112,7 +113,8 @@ def total_capacity(node: Node, pools: Iterable[Pool] = ()) -> Capacity:
         runtimes=inventory.runtimes,
         labels=inventory.labels,
         features=node.features & ALL_FEATURES,
-        pool=pool_of(inventory.labels, pools),
+        pool=pool,
+        levels=levels_of(pool, pools),
         taints=tuple(each.taint for each in node.taints),
     )
 

@@ -89,7 +89,26 @@ def _runs_too_long(cluster: Cluster, spec: JobSpec) -> Refused | None:
 
 
 def warnings(cluster: Cluster, name: str) -> Iterator[str]:
-    """Nodes of a pool that others claim too, and nodes of others that it claims."""
+    """Nodes of a pool that others claim too, nodes of others that it claims, and levels that none of its nodes has."""
+    yield from _shared_nodes(cluster, name)
+    yield from _levels_of_none(cluster, name)
+
+
+def _levels_of_none(cluster: Cluster, name: str) -> Iterator[str]:
+    """Levels of a pool whose label none of its nodes carries, so that no gang stays together there."""
+    pool = cluster.records.pools.get(name)
+    nodes = cluster.load.total.fresh()
+    if pool is None or set(pool.levels) <= set(nodes.levels.of(name)):
+        return
+    carried = {label for node in nodes if node.pool == name for label in node.labels}
+    for level in pool.levels:
+        if carried and level not in carried:
+            near = nearest(level, carried)
+            meant = f"; did you mean {quote(near)}?" if near is not None else ""
+            yield f"no node of pool {name} carries the label {quote(level)}, which is one of its levels{meant}"
+
+
+def _shared_nodes(cluster: Cluster, name: str) -> Iterator[str]:
     pools, shared = cluster.records.pools, dict[tuple[str, tuple[str, ...]], list[NodeId]]()
     for node in cluster.nodes.values():
         labels = node.inventory.labels

@@ -200,6 +200,7 @@ class Pool(_message.Message):
     NAME_FIELD_NUMBER: _builtins.int
     SELECTOR_FIELD_NUMBER: _builtins.int
     LONGEST_RUN_FIELD_NUMBER: _builtins.int
+    LEVELS_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Lower-case letters, digits and hyphens."""
     @_builtins.property
@@ -210,16 +211,21 @@ class Pool(_message.Message):
     def longest_run(self) -> _duration_pb2.Duration:
         """How long user code may run there; absent: as long as its job says."""
 
+    @_builtins.property
+    def levels(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Labels that say where its nodes are, the coarsest first; empty: those with the usual names."""
+
     def __init__(
         self,
         *,
         name: _builtins.str = ...,
         selector: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
         longest_run: _duration_pb2.Duration | None = ...,
+        levels: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["longest_run", b"longest_run"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["longest_run", b"longest_run", "name", b"name", "selector", b"selector"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["levels", b"levels", "longest_run", b"longest_run", "name", b"name", "selector", b"selector"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

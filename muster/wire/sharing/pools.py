@@ -10,12 +10,18 @@ from muster.wire.sharing.quotas import amounts_from_wire, amounts_to_wire
 
 def pool_to_wire(pool: Pool) -> pb.Pool:
     """What is said of a pool."""
-    return pb.Pool(name=pool.name, selector=pool.selector, longest_run=checks.duration(pool.longest_run))
+    return pb.Pool(
+        name=pool.name,
+        selector=pool.selector,
+        longest_run=checks.duration(pool.longest_run),
+        levels=pool.levels,
+    )
 
 
 def pool_from_wire(message: pb.Pool) -> Pool:
     """What is said of a pool; raises WireError."""
     checks.few(message.selector, "Pool.selector")
+    checks.few(message.levels, "Pool.levels")
     for label, value in message.selector.items():
         checks.text(label, "Pool.selector")
         checks.text(value, "Pool.selector")
@@ -23,6 +29,7 @@ def pool_from_wire(message: pb.Pool) -> Pool:
         name=checks.label(message.name, "Pool.name"),
         selector=dict(message.selector),
         longest_run=checks.optional_span(message, "longest_run"),
+        levels=tuple(checks.text(level, "Pool.levels") for level in message.levels),
     )
 
 

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from muster.domain.fleet.pool import Pool, pool_of, told_of_pool
+from muster.domain.fleet.pool import Pool, levels_of, pool_of, told_of_pool
 
 
 def test_a_node_is_in_the_pool_of_its_label() -> None:
@@ -32,6 +32,16 @@ def test_what_became_of_a_pool_is_told_on_one_line() -> None:
 
     assert told_of_pool(None, plain) == "not set -> nodes with its name"
     assert told_of_pool(limited, None) == "a=1, b=2, longest run 3d -> not set"
+    assert told_of_pool(plain, Pool(name="a", levels=("row", "switch"))) == (
+        "nodes with its name -> nodes with its name, levels row switch"
+    )
+
+
+def test_levels_of_a_pool_stand_in_place_of_the_usual_ones_there_alone() -> None:
+    pools = [Pool(name="a", levels=("row", "switch")), Pool(name="b")]
+
+    assert levels_of("a", pools) == ("row", "switch")
+    assert levels_of("b", pools) == levels_of("c", pools) == ("zone", "block", "rack", "nvlink")
 
 
 @pytest.mark.parametrize(
@@ -43,6 +53,17 @@ def test_what_became_of_a_pool_is_told_on_one_line() -> None:
         ),
         (Pool(name="a", selector={f"l{n}": "x" for n in range(17)}), "it has 17 labels, and 16 are the most"),
         (Pool(name="a", longest_run=timedelta(seconds=59)), "the longest run is at least 1m"),
+        (Pool(name="a", levels=("a", "b", "c", "d", "e", "f")), "it has 6 levels, and 5 are the most"),
+        (Pool(name="a", levels=("rack", "rack")), "a level is named twice"),
+        (
+            Pool(name="a", levels=("a rack",)),
+            'the level "a rack" is no name of a label: at most 128 letters, digits and ._/- in between',
+        ),
+        (Pool(name="a", levels=("none",)), "no level is called none, as jobs write that where they want none"),
+        (
+            Pool(name="a", levels=("local/rack",)),
+            "nodes give the label local/rack to themselves, so it does not say where they are",
+        ),
     ],
 )
 def test_pools_that_cannot_be_meant_say_why(pool: Pool, why: str) -> None:

@@ -18,6 +18,7 @@ _COLUMNS = (
     Column("NODES", right=True),
     Column("GPUS HELD", right=True),
     Column("LONGEST RUN"),
+    Column("LEVELS", spare=1),
 )
 
 
@@ -33,6 +34,7 @@ def pool_details(view: PoolView) -> Group:
         ("pool", view.pool.name),
         ("labels", _labels(view.pool)),
         ("longest run", _longest(view.pool)),
+        ("levels", ", ".join(view.pool.levels)),
         ("gpus", f"{amount_text('gpus', held.gpus)} of {amount_text('gpus', has.gpus)} held"),
         ("cpus", f"{amount_text('cpus', held.cpus)} of {amount_text('cpus', has.cpus)} held"),
         ("memory", f"{amount_text('memory', held.memory)} of {amount_text('memory', has.memory)} held"),
@@ -43,7 +45,8 @@ def pool_details(view: PoolView) -> Group:
 
 def _row(view: PoolView) -> tuple[str, ...]:
     gpus = f"{view.held.gpus / 1000:g}/{view.capacity.gpus / 1000:g}"
-    return (view.pool.name, _labels(view.pool), str(len(view.nodes)), gpus, _longest(view.pool) or "-")
+    levels = " ".join(view.pool.levels) or "-"
+    return (view.pool.name, _labels(view.pool), str(len(view.nodes)), gpus, _longest(view.pool) or "-", levels)
 
 
 def _labels(pool: Pool) -> str:

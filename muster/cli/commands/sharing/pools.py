@@ -84,12 +84,19 @@ async def set_pool(
     longest_run: Annotated[
         str | None, typer.Option(metavar="TIME", help="Longest run time of its jobs, like `3d`, or `none`.")
     ] = None,
+    level: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Label that says where its nodes are, the coarsest first; may be repeated. `none`: the usual names.",
+        ),
+    ] = None,
     anyway: Annotated[bool, typer.Option("--anyway", help="Also if no node carries these labels yet.")] = False,
     output: Output = Format.TABLE,
 ) -> None:
     """Say which nodes are in a pool, and what holds there.
 
-    What is not named stays as it is; labels that are named replace those of before.
+    What is not named stays as it is; labels and levels that are named replace those of before.
     A node that several pools take is in the first of them by name.
 
     Examples:
@@ -103,6 +110,8 @@ async def set_pool(
             pool = replace(pool, selector={} if label == [_NONE] else labels_of(label, "--label"))
         if longest_run is not None:
             pool = replace(pool, longest_run=None if longest_run == _NONE else parsed_span(longest_run))
+        if level is not None:
+            pool = replace(pool, levels=() if level == [_NONE] else tuple(level))
         warnings = await client.pools.put(pool, anyway=anyway)
     _tell(warnings)
     if output.for_people:
