@@ -28,6 +28,7 @@ terms = st.builds(
     job_class=optional(st.sampled_from(JobClass)),
     grace_max=optional(spans),
     idle=optional(spans),
+    types=optional(st.lists(texts, min_size=1, max_size=3).map(tuple)),
 )
 unit_terms = st.builds(quota.UnitTerms, everywhere=terms, pools=st.dictionaries(labels, terms, max_size=2))
 units = st.builds(

@@ -16,7 +16,7 @@ from coordinator.core.placement.candidates import Available
 from coordinator.core.placement.placement import NoFit
 from coordinator.core.placement.unknown_labels import unknown_in
 from coordinator.core.records import Job
-from coordinator.core.requests import pools
+from coordinator.core.requests import node_types, pools
 from coordinator.core.requests.portions import counted
 from coordinator.core.requests.projects import unknown_project
 from coordinator.core.scheduling.cycle import possible
@@ -129,7 +129,10 @@ def _refusal(cluster: Cluster, event: JobSubmitted, ahead: _Ahead, *, by_node: b
     taken = _taken(cluster, event, ahead)
     if taken is not None or cluster.job_of_key(event.idempotency_key) is not None:
         return taken
-    if not event.queue_anyway and (refused := never(cluster, event.spec, by_node=by_node)) is not None:
+    refused = node_types.refusal(cluster, event.spec)
+    if refused is None and not event.queue_anyway:
+        refused = never(cluster, node_types.settled(cluster, event.spec), by_node=by_node)
+    if refused is not None:
         return refused
     full = _full(cluster, event.spec.size, ahead) or _too_many_queued(cluster, event.spec.project, ahead)
     if full is not None:
@@ -228,9 +231,11 @@ def _accept(turn: Turn, event: JobSubmitted) -> Job:
     known = turn.cluster.job_of_key(event.idempotency_key)
     if known is not None:
         return known
+    spec = node_types.settled(turn.cluster, event.spec)
     job = Job(
         id=event.job,
-        spec=event.spec,
+        spec=spec,
+        submitted=None if spec is event.spec else event.spec,
         sequence=turn.cluster.job_index.submits.next_sequence,
         submitted_at=turn.now,
         owner=event.owner,

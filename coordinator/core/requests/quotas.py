@@ -8,6 +8,7 @@ from coordinator.core.answers import Answer, QuotasSet, RefusalCause, Refused
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.cluster.job_index import Among
 from coordinator.core.events import QuotasChanged
+from coordinator.core.requests import node_types
 from coordinator.core.requests.pools import known_pools, unknown_pool
 from coordinator.core.requests.projects import unknown_project
 from coordinator.core.sharing.job_classes import class_of
@@ -40,6 +41,7 @@ def change(turn: Turn, event: QuotasChanged) -> Answer:
     for department in gone:
         turn.forget(department)
     _settle_classes(turn)
+    node_types.settle_all(turn)
     turn.reconsider_queue()
     return QuotasSet(warnings=tuple(warnings(turn.cluster)))
 

@@ -10,7 +10,9 @@ from muster.domain.jobs.interactive import NEVER_IDLE, SHORTEST_IDLE
 from muster.domain.jobs.job import JobSpec
 from muster.domain.jobs.job_class import JobClass
 from muster.domain.jobs.placing.mig import thousandths
+from muster.domain.jobs.rules.job_values import filled
 from muster.domain.quantity import MAX_DURATION, format_cpus, format_duration, size_text
+from muster.domain.quoting import quote
 
 UNLIMITED_AMOUNT: Final = 1 << 60
 """An amount of which there is never enough to reach it."""
@@ -25,6 +27,8 @@ LONGEST_EVICTION_GRACE = timedelta(minutes=5)
 """The longest time that an evicted job gets to end."""
 MOST_UNITS = 2000
 """Departments and projects of one fleet."""
+MOST_TYPES = 16
+"""Types of nodes that a project may be confined to."""
 MOST_POOLS = 64
 """Pools in which one unit has terms."""
 
@@ -122,6 +126,8 @@ class QuotaTerms:
     """The longest time that an evicted job gets to end."""
     idle: timedelta | None = None
     """How long an attempt may go unused where its job says nothing of it; zero: for ever."""
+    types: tuple[str, ...] | None = None
+    """Values of the label `type` of the nodes that its jobs may use."""
 
     def over(self, other: "QuotaTerms") -> "QuotaTerms":
         """These terms, and where they say nothing the others."""
@@ -143,6 +149,18 @@ class QuotaTerms:
                 yield f"{name} must be at most {longest}, not {value}"
         if self.idle is not None and self.idle != NEVER_IDLE and not SHORTEST_IDLE <= self.idle <= MAX_DURATION:
             yield f"idle must be 0 or at least {format_duration(SHORTEST_IDLE)}, not {format_duration(self.idle)}"
+        if self.types is not None:
+            yield from _faults_of_types(self.types)
+
+
+def _faults_of_types(types: tuple[str, ...]) -> Iterator[str]:
+    if not types:
+        yield "types must name one type of nodes at least"
+    if len(types) > MOST_TYPES:
+        yield f"types names {len(types)}, and {MOST_TYPES} are the most"
+    for name in types:
+        if wrong := filled(name):
+            yield f"types: {quote(name)} {wrong.message}"
 
 
 _PLAIN = tuple(each.name for each in fields(QuotaTerms) if each.name not in {"quota", "limit"})
@@ -158,7 +176,7 @@ _DURATIONS: Mapping[str, timedelta] = {
     "min_runtime_within": LONGEST_PROTECTION,
     "grace_max": LONGEST_EVICTION_GRACE,
 }
-OF_ALL_POOLS = ("max_running", "max_queued", "max_running_per_user", "job_class")
+OF_ALL_POOLS = ("max_running", "max_queued", "max_running_per_user", "job_class", "types")
 """Terms that cannot be other in one pool than in another."""
 NO_QUOTA_TERMS = QuotaTerms()
 

@@ -55,8 +55,14 @@ def said(terms: QuotaTerms) -> Mapping[str, str]:
                     found[f"{each.name}.{resource}"] = amount_text(resource, bound)
         elif value is not None:
             key = each.name.removeprefix("job_")
-            found[key] = format_duration(value) if isinstance(value, timedelta) else str(value)
+            found[key] = _text(value)
     return found
+
+
+def _text(value: object) -> str:
+    if isinstance(value, timedelta):
+        return format_duration(value)
+    return ", ".join(value) if isinstance(value, tuple) else str(value)
 
 
 def says_nothing(unit: QuotaUnit) -> bool:

@@ -404,6 +404,7 @@ class QuotaTerms(_message.Message):
     JOB_CLASS_FIELD_NUMBER: _builtins.int
     GRACE_MAX_FIELD_NUMBER: _builtins.int
     IDLE_FIELD_NUMBER: _builtins.int
+    TYPES_FIELD_NUMBER: _builtins.int
     weight: _builtins.int
     """The part that it gets of what is left over, 0 to 1000."""
     rank: _builtins.int
@@ -440,6 +441,10 @@ class QuotaTerms(_message.Message):
     def idle(self) -> _duration_pb2.Duration:
         """How long an attempt may go unused where its job says nothing of it; zero: for ever."""
 
+    @_builtins.property
+    def types(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Types of nodes that its jobs may use; empty: nothing is said of it."""
+
     def __init__(
         self,
         *,
@@ -455,10 +460,11 @@ class QuotaTerms(_message.Message):
         job_class: _builtins.str = ...,
         grace_max: _duration_pb2.Duration | None = ...,
         idle: _duration_pb2.Duration | None = ...,
+        types: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_max_queued", b"_max_queued", "_max_running", b"_max_running", "_max_running_per_user", b"_max_running_per_user", "_rank", b"_rank", "_weight", b"_weight", "grace_max", b"grace_max", "idle", b"idle", "limit", b"limit", "max_queued", b"max_queued", "max_running", b"max_running", "max_running_per_user", b"max_running_per_user", "min_runtime", b"min_runtime", "min_runtime_within", b"min_runtime_within", "quota", b"quota", "rank", b"rank", "weight", b"weight"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_queued", b"_max_queued", "_max_running", b"_max_running", "_max_running_per_user", b"_max_running_per_user", "_rank", b"_rank", "_weight", b"_weight", "grace_max", b"grace_max", "idle", b"idle", "job_class", b"job_class", "limit", b"limit", "max_queued", b"max_queued", "max_running", b"max_running", "max_running_per_user", b"max_running_per_user", "min_runtime", b"min_runtime", "min_runtime_within", b"min_runtime_within", "quota", b"quota", "rank", b"rank", "weight", b"weight"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_max_queued", b"_max_queued", "_max_running", b"_max_running", "_max_running_per_user", b"_max_running_per_user", "_rank", b"_rank", "_weight", b"_weight", "grace_max", b"grace_max", "idle", b"idle", "job_class", b"job_class", "limit", b"limit", "max_queued", b"max_queued", "max_running", b"max_running", "max_running_per_user", b"max_running_per_user", "min_runtime", b"min_runtime", "min_runtime_within", b"min_runtime_within", "quota", b"quota", "rank", b"rank", "types", b"types", "weight", b"weight"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__max_queued: _TypeAlias = _typing.Literal["max_queued"]  # noqa: Y015
     _WhichOneofArgType__max_queued: _TypeAlias = _typing.Literal["_max_queued", b"_max_queued"]  # noqa: Y015

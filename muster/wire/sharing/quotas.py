@@ -186,6 +186,7 @@ def _terms_to_wire(terms: QuotaTerms) -> pb.QuotaTerms:
         if (span := getattr(terms, name)) is not None:
             getattr(message, name).CopyFrom(checks.duration(span))
     message.job_class = terms.job_class or ""
+    message.types.extend(terms.types or ())
     return message
 
 
@@ -195,6 +196,9 @@ def _terms_from_wire(message: pb.QuotaTerms) -> QuotaTerms:
     said |= {name: checks.span(getattr(message, name), f"QuotaTerms.{name}") for name in _SPANS if name in told}
     if message.job_class:
         said["job_class"] = checks.word(JobClass, message.job_class, "QuotaTerms.job_class")
+    if message.types:
+        checks.few(message.types, "QuotaTerms.types")
+        said["types"] = tuple(checks.text(each, "QuotaTerms.types") for each in message.types)
     return QuotaTerms(quota=_bounds_from_wire(message.quota), limit=_bounds_from_wire(message.limit), **said)
 
 

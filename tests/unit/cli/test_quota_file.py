@@ -70,6 +70,15 @@ def test_a_pair_that_means_nothing_is_told(pair: str, message: str) -> None:
     assert str(told_why.value).startswith(message)
 
 
+def test_types_of_nodes_are_a_list_in_a_file_and_words_with_commas_in_a_pair() -> None:
+    wanted = QuotaTerms(types=("t4", "v100"))
+    (unit,) = units_of({"projects": {"students": {"types": ["t4", "v100"]}}}, ())
+
+    assert changed_terms(NO_QUOTA_TERMS, ["types=t4, v100"]) == unit.terms.everywhere == wanted
+    change = UnitChange(before=QuotaUnit(name="students", kind=UnitKind.PROJECT), after=unit)
+    assert list(told(change)) == ["students: types not set -> t4, v100"]
+
+
 FILE = {
     "departments": {"research": {"quota": {"gpus": "64"}}},
     "projects": {

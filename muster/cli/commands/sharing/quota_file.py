@@ -72,7 +72,8 @@ def _unit(name: str, kind: UnitKind, said: Mapping[str, Any], where: str) -> Quo
 def _terms(said: Mapping[str, Any], where: str) -> QuotaTerms:
     terms = NO_QUOTA_TERMS
     for key, value in _flat(said, where):
-        terms = _said(terms, key, str(value), f"{where}.{key}")
+        text = ",".join(map(str, value)) if isinstance(value, list) else str(value)
+        terms = _said(terms, key, text, f"{where}.{key}")
     return terms
 
 
@@ -120,6 +121,10 @@ def _job_class(value: str) -> JobClass:
     return JobClass(value)
 
 
+def _words(value: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(word.strip() for word in value.split(",")))
+
+
 def _whole(value: str) -> int:
     try:
         return int(value)
@@ -158,6 +163,7 @@ _VALUES: Mapping[str, Callable[[str], object]] = {
     "min_runtime_within": _or_no_time,
     "grace_max": parse_duration,
     "idle": _or_no_time,
+    "types": _words,
 }
 
 
