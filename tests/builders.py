@@ -47,6 +47,7 @@ from muster.domain.jobs.failure import Exit, Failure, FailureKind
 from muster.domain.jobs.job import DEFAULT_PROJECT, JobSpec, PortRequest, Resources, Role, RuntimeKind, Timeouts
 from muster.domain.jobs.lifecycle import JobPhase, State
 from tests.invariants import Witness, lasting, validate
+from tests.spending_invariants import SpendingWitness
 
 AT = datetime(2026, 11, 21, 9, 0, tzinfo=UTC)
 GIB = 2**30
@@ -189,6 +190,7 @@ class World:
         self.undelivered: set[NodeId] = set()
         """Nodes whose plans get lost on the way."""
         self._witness = Witness()
+        self._spending = SpendingWitness()
         self._sessions = 0
         self._jobs = 0
         for name, count in nodes:
@@ -213,6 +215,7 @@ class World:
     def _check(self) -> None:
         validate(self.cluster, self.now)
         self._witness.see(self.cluster)
+        self._spending.see(self.cluster, self.store.spent, self.now)
         for node in self.cluster.presence:
             presence = self.cluster.presence[node]
             if presence.session is not None and node not in self.undelivered:

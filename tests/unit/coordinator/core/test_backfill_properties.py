@@ -81,6 +81,7 @@ def test_the_head_is_placed_once_those_before_it_have_ended(chance: Random) -> N
 
 
 def test_a_stream_of_small_jobs_does_not_keep_a_large_one_waiting() -> None:
+    """Scenario G5: small jobs come and go in a full pool, and a large one waits."""
     w = world()
     running = [w.submit(CHOICES[0]) for _ in range(10)]
     large = w.submit(spec(3, gpus=2))

@@ -30,6 +30,7 @@ def picked(gpus: Sequence[Gpu], count: int) -> list[int]:
 
 
 def test_d1_the_smallest_island_that_holds_them_is_taken_and_otherwise_as_few_as_can_be() -> None:
+    """Scenario D1: two islands of four GPUs, of which one has two free."""
     free = joined((0, 1), (4, 5, 6, 7))
 
     assert picked(free, 2) == [0, 1]

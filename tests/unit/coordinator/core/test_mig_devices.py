@@ -56,6 +56,7 @@ def test_a_job_that_asks_for_a_gpu_never_gets_a_mig_device() -> None:
 
 
 def test_a_job_that_asks_for_a_profile_gets_the_first_such_device_and_counts_its_slices(world: World) -> None:
+    """Scenario D2: a node whose GPU is divided."""
     w = world
     before = w.try_submit(spec(1, 1))
     job = w.submit(of("1g.10gb"))

@@ -35,6 +35,7 @@ def end(w: World, job: JobId) -> None:
 
 
 def test_a_job_goes_to_the_first_of_its_pools_that_has_room() -> None:
+    """Scenario N1: the first pool is full, the second one is free."""
     w = fleet(h100=1, a100=1)
     wanted = whole(pools=(H100, A100))
 
@@ -42,6 +43,7 @@ def test_a_job_goes_to_the_first_of_its_pools_that_has_room() -> None:
 
 
 def test_a_job_goes_to_a_later_pool_when_it_has_waited_for_as_long_as_it_says() -> None:
+    """Scenario N2: the second pool is there for it after some time."""
     w = fleet(h100=1, a100=1)
     w.submit(whole(pools=(H100,)))
     job = w.submit(whole(pools=(H100, A100_LATER)))
@@ -68,6 +70,7 @@ def test_the_time_until_a_later_pool_goes_on_over_a_restart_of_the_coordinator()
 
 
 def test_a_gang_is_never_split_between_pools() -> None:
+    """Scenario N3: both pools together would have room for it."""
     w = fleet(h100=2, a100=2)
     named, any_pool = w.submit(whole(4, pools=(H100, A100)), queue_anyway=True), w.submit(whole(4), queue_anyway=True)
 
@@ -111,6 +114,7 @@ def test_a_job_does_not_go_to_nodes_that_it_excludes() -> None:
 
 
 def test_an_exclusive_job_goes_to_nodes_on_which_nothing_runs_and_nothing_goes_beside_it() -> None:
+    """Scenario N6: one node has another job, the other one nothing."""
     w = World(("n1", 4), ("n2", 4))
     assert w.seats(w.submit(spec(1, cpus=1))) == ["n1"]
     exclusive = w.submit(spec(1, gpus=1, exclusive=True))

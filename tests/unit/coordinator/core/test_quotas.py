@@ -121,6 +121,7 @@ def test_spare_jobs_come_last_and_nothing_is_kept_for_them() -> None:
 
 
 def test_at_most_so_many_jobs_run_of_a_project_and_of_a_user() -> None:
+    """Scenario Q1: as many jobs run as may."""
     w = world(("n1", 8))
     w.promise("a", max_running=2)
     w.promise("b", max_running_per_user=1)
@@ -133,6 +134,7 @@ def test_at_most_so_many_jobs_run_of_a_project_and_of_a_user() -> None:
 
 
 def test_a_large_job_is_passed_for_a_while_and_then_waits_no_longer_for_smaller_ones() -> None:
+    """Scenarios Q2 and Q3: a job that its limit bars is passed by a smaller one, and ten minutes later no more."""
     w = world(("n1", 16))
     w.promise("a", quota=8, limit=8)
     holding = w.running(of("a", 6))

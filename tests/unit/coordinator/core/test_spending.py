@@ -3,6 +3,7 @@
 from datetime import datetime, timedelta
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,6 +15,7 @@ from muster.domain.jobs.failure import Exit, FailureKind
 from muster.domain.jobs.job_class import JobClass
 from muster.domain.jobs.lifecycle import State
 from tests.builders import AT, World, inventory, pass_time, spec
+from tests.spending_invariants import SpendingWitness
 from tests.unit.coordinator.core.eviction.eviction_world import ended, of, running, world
 
 LATER = AT + timedelta(days=365)
@@ -40,6 +42,17 @@ def test_what_a_job_has_held_is_stored_when_it_ends_with_whose_it_was() -> None:
     assert (group.job, group.project, group.owner, group.pool) == (job, "default", "local", "h100")
     assert (group.job_class, group.attempts, group.evicted, group.lost) == ("guaranteed", 1, 0, 0)
     assert group.held.gpus == 8000 * 100
+
+
+def test_accounts_that_leave_something_out_are_found() -> None:
+    w, witness = World(("n1", 8)), SpendingWitness()
+    job = w.running(spec(2, 4))
+    witness.see(w.cluster, w.store.spent, w.now)
+    pass_time(w, 100)
+    end(w, job)
+
+    with pytest.raises(AssertionError, match=r"and the accounts say \{\}"):
+        witness.see(w.cluster, lambda _: SpentSums(), w.now)
 
 
 def test_executions_that_end_earlier_have_held_less() -> None:

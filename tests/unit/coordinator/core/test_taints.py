@@ -110,6 +110,7 @@ def test_jobs_that_wait_are_placed_when_a_taint_is_taken_away(world: World) -> N
 
 
 def test_n4_nodes_that_are_rather_left_alone_are_taken_last(world: World) -> None:
+    """Scenario N4: one node has a taint that is only a preference."""
     taint(world, A, SLOW)
 
     assert [world.seats(world.submit(whole())) for _ in range(2)] == [["b"], ["a"]]
@@ -140,6 +141,7 @@ def test_two_taints_count_for_more_than_one(world: World) -> None:
 
 
 def test_n5_a_gang_goes_when_the_time_of_a_taint_is_over_and_it_is_not_counted(world: World) -> None:
+    """Scenario N5: a node with a gang gets a taint that ends what runs after some time."""
     job = world.running(spec(2, gpus=4))
     world.connect("c", world.cluster.nodes[A].inventory)
     taint(world, A, BAD, after=60)

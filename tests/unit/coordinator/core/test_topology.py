@@ -45,18 +45,22 @@ def placed(wanted: JobSpec, having: list[Capacity]) -> list[str]:
 
 
 def test_a_gang_goes_to_the_tightest_rack_that_holds_it() -> None:
+    """Scenario T1: racks of two, of one and of three free nodes."""
     assert placed(gang(2, "rack"), nodes(zoned=False)) == ["n1", "n2"]
 
 
 def test_a_gang_that_needs_a_zone_goes_to_one_rack_of_it_if_one_holds_it() -> None:
+    """Scenario T2: a zone is required and a rack preferred."""
     assert placed(gang(3, "zone", "rack"), nodes()) == ["n5", "n6", "n7"]
 
 
 def test_a_gang_that_no_rack_holds_goes_to_as_few_as_can_be_and_neighbours_share_one() -> None:
+    """Scenario T3: no rack has three free nodes."""
     assert placed(gang(3, preferred="rack"), nodes(full=("n7",))) == ["n1", "n2", "n3"]
 
 
 def test_a_gang_that_no_zone_holds_waits_however_much_is_free() -> None:
+    """Scenario T4: no zone has four free nodes."""
     fit = place(gang(4, "zone"), available(*nodes()))
 
     assert str(fit) == ("needs room for 4 executions at once; topology: at most 3 of 4 in a zone (za has 3, zb has 3)")

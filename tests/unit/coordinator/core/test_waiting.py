@@ -159,6 +159,7 @@ def test_a_time_that_passed_while_the_coordinator_was_away_has_come() -> None:
 
 
 def test_a_suspended_job_gives_up_its_seats_and_goes_on_as_another_attempt_in_its_old_place() -> None:
+    """Scenario K2: a running gang is suspended and resumed."""
     w = World(("a", 1))
     job = w.running(spec(1, 1))
     sequence = w.cluster.jobs[job].sequence

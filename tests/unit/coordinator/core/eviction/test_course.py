@@ -57,6 +57,7 @@ def test_nobody_else_gets_the_seats_that_are_claimed_however_early_it_asks() -> 
 
 
 def test_a_victim_that_ends_well_in_the_grace_was_evicted_all_the_same() -> None:
+    """Scenario C3: the victim ends with 0 in the grace."""
     w = world(("n1", 8))
     a = running(w, *[of("a")] * 4)
     w.submit(of("b"))
@@ -89,6 +90,7 @@ def test_who_saved_just_now_goes_first() -> None:
 
 
 def test_who_is_protected_goes_when_that_is_over_and_a_deadline_wakes_the_queue() -> None:
+    """Scenario R7: who has the right to seats waits until the first of those who have them may go."""
     w = world(("n1", 8), min_runtime=timedelta(minutes=10))
     a = running(w, *[of("a", 4)] * 2)
     b = w.submit(of("b", 4))
@@ -172,6 +174,7 @@ def test_who_makes_room_is_told_so_in_its_events() -> None:
 
 @pytest.mark.parametrize("when", ["before the victim ends", "after it has ended"])
 def test_a_claim_outlives_the_coordinator(when: str) -> None:
+    """Scenario C1: the coordinator dies between the order to the victims and their end."""
     w = world(("n1", 8))
     a = running(w, *[of("a")] * 4)
     b = w.submit(of("b"))
@@ -287,6 +290,7 @@ def test_a_claim_ends_where_its_node_has_too_little_by_now_and_room_is_made_anew
 
 
 def test_a_claim_ends_when_its_node_is_lost_in_the_grace() -> None:
+    """Scenario C2: the node of the victim is lost in the grace."""
     w = world(("n1", 8))
     running(w, *[of("a")] * 4)
     b = w.submit(of("b"))

@@ -94,6 +94,7 @@ def test_room_is_made_on_nodes_that_the_job_needs() -> None:
 
 
 def test_nobody_is_evicted_while_a_node_with_room_is_silent_for_a_moment() -> None:
+    """Scenario R8: there would be room if a node were there that is silent and not lost."""
     w = world(("n1", 8), ("n2", 8))
     a = running(w, *[of("a")] * 4)
     w.disconnect("n2")
