@@ -42,12 +42,10 @@ def settle_all(turn: Turn) -> None:
     """
     live = turn.cluster.job_index.newest_first(among=Among(live=True))
     for job in [turn.cluster.jobs[name] for _, name in live if name is not None]:
-        if _names_none(job) and turn.cluster.gangs.rank(job.attempt_id, 0).state in NOT_PLACED:
-            types = allowed(turn.cluster, job.spec.project)
-            if types != job.spec.node_types:
-                turn.put(replace(turn.cluster.attempts[job.attempt_id], claim=None))
-                spec = replace(job.spec, node_types=types)
-                turn.put(replace(job, spec=spec, submitted=job.submitted or job.spec))
+        types = allowed(turn.cluster, job.spec.project) if _names_none(job) else job.spec.node_types
+        if types != job.spec.node_types and turn.cluster.gangs.rank(job.attempt_id, 0).state in NOT_PLACED:
+            turn.put(replace(turn.cluster.attempts[job.attempt_id], claim=None))
+            turn.put(replace(job, spec=replace(job.spec, node_types=types), submitted=job.submitted or job.spec))
 
 
 def _names_none(job: Job) -> bool:
