@@ -76,7 +76,7 @@ class QueueLine:
     since: datetime
     """When it was queued."""
     reason: str
-    """Why it waits: `limit`, `quota`, `max_running`, `max_running_per_user`, `turn`, `paused` or `room`."""
+    """Why it waits, as one word; docs/sharing.md has them all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
