@@ -73,6 +73,22 @@ async def test_terms_are_set_shown_and_written_down(tmp_path: Path) -> None:
         ]
 
 
+async def test_jobs_that_name_a_type_which_their_project_may_not_use_are_refused(tmp_path: Path) -> None:
+    async with secured(tmp_path) as fleet, fleet.client() as client:
+        await client.projects.add("vision")
+        (tmp_path / "types.yaml").write_text("projects: {vision: {types: [t4, v100], idle: 4h}}\n")
+        applied = await muster(fleet, "quota", "apply", "types.yaml", "--yes")
+        wanted = ("run", "--detach", "--project", "vision", "--queue-anyway", "--set")
+        refused = await muster(fleet, *wanted, "node_type=v10", "--", "true")
+        wrong = await muster(fleet, "quota", "set", "vision", "idle=1s")
+        audit = await muster(fleet, "audit")
+
+    assert applied[1].splitlines()[:2] == ["vision: idle not set -> 4h", "vision: types not set -> t4, v100"]
+    assert "project vision may not use nodes of type v10, only t4, v100; did you mean v100?" in refused[2]
+    assert "idle must be 0 or at least 10s, not 1s" in wrong[2]
+    assert "types not set -> t4, v100" in audit[1].replace("\n", " ")
+
+
 async def test_the_queue_is_told_in_order_with_reasons(tmp_path: Path) -> None:
     async with secured(tmp_path) as fleet, fleet.client() as client:
         await client.projects.add("vision")

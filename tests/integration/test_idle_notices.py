@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from muster.domain.fleet.quota import UnitChange
 from muster.domain.jobs.job import Timeouts
 from muster.domain.jobs.lifecycle import JobPhase
 from muster.trust.files import read_secret
@@ -39,6 +40,21 @@ async def test_each_who_is_attached_hears_it_once_and_those_of_another_job_hear_
         assert re.fullmatch(SENTENCE, text)
         assert heard == {"one": [text], "two": [text], "elsewhere": []}
         assert (await fleet.client.jobs.wait(job.id)).phase is JobPhase.STOPPED
+
+
+async def test_a_job_that_says_nothing_of_it_is_stopped_by_the_terms_of_its_project(tmp_path: Path) -> None:
+    async with attaching_fleet(tmp_path) as fleet:
+        [before] = [each.unit for each in await fleet.client.projects.quotas()]
+        terms = before.terms.with_pool("", replace(before.terms.everywhere, idle=timedelta(seconds=10)))
+        change = UnitChange(before=before, after=replace(before, terms=terms))
+        await fleet.client.projects.set_quotas([change])
+        job = await fleet.running(replace(SLEEPER, name="unused"))
+        async with asyncio.timeout(WITHIN):
+            ended_as = await fleet.client.jobs.wait(job.id)
+        told = [event.text async for event in fleet.client.jobs.events(job.id)]
+
+    assert (ended_as.phase, ended_as.summary) == (JobPhase.STOPPED, "stopped: idle for 10s")
+    assert any("(idle of project default: 10s)" in text for text in told)
 
 
 async def test_it_is_told_again_when_a_use_has_put_the_end_off(tmp_path: Path) -> None:
