@@ -32,7 +32,8 @@ def refusal(cluster: Cluster, spec: JobSpec) -> Refused | None:
 
 def settled(cluster: Cluster, spec: JobSpec) -> JobSpec:
     """The job with the types of its project, where it names none itself."""
-    return spec if spec.node_types else replace(spec, node_types=allowed(cluster, spec.project))
+    types = spec.node_types or allowed(cluster, spec.project)
+    return spec if types == spec.node_types else replace(spec, node_types=types)
 
 
 def settle_all(turn: Turn) -> None:

@@ -58,6 +58,15 @@ def test_a_job_that_names_one_of_them_goes_there() -> None:
     assert nodes(w, w.submit(of_students("v100"))) == ["n2"]
 
 
+def test_a_job_is_stored_as_it_was_asked_for_beside_what_its_project_makes_of_it() -> None:
+    w = fleet()
+    silent, named, other = w.submit(of_students()), w.submit(of_students("t4")), w.submit(spec(1))
+    kept = [w.cluster.jobs[job] for job in (silent, named, other)]
+
+    assert [job.spec.node_types for job in kept] == [("t4", "v100"), ("t4",), ()]
+    assert [job.submitted for job in kept] == [of_students(), None, None]
+
+
 def test_a_job_that_no_node_of_these_types_could_hold_is_refused() -> None:
     w = fleet()
     w.connect("n5", inventory("n5", 8, labels={"type": "dgx"}))
