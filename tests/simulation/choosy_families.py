@@ -1,11 +1,16 @@
 """Families of scenarios in which nodes differ, and jobs say which of them they want."""
 
 from dataclasses import replace
+from datetime import timedelta
 
-from muster.domain.jobs.job import JobSpec
+from muster.domain.jobs.job import JobSpec, Resources
 from muster.domain.jobs.placing.affinity import Affinity, LabelExpression, LabelOperator, PreferredTerm
+from muster.domain.jobs.placing.pool_choice import PoolChoice
 from muster.domain.jobs.placing.topology import ANYWHERE, Topology
 from tests.simulation.scenario import Scenario
+
+PROFILES = (("3g.40gb", "1g.10gb", "1g.10gb"), (), ("1g.10gb",) * 7)
+"""How the first GPU of a node is divided."""
 
 
 def labelled(scenario: Scenario) -> Scenario:
@@ -20,6 +25,46 @@ def labelled(scenario: Scenario) -> Scenario:
         scenario,
         parts=parts,
         specs=tuple((at, _selective(spec, number)) for number, (at, spec) in enumerate(scenario.specs)),
+    )
+
+
+def divided(scenario: Scenario) -> Scenario:
+    """Some GPUs are divided, in two pools with racks; jobs ask for MIG devices by profile, and for pools in order."""
+    parts = tuple(
+        replace(
+            parts,
+            gpus=max(2, parts.gpus),
+            profiles=PROFILES[number % len(PROFILES)],
+            labels={**parts.labels, "rack": f"r{number // 2}", "pool": "even" if number % 2 else "odd"},
+        )
+        for number, parts in enumerate(scenario.parts)
+    )
+    specs = tuple((at, _slice_wanting(spec, number)) for number, (at, spec) in enumerate(scenario.specs * 2))
+    return replace(scenario, parts=parts, specs=specs, seconds=scenario.seconds + 100.0)
+
+
+def _slice_wanting(spec: JobSpec, number: int) -> JobSpec:
+    """A job of MIG devices, of whole GPUs, or of none, that goes to one pool first and to another later."""
+    mig = (None, "1g.10gb", "3g.40gb", "1g.10gb")[number % 4]
+    roles = tuple(
+        replace(
+            role,
+            count=1 + number % 3,
+            resources=Resources(gpus=1 + (mig == "1g.10gb" and number % 5 == 0), mig=mig, cpu_millis=500),
+        )
+        for role in spec.roles[:1]
+    )
+    odd, even = PoolChoice(pool="odd"), PoolChoice(pool="even")
+    later = replace(even, after=timedelta(seconds=10 + number % 4 * 30))
+    zone = LabelExpression(key="zone", values=("ab"[number % 2],))
+    return replace(
+        spec,
+        roles=roles,
+        node_labels={},
+        max_per_node=None,
+        pools=((odd, later), (), (even, odd), (odd, later), ())[number % 5],
+        affinity=Affinity(preferred=(PreferredTerm(all=(zone,)),)) if number % 3 else Affinity(required=((zone,),)),
+        topology=(ANYWHERE, Topology(required="rack"))[number % 2],
     )
 
 

@@ -10,7 +10,7 @@ from muster.domain.jobs.job import JobSpec, Resources
 from muster.domain.jobs.restart import RestartPolicy
 from tests.simulation.agent_program import Frailty
 from tests.simulation.agent_runtime import Troubles
-from tests.simulation.choosy_families import labelled
+from tests.simulation.choosy_families import divided, labelled
 from tests.simulation.network import Harshness
 from tests.simulation.scenario import GIB, PASSING_PROJECT, Scale, Scenario, anything
 from tests.simulation.scheduling_families import calendar, crowded, peaceful, pooled, sharing, tainted
@@ -299,5 +299,6 @@ FAMILIES: Mapping[str, tuple[float, Callable[[Scenario], Scenario]]] = {
     "crowded": (0.08, crowded),
     "labelled": (0.05, labelled),
     "sharing": (0.05, sharing),
+    "divided": (0.05, divided),
 }
 """Families by name: how often, and what it makes of what was drawn."""

@@ -1,6 +1,6 @@
 """Faults that were made on purpose: each breaks one rule of a core, and the simulation must find it."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -23,14 +23,19 @@ from coordinator.core.events import (
     UnholdRequested,
     WindowSet,
 )
+from coordinator.core.sharing.standing import Tally
 from coordinator.core.step import finish, step
 from coordinator.core.turn.turn import Turn
+from muster.domain.fleet.quota import MILLIS_PER_GPU, Amounts, amounts_of
 from muster.domain.gangs.fence import LEASE, PeerWord
 from muster.domain.gangs.plan import Goal, Report, Stage
 from muster.domain.ids import NodeId
+from muster.domain.jobs.job import JobSpec
 from muster.domain.jobs.lifecycle import JobPhase, State, Trigger
+from muster.domain.jobs.placing.affinity import Affinity
+from muster.domain.jobs.placing.topology import ANYWHERE
 from muster.domain.jobs.queueing.waiting import WaitKind, WaitReason
-from tests.simulation.cores import Cores
+from tests.simulation.cores import Cores, Finish
 
 
 def _taking_a_check_in_for_an_arming(turn: Turn, event: Event) -> Answer:
@@ -142,6 +147,48 @@ def _adding_portions_up(turn: Turn) -> None:
                 return
 
 
+def _counting_devices_whole(turn: Turn) -> None:
+    """Counts each MIG device that is given away as a whole GPU."""
+    queued = [attempt for job in turn.cluster.queue if (attempt := turn.cluster.newest_attempt(job.id))]
+    finish(turn)
+    units = turn.cluster.unit_load.units
+    for attempt in queued:
+        for member in turn.cluster.gangs.members(attempt.attempt_id):
+            job = turn.cluster.jobs[member.job]
+            if member.node is not None and job.spec.role_of(member.rank).resources.mig is not None:
+                more = Amounts(gpus=len(member.gpus) * MILLIS_PER_GPU).plus(amounts_of(job.spec, member.rank).times(-1))
+                units.count(job.spec.project, turn.cluster.unit_load.pool_of(job), Tally.HELD, more)
+
+
+def _ignoring_wishes(ignored: Callable[[JobSpec], JobSpec]) -> Finish:
+    """Places jobs as if they said nothing of something."""
+
+    def cycle(turn: Turn) -> None:
+        jobs = list(turn.cluster.queue)
+        for job in jobs:
+            turn.put(replace(job, spec=ignored(job.spec)))
+        finish(turn)
+        for job in jobs:
+            if (known := turn.cluster.jobs.get(job.id)) is not None:
+                turn.put(replace(known, spec=job.spec))
+
+    return cycle
+
+
+def _anywhere(spec: JobSpec) -> JobSpec:
+    return replace(spec, topology=ANYWHERE)
+
+
+def _on_any_node(spec: JobSpec) -> JobSpec:
+    return replace(spec, affinity=Affinity())
+
+
+def _opening_pools_early(turn: Turn) -> None:
+    """Lets jobs go to the pools that they name for later as if they had waited for an hour more."""
+    turn.cluster.queue.wake(turn.now + timedelta(hours=1))
+    finish(turn)
+
+
 def _taking_victims_for_gone(turn: Turn) -> None:
     """Counts what victims have as free from the moment on at which they are told to stop."""
     finish(turn)
@@ -245,6 +292,10 @@ CLAIM_NOT_KEPT = Cores(finish=_claiming_nothing)
 VICTIM_GONE_AT_ONCE = Cores(finish=_taking_victims_for_gone)
 VICTIM_FIRST = Cores(step=_letting_victims_go_first)
 PROTECTED_FROM_PLACEMENT = Cores(finish=_protecting_from_the_placement_on)
+DEVICE_COUNTED_WHOLE = Cores(finish=_counting_devices_whole)
+LEVEL_IGNORED = Cores(finish=_ignoring_wishes(_anywhere))
+AFFINITY_IGNORED = Cores(finish=_ignoring_wishes(_on_any_node))
+WAIT_FOR_POOL_IGNORED = Cores(finish=_opening_pools_early)
 HELD_JOB_QUEUED = Cores(step=_leaving_held_jobs_queued)
 REMOVAL_NOT_STORED = Cores(step=_removing_from_memory)
 SILENCE_NEVER_NOTICED = Cores(stream=_never_doubting)

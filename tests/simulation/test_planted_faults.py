@@ -107,6 +107,24 @@ def test_portions_that_are_added_over_several_gpus_are_found() -> None:
     assert "thousandths of GPU-" in str(outcome.problem)
 
 
+def test_a_mig_device_that_counts_as_a_whole_gpu_is_found() -> None:
+    outcome = _first_problem(planted.DEVICE_COUNTED_WHOLE, "divided")
+
+    assert "thousandths of GPUs, by their slices they are" in str(outcome.problem)
+
+
+def test_a_required_level_that_is_ignored_is_found() -> None:
+    assert "is placed in more than one rack" in str(_first_problem(planted.LEVEL_IGNORED, "divided").problem)
+
+
+def test_a_required_affinity_that_is_ignored_is_found() -> None:
+    assert ", which it does not want" in str(_first_problem(planted.AFFINITY_IGNORED, "labelled").problem)
+
+
+def test_a_pool_that_a_job_goes_to_before_its_time_is_found() -> None:
+    assert "before it may go there" in str(_first_problem(planted.WAIT_FOR_POOL_IGNORED, "divided").problem)
+
+
 def test_protection_from_the_placement_on_is_found() -> None:
     outcome = _first_problem(planted.PROTECTED_FROM_PLACEMENT, "crowded")
 

@@ -1,7 +1,7 @@
 """What really is on the nodes, whatever anybody believes: executions with their user code."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from random import Random
@@ -112,6 +112,8 @@ class Parts:
     live_restore: bool = False
     """Whether containers go on without the Docker engine."""
     labels: dict[str, str] = field(default_factory=dict)
+    profiles: tuple[str, ...] = ()
+    """The MIG devices into which the first GPU is divided; empty: all GPUs are whole."""
 
 
 class Nature(Protocol):
@@ -162,7 +164,7 @@ class SimulatedNode:
         return Inventory(
             cpus=self._parts.cpus,
             memory=self._parts.memory,
-            gpus=tuple(self._gpu(index) for index in range(self._parts.gpus)),
+            gpus=tuple(gpu for index in range(self._parts.gpus) for gpu in self._gpus(index)),
             runtimes=tuple(offers),
             labels=self._parts.labels,
         )
@@ -173,6 +175,16 @@ class SimulatedNode:
     @property
     def gpu_count(self) -> int:
         return self._parts.gpus
+
+    def _gpus(self, index: int) -> Iterator[Gpu]:
+        """The GPU, or its MIG devices; a fault of it is one of theirs."""
+        whole = self._gpu(index)
+        if index or not self._parts.profiles:
+            yield whole
+            return
+        for place, profile in enumerate(self._parts.profiles):
+            uuid, model = GpuUuid(f"MIG-{self.name}-{index}-{place}"), f"{whole.model} MIG {profile}"
+            yield replace(whole, uuid=uuid, model=model, mig=profile, mig_enabled=True, memory=10 << 30)
 
     def _gpu(self, index: int) -> Gpu:
         uuid = self.gpu(index)

@@ -17,6 +17,7 @@ from muster.domain.jobs.lifecycle import NOT_PLACED, PROGRESS, TERMINAL, State
 from muster.domain.jobs.ports import ports_of
 from tests.invariants import lasting, validate, validate_job
 from tests.simulation.calendar_truth import CalendarTruth
+from tests.simulation.device_truth import check_devices
 from tests.simulation.eviction_truth import EvictionTruth
 from tests.simulation.place_truth import check_places
 from tests.simulation.scenario import Scenario, behaviour
@@ -167,6 +168,7 @@ class Watcher:
             if self._unchecked * SEVERAL**2 >= max(FEW * SEVERAL**2, len(cluster.executions) ** 2):
                 self._unchecked = 0
                 assert self.calendar.clock is not None
+                check_devices(cluster)
                 validate(cluster, self.calendar.clock.now)
             else:
                 for job in dict.fromkeys(map(_job_of, changes)):
@@ -225,7 +227,7 @@ class Watcher:
                         self._placed.add(attempt.attempt_id)
                         nodes = self._nodes_of(attempt)
                         self.calendar.see_placement(self._jobs[attempt.job], attempt, nodes)
-                        check_places(self._jobs[attempt.job], nodes)
+                        check_places(self._jobs[attempt.job], attempt.placed_at, nodes)
 
     def _nodes_of(self, attempt: Attempt) -> list[Node]:
         """What is stored of the nodes of an attempt."""
