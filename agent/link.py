@@ -76,6 +76,10 @@ class Owner(Protocol):
         """Revision of the last plan on a stream that was applied; 0: none was."""
         ...
 
+    def telemetry(self) -> bytes:
+        """What was used since this was asked for before, as it travels; empty: nothing is known."""
+        ...
+
 
 class AttachmentsOfNode(Protocol):
     """What serves attachments to the executions of the node."""
@@ -189,7 +193,9 @@ class Link:
                 self._mail.outbox.send(pb.AgentMessage(hello=self._owner.hello()))
             case Beat():
                 applied = self._owner.applied(action.stream)
-                heartbeat = pb.Heartbeat(sequence=action.sequence, plan_revision=applied)
+                heartbeat = pb.Heartbeat(
+                    sequence=action.sequence, plan_revision=applied, telemetry=self._owner.telemetry()
+                )
                 self._mail.outbox.send(pb.AgentMessage(heartbeat=heartbeat))
             case PassOn():
                 self._mail.inbox.put(action.event)

@@ -7,6 +7,7 @@ from pathlib import Path
 from agent.gpus.source import GpuFault, GpuReading, GpuSource
 from muster.domain.errors import MusterError
 from muster.domain.ids import GpuUuid, NodeId
+from muster.domain.telemetry.sample import GpuUse
 
 MAX_LOCAL_NODES = 250
 """127.0.0.2 … 127.0.0.251."""
@@ -62,8 +63,8 @@ class ShareOfGpus:
         async for fault in self._source.faults():
             yield fault
 
-    async def use(self) -> Mapping[GpuUuid, int]:
-        """How busy the GPUs of the whole machine are, of which the node knows its own."""
+    async def use(self) -> Mapping[GpuUuid, GpuUse]:
+        """What is seen of the GPUs of the whole machine, of which the node knows its own."""
         return await self._source.use()
 
     async def catch_up(self) -> None:

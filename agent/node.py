@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 from agent.attach.for_peers import CommandsForPeers
@@ -37,6 +38,7 @@ from agent.logs.file import DEFAULT_LIMIT
 from agent.logs.push import LogPusher
 from agent.loop.attachments import AttachmentsHere
 from agent.loop.gangs import GangsHere
+from agent.loop.looks import counts_of_running
 from agent.loop.loop import Loop
 from agent.loop.recovery import clear_leftovers
 from agent.loop.workbench import Workbench
@@ -44,6 +46,7 @@ from agent.mailbox import Inbox, Outbox
 from agent.runtimes.runtime import Runtime
 from agent.secrets.calls import SecretCalls
 from agent.secrets.store import ExecutionSecrets
+from agent.telemetry.sampler import Sampler
 from muster import __version__, wire
 from muster.domain.attachments.request import ServedAttachment
 from muster.domain.errors import MusterError, UnavailableError
@@ -51,10 +54,12 @@ from muster.domain.fleet.features import ALL_FEATURES, ATTACH, MAIN_PROGRAM
 from muster.domain.fleet.node import Inventory, RuntimeOffer
 from muster.domain.ids import ExecutionId, GpuUuid, NodeId
 from muster.domain.jobs.job import RuntimeKind
+from muster.domain.telemetry.sample import GpuUse, Sample
 from muster.rpc import protocol
 from muster.rpc.channel import NOTHING
 from muster.rpc.v1 import agents_pb2 as pb
 from muster.wire.attachments.requests import attachment_report_to_wire, served_attachment_to_wire
+from muster.wire.telemetry.samples import sample_to_wire
 
 log = logging.getLogger(__name__)
 
@@ -111,10 +116,10 @@ class NodeAgent:
         self._peer_port = PeerPort(config.state, ports, config.shown_to_peers)
         self._state = AgentState(config.clock.now())
         outbox, secrets = Outbox(), config.secrets or ExecutionSecrets(ask=config.secret_calls.ask)
-        self._inbox = Inbox()
+        inbox = Inbox()
         logs = LogPusher(config.name, self._complete_log)
         self._bench = Workbench(
-            inbox=self._inbox,
+            inbox=inbox,
             guard=self._guard,
             directories=ExecutionDirectories(self._guard.site.executions, self._guard.site.outputs, config.volumes),
             held=HeldResources(ports, self._state.ledger.gpus),
@@ -143,7 +148,7 @@ class NodeAgent:
             self._bench.launches,
         )
         mail = Mail(
-            inbox=self._inbox,
+            inbox=inbox,
             outbox=outbox,
             logs=logs,
             secrets=config.secret_calls,
@@ -151,7 +156,10 @@ class NodeAgent:
         )
         self._attached = (attachments, commands)
         """What works in executions for others, and ends before these do."""
-        owner = Introduction(config, self._watch, self._peer_port, self._state, attachments.served)
+        self._sampler = Sampler(self._gpu_use, partial(counts_of_running, self._bench, self._state))
+        owner = Introduction(
+            config, self._watch, self._peer_port, self._state, Told(attachments.served, self._sampler.take)
+        )
         self._link = Link(config.coordinator, owner, mail, config.clock)
 
     async def run(self) -> None:
@@ -167,7 +175,14 @@ class NodeAgent:
             tasks.create_task(self._link.run(), name=f"{self.name}: link")
             tasks.create_task(self._watch.refresh(), name=f"{self.name}: inventory")
             tasks.create_task(self._watch.hear_faults(), name=f"{self.name}: GPU faults")
+            tasks.create_task(self._sampler.run(), name=f"{self.name}: samples")
             self.ready.set()
+
+    async def _gpu_use(self) -> Mapping[GpuUuid, GpuUse]:
+        """What is seen of this node's own GPUs."""
+        own = [gpu.uuid for gpu in self._watch.inventory.gpus]
+        seen = await self._bench.gpu_use() if own else {}
+        return {gpu: seen[gpu] for gpu in own if gpu in seen}
 
     async def close(self, *, stop: bool) -> None:
         """Let go of everything, after `run` has ended; executions are stopped, or go on until the next agent."""
@@ -190,7 +205,15 @@ class NodeAgent:
         self._link.reconnect()
 
     def _complete_log(self, execution: ExecutionId) -> None:
-        self._inbox.put(LogCompleted(execution=execution))
+        self._bench.inbox.put(LogCompleted(execution=execution))
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What others know of what the node does at the moment."""
+
+    served: Callable[[], Iterable[ServedAttachment]]
+    sample: Callable[[], Sample | None]
 
 
 class Introduction:
@@ -202,14 +225,14 @@ class Introduction:
         watch: "InventoryWatch",
         peer_port: PeerPort,
         state: AgentState,
-        served: Callable[[], Iterable[ServedAttachment]],
+        told: Told,
     ) -> None:
         self._config = config
         self._identity = identity(config.state)
         self._watch = watch
         self._peer_port = peer_port
         self._state = state
-        self._served = served
+        self._told = told
 
     def hello(self) -> pb.Hello:
         """The whole truth about the node."""
@@ -224,13 +247,18 @@ class Introduction:
             opened=time.time_ns(),
             peer_port=self._peer_port.number,
             features=sorted(ALL_FEATURES if self._config.attach else ALL_FEATURES - {ATTACH, MAIN_PROGRAM}),
-            attachments=map(served_attachment_to_wire, self._served()),
+            attachments=map(served_attachment_to_wire, self._told.served()),
             protocol=protocol.PROTOCOL_VERSION,
         )
 
     def applied(self, stream: int) -> int:
         """Revision of the last plan on a stream that was applied; 0: none was."""
         return self._state.ledger.applied(stream)
+
+    def telemetry(self) -> bytes:
+        """What was used since this was asked for before; empty: nothing is known."""
+        sample = self._told.sample()
+        return b"" if sample is None else sample_to_wire(sample).SerializeToString()
 
 
 class InventoryWatch:

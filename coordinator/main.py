@@ -30,7 +30,8 @@ from coordinator.logins.provider import Provider
 from coordinator.logins.settings import LoginSettings
 from coordinator.relay.messages import RELAY_DESK_TALK
 from coordinator.rpc.journal_pace import PacedLines
-from coordinator.rpc.server import Doors, Parts, serving, serving_locally
+from coordinator.rpc.server import Doors, serving, serving_locally
+from coordinator.rpc.services import Parts
 from coordinator.service.attaching.attachment_limits import AttachmentLimits
 from coordinator.service.attaching.open_book import AttachmentBook
 from coordinator.service.data.naming import DepotBook, naming_trees

@@ -3,12 +3,25 @@
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import NamedTuple
 
 from muster.domain.event import StorySubject
-from muster.domain.ids import ExecutionId, JobId
+from muster.domain.ids import ExecutionId, JobId, NodeId
 
-Key = JobId | ExecutionId | StorySubject
-"""A job fires when its records changed durably, an execution when its log grew, a subject when its story went on."""
+
+class SampledNode(NamedTuple):
+    """A node of which a sample may come; empty: any node."""
+
+    node: NodeId
+
+
+ANY_NODE = SampledNode(NodeId(""))
+
+Key = JobId | ExecutionId | StorySubject | SampledNode
+"""A job fires when its records changed durably, an execution when its log grew, a subject when its story went on.
+
+A sampled node fires when a sample of it came.
+"""
 
 
 class Listener:

@@ -80,11 +80,24 @@ class CaughtUpMessage(TypedDict):
     kind: Literal["caught up"]
 
 
+class GpuUseMessage(TypedDict):
+    """What is seen of one GPU; None where the driver does not say."""
+
+    percent: int | None
+    """The time in which something ran on it."""
+    memory: int | None
+    """Bytes that are held."""
+    milliwatts: int | None
+    celsius: int | None
+    clock_mhz: int | None
+    throttled: bool
+
+
 class UseMessage(TypedDict):
-    """The answer to the request for use: how busy each GPU is, in percent, by UUID, without those that do not tell."""
+    """The answer to the request for use: what is seen of each GPU that answers, by UUID."""
 
     kind: Literal["use"]
-    percents: dict[str, int]
+    gpus: dict[str, GpuUseMessage]
 
 
 READ = b"read"

@@ -11,6 +11,7 @@ from muster.domain.errors import MusterError
 from muster.domain.fleet.node import Gpu
 from muster.domain.ids import GpuUuid, NodeId
 from muster.domain.jobs.placing.mig import MIG_PROFILE, SLICES
+from muster.domain.telemetry.sample import GpuUse
 
 NAMESPACE = uuid.UUID("0d0c6a0e-5f0e-5a53-9d4b-6d75737465a1")
 """Makes the UUIDs differ from those of anything else that is named after nodes."""
@@ -79,9 +80,9 @@ class SimulatedSource:
         """Every Xid that was raised."""
         return self._faults.listen()
 
-    async def use(self) -> Mapping[GpuUuid, int]:
-        """Tell what was simulated; a GPU that nobody makes busy is idle, and MIG devices do not tell."""
-        return {uuid: self._busy.get(uuid, 0) for uuid, gpu in self._gpus.items() if gpu.mig is None}
+    async def use(self) -> Mapping[GpuUuid, GpuUse]:
+        """Tell what was simulated; a GPU that nobody makes busy is idle, and MIG devices tell what they hold alone."""
+        return {uuid: _use(gpu, self._busy.get(uuid, 0)) for uuid, gpu in self._gpus.items()}
 
     def make_busy(self, gpu: GpuUuid, percent: int) -> None:
         """Let a GPU be so busy from now on."""
@@ -122,6 +123,22 @@ def _part(words: str, spec: str) -> SimulatedPart:
     if profiles:
         _refuse_wrong_division(words, model, profiles)
     return SimulatedPart(count=int(match[1]), model=model, profiles=profiles)
+
+
+def _use(gpu: Gpu, percent: int) -> GpuUse:
+    """What such a GPU could tell: the busier it is, the more power it takes and the warmer it is."""
+    busy = percent / 100
+    memory = int(gpu.memory * busy / 2)
+    if gpu.mig is not None:
+        return GpuUse(memory=memory)
+    return GpuUse(
+        busy=busy,
+        busy_most=busy,
+        memory=memory,
+        watts=70 + 600 * busy,
+        celsius=35 + percent // 3,
+        clock_mhz=1980 if percent else 345,
+    )
 
 
 def _unreadable(spec: str) -> InvalidSimulationError:

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from muster.domain.fleet.node import Gpu
 from muster.domain.ids import GpuUuid
+from muster.domain.telemetry.sample import GpuUse
 
 MOST_WAITING = 1000
 """Faults that wait for their listener."""
@@ -54,8 +55,8 @@ class GpuSource(Protocol):
         """
         ...
 
-    async def use(self) -> Mapping[GpuUuid, int]:
-        """How busy each GPU is at the moment, in percent; without those that do not tell, as MIG devices do not."""
+    async def use(self) -> Mapping[GpuUuid, GpuUse]:
+        """What is seen of each GPU at the moment; without those that do not answer, and without MIG devices."""
         ...
 
     async def catch_up(self) -> None:

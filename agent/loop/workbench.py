@@ -23,13 +23,14 @@ from agent.runtimes.runtime import Runtime
 from agent.secrets.store import ExecutionSecrets
 from muster.domain.ids import ExecutionId, GpuUuid
 from muster.domain.jobs.job import RuntimeKind
+from muster.domain.telemetry.sample import GpuUse
 
 
 async def _at_once() -> None:
     """There are no faults to catch up on."""
 
 
-async def _no_gpus() -> Mapping[GpuUuid, int]:
+async def _no_gpus() -> Mapping[GpuUuid, GpuUse]:
     """There are none that could tell."""
     return {}
 
@@ -58,8 +59,8 @@ class Workbench:
     """Bytes that are kept of what one execution prints."""
     catch_up_on_faults: Callable[[], Awaitable[None]] = _at_once
     """Returns when every fault of a GPU that came before the call is known here."""
-    gpu_use: Callable[[], Awaitable[Mapping[GpuUuid, int]]] = _no_gpus
-    """How busy each GPU is that tells, in percent."""
+    gpu_use: Callable[[], Awaitable[Mapping[GpuUuid, GpuUse]]] = _no_gpus
+    """What is seen of each GPU that answers."""
     usage: Usage = field(default_factory=Usage)
     """When executions were last used by who is attached to them."""
     launches: LaunchesFirst = field(default_factory=lambda: LaunchesFirst(time.monotonic))

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from agent.executions.layout import ExecutionDirectory
 from agent.logs.spool import LogSpool
+from agent.telemetry.cgroups import CgroupCounts
 from muster.domain.fleet.node import RuntimeOffer
 from muster.domain.gangs.plan import Assignment, Launch
 from muster.domain.gangs.roster import PortLease
@@ -22,8 +23,8 @@ Progress = Callable[[str], None]
 class Sandbox(Protocol):
     """One execution in a runtime, from `prepare` to `remove`.
 
-    Calls come one at a time, except `attach`, `cpu_seconds`, `exited`, `drained` and `vacate`, which may wait beside
-    any other call.
+    Calls come one at a time, except `attach`, `counts`, `cpu_seconds`, `exited`, `drained` and `vacate`, which may wait
+    beside any other call.
     Whatever goes wrong before user code runs is raised as ExecutionError with the kind and a sentence for the user.
     """
 
@@ -83,6 +84,13 @@ class Sandbox(Protocol):
         """Seconds of CPU that all of it has used since its start, about; None: not known. Raises ExecutionError.
 
         Only after `start`. Of processes that have ended, those count whose parent still runs.
+        """
+        ...
+
+    async def counts(self) -> CgroupCounts:
+        """What the kernel has counted of all of it since its start; what it does not count is None.
+
+        Only after `start`. Raises ExecutionError.
         """
         ...
 

@@ -52,6 +52,10 @@ _OURS: Mapping[str, Mapping[str, str]] = {
         "Put": "pools.put",
         "Remove": "pools.remove",
     },
+    "TelemetryService": {
+        "OfJob": "jobs.samples",
+        "OfNodes": "nodes.samples",
+    },
     "FleetService": {
         "Events": "fleet.events",
     },

@@ -128,6 +128,12 @@ def _add_metrics(app: typer.Typer) -> None:
     app.command()(metrics.metrics)
 
 
+def _add_top(app: typer.Typer) -> None:
+    from muster.cli.commands.watching import top
+
+    app.command()(top.top)
+
+
 def _add_events(app: typer.Typer) -> None:
     from muster.cli.commands import events
 
@@ -254,6 +260,7 @@ _PARTS: Mapping[Add, tuple[str, ...]] = {
     _add_holding: ("hold", "unhold", "suspend", "resume", "change"),
     _add_logs: ("logs",),
     _add_metrics: ("metrics",),
+    _add_top: ("top",),
     _add_events: ("events",),
     _add_inside: ("exec", "shell", "attach", "forward", "cp", "sync", "attachments"),
     _add_ssh: ("ssh", "ssh-proxy", "ssh-config"),

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from muster.client.services.nodes import FleetClient, NodesClient, WindowsClient
     from muster.client.services.projects import PoolsClient, ProjectsClient
     from muster.client.services.secrets import SecretsClient
+    from muster.client.services.telemetry import TelemetryClient
     from muster.client.services.tokens import JoinTokensClient, TokensClient
 
 # What a program does not use is not loaded, as the command line is started anew for every question.
@@ -56,6 +57,13 @@ class Client(ClientFrame):
         from muster.client.services.metrics import MetricsClient
 
         return MetricsClient(self._calls)
+
+    @cached_property
+    def telemetry(self) -> "TelemetryClient":
+        """What nodes and executions use at the moment."""
+        from muster.client.services.telemetry import TelemetryClient
+
+        return TelemetryClient(self._calls)
 
     @cached_property
     def attachments(self) -> "AttachmentsClient":

@@ -112,6 +112,7 @@ if TYPE_CHECKING:
         node_event_to_wire,
     )
     from muster.wire.telemetry.points import rank_points_from_wire, rank_points_to_wire
+    from muster.wire.telemetry.samples import node_sample_from_wire, node_sample_to_wire
     from muster.wire.trust import (
         account_from_wire,
         account_to_wire,
@@ -186,6 +187,8 @@ __all__ = [
     "node_event_from_wire",
     "node_event_to_wire",
     "node_from_wire",
+    "node_sample_from_wire",
+    "node_sample_to_wire",
     "node_to_wire",
     "notice_for_attached_from_wire",
     "notice_for_attached_to_wire",
@@ -315,6 +318,7 @@ _NAMES = {
         "wait_reason_from_wire",
         "wait_reason_to_wire",
     ),
+    "telemetry.samples": ("node_sample_from_wire", "node_sample_to_wire"),
     "telemetry.points": ("rank_points_from_wire", "rank_points_to_wire"),
     "stories": (
         "fleet_event_from_wire",

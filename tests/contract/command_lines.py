@@ -69,6 +69,8 @@ AGAINST_A_FLEET: Sequence[Line] = (
     Line("logs {job} -f --rank 0 --since 1h --tail 5 --attempt 1 -t --no-prefix --raw"),
     Line("logs {job} -o json"),
     Line("metrics {job} -k loss --rank 0 --attempt 1 --most 5 -o csv"),
+    Line("top {job} --follow -o json"),
+    Line("top --node {node} --once -o yaml"),
     Line("metrics {job} -f --plot --smooth 0.5 --log-scale"),
     Line("exec {job} --rank 0 --no-tty --no-stdin -e A=b -w /tmp --wait -- true", REFUSED),
     Line("exec {job} --rank 0 --tty --stdin -- true", REFUSED),

@@ -166,7 +166,19 @@ async def test_it_tells_how_busy_each_gpu_is(opened: Opened) -> None:
         uuids = [gpu.uuid for gpu in (await rig.source.read()).gpus]
         for index, percent in enumerate((0, 2, 50, 100)):
             rig.make_busy(index, uuids[index], percent)
-        assert await rig.source.use() == dict(zip(uuids, (0, 2, 50, 100), strict=True))
+        used = await rig.source.use()
+        assert {uuid: use.busy for uuid, use in used.items()} == dict(zip(uuids, (0, 0.02, 0.5, 1), strict=True))
+
+
+async def test_it_tells_what_each_gpu_takes(opened: Opened) -> None:
+    async with opened() as rig:
+        [first, *_] = (await rig.source.read()).gpus
+        use = (await rig.source.use())[first.uuid]
+        assert use.memory is not None
+        assert 0 <= use.memory <= first.memory
+        assert use.watts == 70
+        assert use.celsius == 35
+        assert not use.throttled
 
 
 async def test_use_is_asked_for_beside_a_reading(opened: Opened) -> None:

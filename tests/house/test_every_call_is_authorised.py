@@ -19,6 +19,7 @@ from muster.rpc.v1 import (
     nodes_pb2,
     pools_pb2,
     projects_pb2,
+    telemetry_pb2,
     trust_pb2,
 )
 from tests.house.generate_stubs import PROTOS, ROOT
@@ -35,6 +36,7 @@ MODULES = (
     nodes_pb2,
     pools_pb2,
     projects_pb2,
+    telemetry_pb2,
     trust_pb2,
 )
 OURS = "/muster.rpc.v1."
@@ -101,8 +103,7 @@ def test_orders_are_written_to_the_audit_log() -> None:
         if rule.audited is Audited.REFUSALS and rule.scope is not AccessScope.PUBLIC
     }
     looks = {"deliver", "connect", "push_logs", "get", "list", "logs", "points", "watch", "why", "events"}
-    looks |= {"enrolled", "whoami", "show", "storage"}
-    looks |= {"enrolled", "whoami", "show"}
+    looks |= {"enrolled", "whoami", "show", "storage", "samples"}
     looks |= {"found"}  # what nodes tell of inputs, as they tell of executions
     assert {name for name in silent if name.partition(".")[2] not in looks} == set()
 

@@ -23,8 +23,9 @@ from muster.domain.jobs.lifecycle import JobPhase
 from muster.domain.jobs.placing.taint import NodeTaint
 from muster.domain.jobs.view import JobView, LogLine
 from muster.domain.telemetry.point import RankPoints
+from muster.domain.telemetry.sample import NodeSample
 from muster.rpc.channel import SERVER_OPTIONS
-from muster.rpc.v1 import fleet_pb2, jobs_pb2, nodes_pb2
+from muster.rpc.v1 import fleet_pb2, jobs_pb2, nodes_pb2, telemetry_pb2
 from muster.rpc.v1.fleet_pb2_grpc import FleetServiceServicer, add_FleetServiceServicer_to_server
 from muster.rpc.v1.jobs_pb2_grpc import JobServiceServicer, add_JobServiceServicer_to_server
 from muster.rpc.v1.nodes_pb2_grpc import (
@@ -33,6 +34,7 @@ from muster.rpc.v1.nodes_pb2_grpc import (
     add_NodeServiceServicer_to_server,
     add_WindowServiceServicer_to_server,
 )
+from muster.rpc.v1.telemetry_pb2_grpc import TelemetryServiceServicer, add_TelemetryServiceServicer_to_server
 from muster.wire.nodes import taint_from_wire
 
 Broken = grpc.StatusCode
@@ -64,6 +66,8 @@ class Canned:
     """What each subscription after the other is sent; a subscription without a script gets the job as it is."""
     logs: list[Sequence[LogLine | Broken | Pause]] = field(default_factory=list)
     points: list[Sequence[RankPoints | Broken | Pause]] = field(default_factory=list)
+    samples: list[Sequence[NodeSample]] = field(default_factory=list)
+    """The batches of the next subscription to samples."""
     events: list[Sequence[JobEvent | Broken | Pause]] = field(default_factory=list)
     node_events: list[Sequence[NodeEvent | Broken | Pause]] = field(default_factory=list)
     fleet_events: list[Sequence[FleetEvent | Broken | Pause]] = field(default_factory=list)
@@ -92,6 +96,7 @@ def serving(canned: Canned) -> Iterator[str]:
         add_NodeServiceServicer_to_server(_Nodes(canned), server)
         add_WindowServiceServicer_to_server(_Windows(canned), server)
         add_FleetServiceServicer_to_server(_Fleet(canned), server)
+        add_TelemetryServiceServicer_to_server(_Telemetry(canned), server)
         port = server.add_insecure_port("127.0.0.1:0")
         server.start()
         try:
@@ -320,6 +325,27 @@ class _Windows(WindowServiceServicer):
         if request.name not in self._windows:
             return _abort(context, grpc.StatusCode.NOT_FOUND, f"there is no window {request.name}")
         return self._windows.pop(request.name)
+
+
+class _Telemetry(TelemetryServiceServicer):
+    def __init__(self, canned: Canned) -> None:
+        self._canned = canned
+
+    def OfJob(
+        self, request: telemetry_pb2.JobSamplesRequest, context: grpc.ServicerContext
+    ) -> Iterator[telemetry_pb2.TelemetryBatch]:
+        _hear(self._canned, request, context)
+        return self._batches()
+
+    def OfNodes(
+        self, request: telemetry_pb2.NodeSamplesRequest, context: grpc.ServicerContext
+    ) -> Iterator[telemetry_pb2.TelemetryBatch]:
+        _hear(self._canned, request, context)
+        return self._batches()
+
+    def _batches(self) -> Iterator[telemetry_pb2.TelemetryBatch]:
+        for batch in self._canned.samples:
+            yield telemetry_pb2.TelemetryBatch(nodes=map(wire.node_sample_to_wire, batch))
 
 
 class _Fleet(FleetServiceServicer):

@@ -10,6 +10,7 @@ from agent.executions.layout import ExecutionDirectory
 from agent.logs.spool import LogSpool
 from agent.runtimes.process.runtime import ProcessRuntime
 from agent.runtimes.runtime import Progress, Sandbox
+from agent.telemetry.cgroups import CgroupCounts
 from muster.domain.fleet.node import RuntimeOffer
 from muster.domain.gangs.plan import Assignment, Launch
 from muster.domain.gangs.roster import PortLease
@@ -115,6 +116,9 @@ class SandboxWithObstacles:
 
     async def cpu_seconds(self) -> float | None:
         return await self._sandbox.cpu_seconds()
+
+    async def counts(self) -> CgroupCounts:
+        return await self._sandbox.counts()
 
     async def exited(self) -> Exit:
         return await self._sandbox.exited()

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from coordinator.engine.engine import Engine
-from coordinator.rpc.server import Parts
+from coordinator.rpc.services import Parts
 from coordinator.service.known_projects import KnownProjects, make_default_project
 from coordinator.store.logs.logs import LogStore
 from coordinator.store.records.sql import SqlStore

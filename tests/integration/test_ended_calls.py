@@ -17,9 +17,9 @@ from coordinator.rpc.agents.data_delivery import DataDelivery
 from coordinator.rpc.agents.log_intake import LogIntake
 from coordinator.rpc.agents.renewals import Renewals
 from coordinator.rpc.agents.secret_delivery import SecretDelivery
-from coordinator.rpc.agents.service import AgentService, GivenToNodes
+from coordinator.rpc.agents.service import AgentService, GivenToNodes, TakenFromNodes
 from coordinator.rpc.callers import CALLER
-from coordinator.rpc.server import Parts
+from coordinator.rpc.services import Parts
 from coordinator.service.attaching.attachments import AttachmentOperations, AttachWays
 from coordinator.service.attaching.lines import AgentLines
 from coordinator.service.attaching.open_book import AttachmentBook
@@ -145,8 +145,8 @@ def agents_of(parts: Parts) -> AgentService:
     ways = AttachWays(relay=None, lines=lines)
     operations = AttachmentOperations(parts.operations, parts.engine, parts.audit, rights, AttachmentBook(), ways)
     attachments = AgentAttachments(lines, operations)
-    intake = LogIntake(parts.engine, parts.logs, parts.log_quota)
-    return AgentService(parts.engine, intake, nodes, Renewals(nodes, None), given, attachments)
+    taken = TakenFromNodes(logs=LogIntake(parts.engine, parts.logs, parts.log_quota), samples=parts.samples)
+    return AgentService(parts.engine, taken, nodes, Renewals(nodes, None), given, attachments)
 
 
 async def test_a_node_whose_stream_is_cancelled_leaves_no_circle(tmp_path: Path, circles: list[object]) -> None:

@@ -227,6 +227,9 @@ class Nobody:
         del stream
         return 0
 
+    def telemetry(self) -> bytes:
+        return b""
+
     def tell(self, notice: NoticeForAttached) -> None:
         raise AssertionError(notice)
 

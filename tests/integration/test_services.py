@@ -12,7 +12,8 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 from coordinator.engine.engine import Engine
-from coordinator.rpc.server import Parts, serving_locally
+from coordinator.rpc.server import serving_locally
+from coordinator.rpc.services import Parts
 from coordinator.service.known_projects import KnownProjects
 from coordinator.store.logs.logs import LogStore
 from coordinator.store.records.memory import MemoryStore

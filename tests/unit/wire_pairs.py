@@ -18,6 +18,7 @@ from muster.rpc.v1 import (
     nodes_pb2,
     pools_pb2,
     projects_pb2,
+    telemetry_pb2,
     trust_pb2,
 )
 from tests.unit import (
@@ -26,6 +27,7 @@ from tests.unit import (
     node_values,
     point_values,
     quota_values,
+    sample_values,
     secret_values,
     trust_values,
 )
@@ -93,6 +95,7 @@ PAIRS = (
     Pair("job_spec", values.job_specs, model_pb2.JobSpec),
     Pair("log_line", values.log_lines, jobs_pb2.LogLine),
     Pair("rank_points", point_values.rank_points, jobs_pb2.RankPoints),
+    Pair("node_sample", sample_values.node_samples, telemetry_pb2.NodeTelemetry),
     Pair("window", node_values.windows, nodes_pb2.Window),
     Pair("node", node_values.node_views, nodes_pb2.Node),
     Pair("plan", values.plans(), agents_pb2.Plan),

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from muster.domain.ids import GpuUuid
+from muster.domain.telemetry.sample import GpuUse
 
 IDLE_GPU_PERCENT = 2
 """A GPU that is not busier than that does nothing: a desktop or a driver alone may make it a percent."""
@@ -27,9 +28,9 @@ class UseSample:
     """Seconds of CPU that it has used so far; None: not known, or not asked for."""
 
 
-def busiest(gpus: Sequence[GpuUuid], percents: Mapping[GpuUuid, int]) -> int | None:
+def busiest(gpus: Sequence[GpuUuid], uses: Mapping[GpuUuid, GpuUse]) -> int | None:
     """How busy the busiest of these GPUs is; None where there are none, or one does not tell and the others idle."""
-    told = [percents[gpu] for gpu in gpus if gpu in percents]
+    told = [round(100 * busy) for gpu in gpus if (busy := uses.get(gpu, GpuUse()).busy) is not None]
     most = max(told, default=None)
     return most if len(told) == len(gpus) or (most is not None and most > IDLE_GPU_PERCENT) else None
 

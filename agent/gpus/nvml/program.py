@@ -23,6 +23,7 @@ from agent.gpus.nvml_messages import (
     FailedGpuMessage,
     FaultMessage,
     GpuMessage,
+    GpuUseMessage,
     Message,
     ProcessMessage,
     SliceMessage,
@@ -42,6 +43,12 @@ EVENT_PAUSE = 0.5
 PCI_DEVICES = Path("/sys/bus/pci/devices")
 ANY_INSTANCE = 0xFFFFFFFF
 """NVML's word for: not about one MIG instance."""
+
+SLOWED_DOWN = 0x04 | 0x08 | 0x20 | 0x40 | 0x80
+"""A limit of power, hardware slow-down, heat by software and by hardware, and the power brake.
+
+nvmlClocksEventReasons of https://docs.nvidia.com/deploy/nvml-api/group__nvmlClocksEventReasons.html.
+"""
 
 NUMA_WORDS = 16
 """Space for 1024 NUMA nodes."""
@@ -104,13 +111,35 @@ def _answer(request: bytes) -> Message:
 
 
 def _use() -> UseMessage:
-    """How busy the GPUs are that can tell; one that is divided tells nothing of its parts."""
-    percents: dict[str, int] = {}
+    """What is seen of the GPUs; one that is divided tells little of its parts."""
+    gpus: dict[str, GpuUseMessage] = {}
     for index in range(nvml.nvmlDeviceGetCount()):
         with contextlib.suppress(nvml.NVMLError):
             handle = nvml.nvmlDeviceGetHandleByIndex(index)
-            percents[nvml.nvmlDeviceGetUUID(handle)] = int(nvml.nvmlDeviceGetUtilizationRates(handle).gpu)
-    return {"kind": "use", "percents": percents}
+            gpus[nvml.nvmlDeviceGetUUID(handle)] = _use_of(handle)
+    return {"kind": "use", "gpus": gpus}
+
+
+def _use_of(handle: Handle) -> GpuUseMessage:
+    rates = _told(lambda: nvml.nvmlDeviceGetUtilizationRates(handle))
+    memory = _told(lambda: nvml.nvmlDeviceGetMemoryInfo(handle))
+    reasons = _told(lambda: nvml.nvmlDeviceGetCurrentClocksEventReasons(handle))
+    return {
+        "percent": None if rates is None else int(rates.gpu),
+        "memory": None if memory is None else int(memory.used),
+        "milliwatts": _told(lambda: nvml.nvmlDeviceGetPowerUsage(handle)),
+        "celsius": _told(lambda: nvml.nvmlDeviceGetTemperature(handle, nvml.NVML_TEMPERATURE_GPU)),
+        "clock_mhz": _told(lambda: nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_SM)),
+        "throttled": bool((reasons or 0) & SLOWED_DOWN),
+    }
+
+
+def _told(ask: Callable[[], Value]) -> Value | None:
+    """What the driver says; None for what this GPU, or this driver, does not tell."""
+    try:
+        return ask()
+    except (nvml.NVMLError, AttributeError):  # a library from before the function has no such symbol
+        return None
 
 
 def _send(answers: int, message: Message) -> None:

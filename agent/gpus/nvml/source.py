@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Self, cast
 
 from agent.gpus.health import CRITICAL_XIDS, broken, examine, fault
-from agent.gpus.nvml_messages import CATCH_UP, READ, USE, Answer, FaultMessage, Message
+from agent.gpus.nvml_messages import CATCH_UP, READ, USE, Answer, FaultMessage, GpuUseMessage, Message
 from agent.gpus.source import FaultStream, GpuFault, GpuReading
 from muster.daemon.own_programs import command_of, environment_of_ours
 from muster.domain.fleet.node import Gpu
 from muster.domain.ids import GpuUuid
+from muster.domain.telemetry.sample import GpuUse
 
 log = logging.getLogger(__name__)
 
@@ -66,7 +67,7 @@ class NvmlSource:
         """Every Xid since the first reading."""
         return self._faults.listen()
 
-    async def use(self) -> Mapping[GpuUuid, int]:
+    async def use(self) -> Mapping[GpuUuid, GpuUse]:
         """Ask the NVML process; nothing is known where none runs, or it does not answer."""
         async with self._turn:  # a reading that is late ends the process
             process = self._process
@@ -74,10 +75,10 @@ class NvmlSource:
                 return {}
             try:
                 async with asyncio.timeout(self._deadline.total_seconds()):
-                    percents = await process.use()
+                    told = await process.use()
             except TimeoutError:
                 return {}
-        return {GpuUuid(uuid): percent for uuid, percent in percents.items()}
+        return {GpuUuid(uuid): _use(gpu) for uuid, gpu in told.items()}
 
     async def catch_up(self) -> None:
         """Have the driver asked for faults at once, and wait until all were heard."""
@@ -161,7 +162,7 @@ class NvmlProcess(asyncio.SubprocessProtocol):
         self._answers: asyncio.Queue[Answer] = asyncio.Queue()
         self._catching_up: deque[asyncio.Future[None]] = deque()
         """Callers that wait for that, in the order in which they will be answered."""
-        self._uses: deque[asyncio.Future[Mapping[str, int]]] = deque()
+        self._uses: deque[asyncio.Future[Mapping[str, GpuUseMessage]]] = deque()
         """Callers that want to know the use, in the order in which they will be answered."""
         self._unfinished = b""
         self._connected: asyncio.SubprocessTransport | None = None
@@ -192,9 +193,9 @@ class NvmlProcess(asyncio.SubprocessProtocol):
         self._request(READ)
         return await self._answers.get()
 
-    async def use(self) -> Mapping[str, int]:
-        """How busy each GPU is that tells, by UUID; nothing once the process has ended."""
-        answer: asyncio.Future[Mapping[str, int]] = asyncio.get_running_loop().create_future()
+    async def use(self) -> Mapping[str, GpuUseMessage]:
+        """What is seen of each GPU that answers, by UUID; nothing once the process has ended."""
+        answer: asyncio.Future[Mapping[str, GpuUseMessage]] = asyncio.get_running_loop().create_future()
         self._uses.append(answer)
         self._request(USE)
         return await answer
@@ -245,7 +246,7 @@ class NvmlProcess(asyncio.SubprocessProtocol):
         elif message["kind"] == "caught up":
             self._catch_up_next()
         elif message["kind"] == "use":
-            self._tell_use(message["percents"])
+            self._tell_use(message["gpus"])
         else:
             self._answers.put_nowait(message)
 
@@ -254,10 +255,10 @@ class NvmlProcess(asyncio.SubprocessProtocol):
         if not waiting.done():
             waiting.set_result(None)
 
-    def _tell_use(self, percents: Mapping[str, int]) -> None:
+    def _tell_use(self, gpus: Mapping[str, GpuUseMessage]) -> None:
         waiting = self._uses.popleft()
         if not waiting.done():
-            waiting.set_result(percents)
+            waiting.set_result(gpus)
 
     def _request(self, request: bytes) -> None:
         requests = cast("asyncio.WriteTransport", self._transport.get_pipe_transport(0))
@@ -268,3 +269,17 @@ class NvmlProcess(asyncio.SubprocessProtocol):
         if status is not None and status < 0:
             return f"was killed by {signal.Signals(-status).name}"
         return f"ended with status {status}; the agent's log has its last words"
+
+
+def _use(told: GpuUseMessage) -> GpuUse:
+    percent, milliwatts = told["percent"], told["milliwatts"]
+    busy = None if percent is None else percent / 100
+    return GpuUse(
+        busy=busy,
+        busy_most=busy,
+        memory=told["memory"],
+        watts=None if milliwatts is None else milliwatts / 1000,
+        celsius=told["celsius"],
+        clock_mhz=told["clock_mhz"],
+        throttled=told["throttled"],
+    )

@@ -1,5 +1,6 @@
 """The containers of one execution, found by their labels and nobody else's touched."""
 
+import asyncio
 import contextlib
 from collections.abc import Iterator
 
@@ -7,8 +8,12 @@ from agent.core.containers.faults import fault
 from agent.core.containers.spec import EXECUTION_LABEL, IDENTITY_LABEL, PART_LABEL, Body, ContainerPart, container_name
 from agent.runtimes.docker.engine.connection import EngineAwayError, EngineError
 from agent.runtimes.docker.engine.containers import EngineContainers
+from agent.telemetry.cgroups import CgroupCounters, CgroupCounts, counters_of
 from muster.domain.ids import ExecutionId
 from muster.domain.jobs.failure import ExecutionError, FailureKind
+
+_LOOK_PATIENCE = 5.0
+"""Seconds for a question to the engine on which nobody waits."""
 
 
 class Containers:
@@ -17,6 +22,8 @@ class Containers:
     def __init__(self, containers: EngineContainers, identity: str, execution: ExecutionId) -> None:
         self.execution = execution
         self._containers = containers
+        self._counters: CgroupCounters | None = None
+        """Those of the container that was asked about; None: none was."""
         self._labels = {IDENTITY_LABEL: identity, EXECUTION_LABEL: execution}
 
     async def create(self, part: ContainerPart, body: Body) -> str:
@@ -31,6 +38,13 @@ class Containers:
             message = f"there is a container {name} that is not this agent's; remove it (docker rm {name})"
             raise ExecutionError(FailureKind.RUNTIME, message)
         return await self._containers.create(name, body)
+
+    async def counts(self, container: str) -> CgroupCounts:
+        """What the kernel counts of the cgroup of one that runs, which is always the same one."""
+        if self._counters is None:
+            state = await self._containers.state(container, _LOOK_PATIENCE)
+            self._counters = await asyncio.to_thread(counters_of, state.pid, state.id)
+        return await asyncio.to_thread(self._counters.read)
 
     async def remove(self) -> None:
         """Kill and remove all of them."""

@@ -48,6 +48,7 @@ from agent.runtimes.docker.programs import ContainerPrograms, Sought
 from agent.runtimes.docker.secrets import ContainerSecrets
 from agent.runtimes.docker.side_work import begun
 from agent.secrets.directories import VARIABLES, SecretDirectories
+from agent.telemetry.cgroups import CgroupCounts
 from muster.domain.data.code import CODE_DIRECTORY
 from muster.domain.gangs.plan import Assignment, Launch
 from muster.domain.ids import ExecutionId
@@ -250,6 +251,11 @@ class DockerSandbox:
         """What the engine counts of the container's cgroup."""
         with as_failures():
             return await self._engine.containers.cpu_seconds(self._container, ATTACH_PATIENCE)
+
+    async def counts(self) -> CgroupCounts:
+        """What the kernel counts of the container's cgroup."""
+        with as_failures():
+            return await self._containers.counts(self._container)
 
     async def stop(self, grace: timedelta, signal: PreemptSignal | None = PreemptSignal.TERM) -> None:
         """The signal to the first process, then SIGKILL to all. In place of SIGTERM it gets the image's stop signal."""

@@ -35,6 +35,8 @@ from agent.runtimes.process.recovery import recorded, runs_all_the_same
 from agent.runtimes.process.spares import SpareSupervisors
 from agent.runtimes.runtime import Progress, Sandbox
 from agent.secrets.directories import SecretDirectories
+from agent.telemetry.cgroups import CgroupCounts
+from agent.telemetry.processes import counts_of
 from muster.domain.fleet.node import RuntimeOffer
 from muster.domain.fleet.secret import Handover
 from muster.domain.gangs.plan import Assignment, Launch
@@ -259,7 +261,7 @@ class ProcessSandbox:
         """
         code = await asyncio.shield(self._started.ended)
         if isinstance(code, ExecutionError):
-            await self._kill(self._started)
+            await _kill(self._started)
             raise code
         return Exit(code=code if code >= 0 else 128 - code, out_of_memory=self._started.out_of_memory)
 
@@ -277,6 +279,10 @@ class ProcessSandbox:
         """What the kernel counts of its processes, and of those of their children that have ended."""
         return None if self._program is None else await asyncio.to_thread(cpu_seconds_of, self._program.subtree)
 
+    async def counts(self) -> CgroupCounts:
+        """What the kernel counts of its processes."""
+        return CgroupCounts() if self._program is None else await asyncio.to_thread(_counts, self._program.subtree)
+
     async def stop(self, grace: timedelta, signal: PreemptSignal | None = PreemptSignal.TERM) -> None:
         """End all that it started, whatever sessions that made."""
         await self._catch_up()
@@ -286,7 +292,7 @@ class ProcessSandbox:
         with suppress(TimeoutError):
             async with asyncio.timeout(grace.total_seconds()):
                 await asyncio.shield(self._program.ended)
-        await self._kill(self._program)
+        await _kill(self._program)
 
     async def remove(self) -> None:
         """Kill all that it started, then its supervisor; the directory is left to its owner."""
@@ -333,16 +339,17 @@ class ProcessSandbox:
             return False
         return self._preparation.spares.take_back(supervisor, limits_of(self._preparation.role))
 
-    async def _kill(self, program: FollowedProgram) -> None:
-        if not program.alone:
-            refuse_survivors(await killed(program.subtree, program.ended))
-        await asyncio.shield(program.ended)
-
     async def _kill_all(self, program: FollowedProgram) -> None:
         """All that it started, and all that its user runs whose processes are told from others by that."""
-        await self._kill(program)
+        await _kill(program)
         if self._confined.own_user is not None:  # nothing is to be there for the next of this user
             refuse_survivors(await killed(Subtree(supervisor=UNKNOWN, user=self._confined.own_user)))
+
+
+async def _kill(program: FollowedProgram) -> None:
+    if not program.alone:
+        refuse_survivors(await killed(program.subtree, program.ended))
+    await asyncio.shield(program.ended)
 
 
 async def _abandon(supervisor: Supervisor, directory: ExecutionDirectory, execution: ExecutionId) -> None:
@@ -360,3 +367,7 @@ def _problem() -> str | None:
     except (AttributeError, OSError):
         return "needs Linux 5.3 or newer"
     return None
+
+
+def _counts(subtree: Subtree) -> CgroupCounts:
+    return counts_of([each.pid for each in subtree.members()], cpu_seconds_of(subtree))

@@ -1,9 +1,7 @@
 """What a node has to give, and where it stands among the others."""
 
-import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 from coordinator.core.placement.portions.shared_gpu import GpuSizes, SharedGpus, unshared
 from muster.domain.fleet.node import Gpu, RuntimeOffer
@@ -12,6 +10,7 @@ from muster.domain.ids import NodeId
 from muster.domain.jobs.placing.portion import Portion
 from muster.domain.jobs.placing.taint import Taint
 from muster.domain.jobs.placing.topology import DEFAULT_LEVELS
+from muster.domain.natural_order import natural
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,9 +106,3 @@ Key = tuple[tuple[tuple[int, str], ...], NodeId]
 def key_of(node: NodeId) -> Key:
     """Where a node stands in natural order."""
     return (natural(node), node)
-
-
-@lru_cache(maxsize=100_000)
-def natural(name: str) -> tuple[tuple[int, str], ...]:
-    """A sort key that puts node-2 before node-10."""
-    return tuple((int(part), "") if part.isdigit() else (0, part) for part in re.split(r"(\d+)", name))

@@ -35,6 +35,7 @@ from coordinator.rpc.agents.secret_delivery import SecretDelivery
 from coordinator.rpc.callers import caller
 from coordinator.rpc.refusals import refuse, translated
 from coordinator.rpc.streams import send, streaming
+from coordinator.service.watching.newest_samples import NewestSamples
 from coordinator.trust.caller import CallerKind
 from coordinator.trust.joined_nodes import JoinedNodes
 from coordinator.tuning.memory import Leftovers
@@ -70,20 +71,29 @@ class GivenToNodes:
     data: DataDelivery
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TakenFromNodes:
+    """What nodes tell that is not the engine's."""
+
+    logs: LogIntake
+    samples: NewestSamples
+
+
 class AgentService(agents_pb2_grpc.AgentServiceServicer):
     """One Connect and one PushLogs stream per agent."""
 
     def __init__(
         self,
         engine: Engine,
-        intake: LogIntake,
+        taken: TakenFromNodes,
         nodes: JoinedNodes,
         renewals: Renewals,
         given: GivenToNodes,
         attachments: AgentAttachments,
     ) -> None:
         self._engine = engine
-        self._intake = intake
+        self._intake = taken.logs
+        self._samples = taken.samples
         self._nodes = nodes
         self._renewals = renewals
         self._given = given
@@ -233,6 +243,7 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
             if isinstance(event, InventoryChanged):
                 event = replace(event, inventory=self._with_labels(node, event.inventory))
             if isinstance(event, HeartbeatReceived):
+                self._samples.put(node, message.heartbeat.telemetry)
                 await pulse.take(event, message.heartbeat.sequence)
             else:
                 await self._engine.post(event)

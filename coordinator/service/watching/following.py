@@ -62,7 +62,7 @@ async def rounds_of(
     )
     readings = {member.id: begin(member) for member in found}
     with engine.signals.listen(wish.job, *readings) as listener:
-        fired: Collection[str] = readings
+        fired: Collection[object] = readings
         while True:
             over = await engine.query(lambda cluster, _: complete_logs(cluster, readings), after=Freshness.COMMITTED)
             yield [readings[each] for each in readings if each in fired]

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from muster.client.sync.nodes import SyncFleetClient, SyncNodesClient, SyncWindowsClient
     from muster.client.sync.projects import SyncPoolsClient, SyncProjectsClient
     from muster.client.sync.secrets import SyncSecretsClient
+    from muster.client.sync.telemetry import SyncTelemetryClient
     from muster.client.sync.tokens import SyncJoinTokensClient, SyncTokensClient
 
 
@@ -45,6 +46,13 @@ class SyncClient(SyncFrame):
         from muster.client.sync.metrics import SyncMetricsClient
 
         return SyncMetricsClient(self._own.metrics, self._loop)
+
+    @cached_property
+    def telemetry(self) -> "SyncTelemetryClient":
+        """What nodes and executions use at the moment."""
+        from muster.client.sync.telemetry import SyncTelemetryClient
+
+        return SyncTelemetryClient(self._own.telemetry, self._loop)
 
     @cached_property
     def attachments(self) -> "SyncAttachmentsClient":

@@ -283,19 +283,23 @@ class Heartbeat(_message.Message):
 
     SEQUENCE_FIELD_NUMBER: _builtins.int
     PLAN_REVISION_FIELD_NUMBER: _builtins.int
+    TELEMETRY_FIELD_NUMBER: _builtins.int
     sequence: _builtins.int
     """Counts up within one stream."""
     plan_revision: _builtins.int
     """The revision of the last plan that the agent applied; 0 before the first."""
+    telemetry: _builtins.bytes
+    """What the node used since the heartbeat before: a Telemetry. The coordinator looks into it only where somebody asks."""
     def __init__(
         self,
         *,
         sequence: _builtins.int = ...,
         plan_revision: _builtins.int = ...,
+        telemetry: _builtins.bytes = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["plan_revision", b"plan_revision", "sequence", b"sequence"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["plan_revision", b"plan_revision", "sequence", b"sequence", "telemetry", b"telemetry"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -5,9 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from coordinator.core.placement.capacity import Capacity, natural
+from coordinator.core.placement.capacity import Capacity
 from muster.domain.jobs.job import JobSpec, Packing
 from muster.domain.jobs.placing.topology import NO_LEVEL
+from muster.domain.natural_order import natural
 
 Levels = tuple[str, ...]
 """Labels, the coarsest first."""

@@ -13,6 +13,7 @@ from agent.core.watching.idle import UseSample, busiest, used_at
 from muster.domain.gangs.plan import Desired, Goal, Plan, Stage
 from muster.domain.ids import GpuUuid
 from muster.domain.jobs.failure import Exit, FailureKind
+from muster.domain.telemetry.sample import GpuUse
 from tests.unit.agent.core.ledger_builders import NOW, assignment, execution, roster
 
 LATER = NOW + timedelta(minutes=1)
@@ -87,8 +88,8 @@ def test_bytes_of_who_is_attached_are_use_once() -> None:
 def test_the_busiest_of_its_own_gpus_counts_unless_one_does_not_tell(
     percents: dict[str, int], most: int | None
 ) -> None:
-    assert busiest(GPUS, {GpuUuid(name): percent for name, percent in percents.items()}) == most
-    assert busiest((), {GpuUuid("a"): 90}) is None
+    assert busiest(GPUS, {GpuUuid(name): GpuUse(busy=percent / 100) for name, percent in percents.items()}) == most
+    assert busiest((), {GpuUuid("a"): GpuUse(busy=0.9)}) is None
 
 
 def limit(state: AgentState) -> timedelta | None:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from coordinator.core.placement.capacity import Capacity, key_of, natural
+from coordinator.core.placement.capacity import Capacity, key_of
 from coordinator.core.placement.devices import matching, pick
 from coordinator.core.placement.suitable import unfit
 from muster.domain.ids import GpuUuid, NodeId
@@ -14,6 +14,7 @@ from muster.domain.jobs.placing.taint import Taint
 from muster.domain.jobs.placing.toleration import TaintEffect, Toleration, TolerationOperator
 from muster.domain.jobs.placing.topology import DEFAULT_LEVELS
 from muster.domain.jobs.ports import node_ports
+from muster.domain.natural_order import natural
 from tests.unit.coordinator.core.plain_portions import PlainShares
 
 Place = tuple[NodeId, tuple[GpuUuid, ...]]

@@ -1,0 +1,1 @@
+"""What a node and its executions use, as the kernel counts it."""
