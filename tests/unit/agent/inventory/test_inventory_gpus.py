@@ -103,11 +103,13 @@ async def test_each_of_several_divided_gpus_has_devices_of_its_own() -> None:
     assert len({gpu.uuid for gpu in gpus}) == 4
 
 
-async def test_the_use_of_a_simulated_mig_device_is_not_known() -> None:
+async def test_it_is_not_known_how_busy_a_simulated_mig_device_is() -> None:
     source = SimulatedSource("1xH100,1xH100/3g.40gb", NodeId("a"))
 
-    whole, _ = (await source.read()).gpus
-    assert await source.use() == {whole.uuid: 0}
+    whole, device = (await source.read()).gpus
+    used = await source.use()
+    assert used[whole.uuid].busy == 0
+    assert used[device.uuid].busy is None
 
 
 @pytest.mark.parametrize(
