@@ -23,7 +23,7 @@ class Containers:
         self.execution = execution
         self._containers = containers
         self._counters: CgroupCounters | None = None
-        """Those of the container that was asked about; None: none was."""
+        """Counters of the container that somebody asked about; None: nobody has."""
         self._labels = {IDENTITY_LABEL: identity, EXECUTION_LABEL: execution}
 
     async def create(self, part: ContainerPart, body: Body) -> str:
