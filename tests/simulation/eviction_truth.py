@@ -62,9 +62,14 @@ class EvictionTruth:
 def _is_lost(cluster: Cluster, job: Job, claim: SeatClaim, evicted: Sequence[Job]) -> bool:
     """Whether a seat of a claim is not there any more, or its units may not have that much.
 
-    What the same turn has evicted counts: claims are settled before anybody makes room.
+    What the same turn has evicted counts: claims are settled before anybody makes room. A window may have closed a node
+    of which it is for others.
     """
+    windows = cluster.load.windows
+    theirs = {node for each in windows if each.project != job.spec.project for node in windows.nodes_of(each)}
     for seat in claim.seats:
+        if seat.node in theirs:
+            return True
         node = cluster.nodes.get(seat.node)
         if node is None or node.cordon is not None or cluster.presence[seat.node].state is NodeState.LOST:
             return True

@@ -4,15 +4,15 @@ Pure and deterministic: the same job and the same capacities always give the sam
 size of the gang and with the number of bins, not with the number of nodes.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from coordinator.core.placement import search
 from coordinator.core.placement.candidates import Available
 from coordinator.core.placement.capacity import key_of
 from coordinator.core.placement.draft import Draft
 from coordinator.core.placement.labels.domain import Levels, closeness
 from coordinator.core.placement.parts import Part, part_of
-from coordinator.core.placement.search import has_room
 from coordinator.core.placement.topology import together
 from muster.domain.ids import GpuUuid, NodeId
 from muster.domain.jobs.explanation import NodeRefusal
@@ -71,7 +71,7 @@ def place(spec: JobSpec, available: Available) -> Placement | NoFit:
     `pack` fills as few nodes as possible and takes the tightest fit last, which keeps whole nodes free for the next
     large job; `spread` takes one more execution wherever the job has the fewest. Ranks are dealt out in node order, so
     neighbouring ranks share a node. Roles are seated in the order of the job; where that leaves no room for a role that
-    needs much, the one that needs most is seated first.
+    needs much, the one that needs most is seated first; and else the one that fewest nodes can take.
     """
     fits: list[NoFit] = []
     for pool in available.by_pool():
@@ -85,16 +85,16 @@ def place(spec: JobSpec, available: Available) -> Placement | NoFit:
 
 
 def _place_in_pool(spec: JobSpec, pool: Available) -> Placement | NoFit:
-    as_given, found = range(len(spec.roles)), 0
-    by_demand = sorted(as_given, key=lambda place_in_job: _demand(spec.roles[place_in_job]), reverse=True)
+    by_demand, found = _by_demand(spec), 0
     levels = _levels(pool)
     if spec.topology.required is not None and spec.topology.required not in levels:
         return NoFit(wanted=spec.size, found=0, nodes=len(pool), topology=_no_level(spec.topology.required, levels))
     close = closeness(spec, levels)
     for available in (pool,) if close is None else together.areas(spec, pool, close, by_demand[0]):
-        seats, found = _seat(spec, available, as_given)
-        if found < spec.size and len(spec.roles) > 1:
-            seats, _ = _seat(spec, available, by_demand)
+        seats, found = _seat(spec, available, range(len(spec.roles)))
+        others = _other_orders(spec, available) if found < spec.size else iter(())
+        while len(seats) < spec.size and (order := next(others, None)) is not None:
+            seats, _ = _seat(spec, available, order)
         if len(seats) == spec.size:
             places = enumerate(seats)
             return Placement(seats=tuple(Seat(rank=rank, node=node, gpus=gpus) for rank, (node, gpus) in places))
@@ -102,6 +102,21 @@ def _place_in_pool(spec: JobSpec, pool: Available) -> Placement | NoFit:
         most, words = together.shortage(spec, pool, close)
         return NoFit(wanted=spec.size, found=most, nodes=len(pool), topology=words)
     return NoFit(wanted=spec.size, found=found, nodes=len(pool))
+
+
+def _by_demand(spec: JobSpec) -> Sequence[int]:
+    """The roles, those first that need most."""
+    return sorted(range(len(spec.roles)), key=lambda number: _demand(spec.roles[number]), reverse=True)
+
+
+def _other_orders(spec: JobSpec, available: Available) -> Iterator[Sequence[int]]:
+    """The orders in which roles are seated where that of the job leaves no room for one of them."""
+    if len(spec.roles) > 1:
+        yield _by_demand(spec)
+        # A role that can go anywhere leaves room for one that cannot only if it comes after it.
+        yield sorted(
+            range(len(spec.roles)), key=lambda number: search.nodes_for_one(spec, part_of(spec, number), available)
+        )
 
 
 def _levels(pool: Available) -> Levels:
@@ -119,7 +134,7 @@ def fits(spec: JobSpec, available: Available) -> bool:
     part = part_of(spec, 0)
     if len(spec.roles) > 1 or part.first or spec.topology.required is not None:
         return isinstance(place(spec, available), Placement)
-    return any(has_room(spec, part, pool) for pool in available.by_pool())
+    return any(search.has_room(spec, part, pool) for pool in available.by_pool())
 
 
 def refusals(spec: JobSpec, available: Available) -> tuple[NodeRefusal, ...]:

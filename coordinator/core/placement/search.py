@@ -97,6 +97,16 @@ def _fullest(spec: JobSpec, part: Part, available: Available) -> NodeId | None:
     return None
 
 
+def nodes_for_one(spec: JobSpec, part: Part, available: Available) -> int:
+    """How many nodes can take an execution of a part; a look at every node of which its bin does not tell."""
+    found = Candidates(spec, part, available, {})
+    bins = (nodes for level in found.levels() for nodes in found.bins(level))
+    return sum(1 for _ in found.singles()) + sum(
+        nodes.size if nodes.least else sum(1 for _, node in found.nodes(nodes) if found.slots(nodes, node))
+        for nodes in bins
+    )
+
+
 class _Source:
     """A level, the nodes of a bin that are left, or a node, while a part is being packed."""
 

@@ -89,7 +89,10 @@ def _place_in_pool(spec: JobSpec, capacities: Sequence[Capacity]) -> list[Place]
         return None
     for domain, near in _areas(spec, in_order, levels, by_demand[0]):
         inside = [each for each in in_order if _path(each, levels)[: len(domain)] == domain]
-        found = _seat(spec, inside, as_given, near) or _seat(spec, inside, by_demand, near)
+        takers = [sum(room > 0 for _, room, _ in _rooms(spec, index, inside)) for index in as_given]
+        by_takers = sorted(as_given, key=takers.__getitem__)
+        orders = (as_given, by_demand, by_takers)
+        found = next(filter(None, (_seat(spec, inside, order, near) for order in orders)), None)
         if found:
             return found
     return None

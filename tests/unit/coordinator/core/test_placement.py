@@ -81,6 +81,14 @@ def test_a_role_that_needs_much_is_seated_first_where_it_would_find_no_room_othe
     assert nodes(wanted, capacity("a", cpus=2), capacity("b", cpus=2), capacity("c", 1, cpus=4)) == ["a", "c", "c"]
 
 
+def test_a_role_that_few_nodes_take_is_seated_first_where_it_would_find_no_room_otherwise() -> None:
+    wanted = spec(roles=(role(2, name="anywhere"), role(1, image="trainer")), max_per_node=1)
+    processes = (RuntimeOffer(kind=RuntimeKind.PROCESS),)
+    others = (capacity(name, runtimes=processes) for name in ("b", "c"))
+
+    assert nodes(wanted, capacity("a"), *others) == ["b", "c", "a"]
+
+
 def test_no_node_gets_more_executions_than_max_per_node_allows() -> None:
     assert nodes(spec(4, max_per_node=2), capacity("a"), capacity("b"), capacity("c")) == ["a", "a", "b", "b"]
 
