@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 
 from coordinator.core.cluster.cluster import Cluster
@@ -70,8 +71,9 @@ class SampleOperations:
             job = await self._engine.query(
                 lambda cluster, _: resolved(operation, cluster, name), after=Freshness.COMMITTED
             )
-            async for batch in self._batches(lambda cluster: _share_of_job(cluster, job), job, follow=follow):
-                yield batch
+            async with aclosing(self._batches(lambda cluster: _share_of_job(cluster, job), job, follow=follow)) as told:
+                async for batch in told:
+                    yield batch
 
     async def of_nodes(
         self, caller: Caller, nodes: Collection[NodeId], *, follow: bool
@@ -87,8 +89,9 @@ class SampleOperations:
             def share(cluster: Cluster) -> _Share:
                 return _Share(nodes or None, lambda execution: _is_seen(caller, cluster, execution))
 
-            async for batch in self._batches(share, None, follow=follow):
-                yield batch
+            async with aclosing(self._batches(share, None, follow=follow)) as told:
+                async for batch in told:
+                    yield batch
 
     async def _batches(
         self, share_of: Callable[[Cluster], _Share], job: JobId | None, *, follow: bool

@@ -75,25 +75,22 @@ def place_plainly(
     spec: JobSpec, capacities: Sequence[Capacity], pools: Sequence[str] | None = None
 ) -> list[Place] | None:
     """Node and GPUs by rank; None if the gang fits into no pool."""
-    names = sorted({capacity.pool for capacity in capacities}) if pools is None else pools
-    by_pool = ([capacity for capacity in capacities if capacity.pool == name] for name in names)
-    return next(filter(None, (_place_in_pool(spec, members) for members in by_pool)), None)
+    names = sorted({each.pool for each in capacities}) if pools is None else pools
+    members = ([each for each in capacities if each.pool == name] for name in names)
+    return next(filter(None, (_place_in_pool(spec, each) for each in members)), None)
 
 
 def _place_in_pool(spec: JobSpec, capacities: Sequence[Capacity]) -> list[Place] | None:
     in_order = sorted(capacities, key=lambda capacity: key_of(capacity.node))
-    as_given = range(len(spec.roles))
-    by_demand = sorted(as_given, key=lambda index: _demand(spec.roles[index]), reverse=True)
+    by_demand = sorted(range(len(spec.roles)), key=lambda index: _demand(spec.roles[index]), reverse=True)
     levels = [level for level in DEFAULT_LEVELS if any(level in each.labels for each in in_order)]
     if spec.topology.required is not None and spec.topology.required not in levels:
         return None
     for domain, near in _areas(spec, in_order, levels, by_demand[0]):
         inside = [each for each in in_order if _path(each, levels)[: len(domain)] == domain]
-        takers = [sum(room > 0 for _, room, _ in _rooms(spec, index, inside)) for index in as_given]
-        by_takers = sorted(as_given, key=takers.__getitem__)
-        orders = (as_given, by_demand, by_takers)
-        found = next(filter(None, (_seat(spec, inside, order, near) for order in orders)), None)
-        if found:
+        takers = [sum(room > 0 for _, room, _ in _rooms(spec, index, inside)) for index in range(len(spec.roles))]
+        orders = (range(len(takers)), by_demand, sorted(range(len(takers)), key=takers.__getitem__))
+        if found := next(filter(None, (_seat(spec, inside, order, near) for order in orders)), None):
             return found
     return None
 
