@@ -48,7 +48,7 @@ async def test_a_pool_is_set_shown_and_removed_from_the_command_line(tmp_path: P
         "longest_run": 259200.0,
         "levels": [],
     }
-    assert listed[1].splitlines()[-1].split() == ["fast", "gpu=h100", "0", "0/0", "3d"]
+    assert listed[1].splitlines()[-1].split() == ["fast", "gpu=h100", "0", "0/0", "3d", "-"]
     assert (shown["pool"]["selector"], shown["is_set"]) == ({"gpu": "h100"}, True)
     assert json.loads(plain[1])["pool"] == {"name": "fast", "selector": {}, "longest_run": None, "levels": []}
     assert json.loads(close[1])["pool"]["levels"] == ["row", "switch"]
