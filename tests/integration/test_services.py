@@ -41,6 +41,7 @@ OURS = [
         "PoolService",
         "ProjectService",
         "SecretService",
+        "TelemetryService",
         "TrustService",
         "WindowService",
     )
