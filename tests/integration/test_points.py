@@ -24,7 +24,7 @@ def losses(found: RankPoints) -> list[tuple[float, float]]:
 async def test_every_rank_has_its_points(tmp_path: Path) -> None:
     async with running_fleet(tmp_path, "a", "b") as fleet:
         job = await fleet.client.jobs.submit(shell(PRINTS, 3))
-        await fleet.client.jobs.wait(job.id)
+        await _all(fleet.client.metrics.follow(job))  # until all of the logs have come
         found = await fleet.client.metrics.read(job.id)
         some = await fleet.client.metrics.read(job.id, ranks=[1], keys=["loss"], most=2)
         none = await fleet.client.metrics.read(job, keys=["accuracy"])
