@@ -72,4 +72,6 @@ def surroundings(directory: Path, programs: Path) -> Mapping[str, str]:
     own = {"PATH": f"{directory}:{programs}:{os.defpath}", "HOME": str(directory)}
     # Open MPI 5 names its shared memory by the rank on a node, and both nodes are this machine: of 40 runs 8 crashed.
     own["OMPI_MCA_btl"] = "self,tcp"
+    # Left alone it takes any two of this machine's addresses, and refuses itself where one is that of a bridge.
+    own["OMPI_MCA_btl_tcp_if_include"] = "127.0.0.0/8"
     return {**own, **brought.defaults, **brought.env}
