@@ -1,6 +1,6 @@
 """How values that others wrote are repeated in sentences."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from muster.domain.visible_text import visible
 
@@ -20,3 +20,12 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
     import difflib  # noqa: PLC0415 - only when something is wrong
 
     return next(iter(difflib.get_close_matches(word, sorted(known), 1)), None)
+
+
+def did_you_mean(word: str, known: Iterable[str], shown: Callable[[str], str] = str) -> str:
+    """The end of a sentence about a word that nobody knows: `; did you mean gpu?`, or nothing.
+
+    `shown` writes the known word as the sentence has it.
+    """
+    near = nearest(word, known)
+    return "" if near is None else f"; did you mean {shown(near)}?"

@@ -7,7 +7,7 @@ from coordinator.core.placement.bins import Capacities, mig_profiles
 from muster.domain.fleet.pool import NODE_TYPE_LABEL
 from muster.domain.jobs.job import JobSpec
 from muster.domain.jobs.placing.affinity import NUMERIC, LabelExpression, LabelOperator
-from muster.domain.quoting import nearest
+from muster.domain.quoting import did_you_mean
 
 _THERE = NUMERIC | {LabelOperator.IN, LabelOperator.EXISTS}
 """Operators that need a label."""
@@ -45,7 +45,7 @@ def unknown_profile(spec: JobSpec, known: Collection[str]) -> str | None:
     if not known:
         return "no node has MIG devices; an operator divides GPUs, or ask for whole ones"
     there = ", ".join(sorted(known))
-    return f"no node has MIG devices {unknown}{_meant(unknown, known) or f'; there are {there}'}"
+    return f"no node has MIG devices {unknown}{did_you_mean(unknown, known) or f'; there are {there}'}"
 
 
 def _unknown_in_term(term: Iterable[LabelExpression], values: Mapping[str, AbstractSet[str]]) -> str | None:
@@ -57,14 +57,9 @@ def _unknown_in_term(term: Iterable[LabelExpression], values: Mapping[str, Abstr
 def _unknown(name: str, wanted: Collection[str], values: Mapping[str, AbstractSet[str]]) -> str | None:
     """What is said where no node carries a label with one of these values, or with any if there are none."""
     if name not in values:
-        return f"no node has the label {name}{_meant(name, values)}"
+        return f"no node has the label {name}{did_you_mean(name, values)}"
     if not wanted or not values[name].isdisjoint(wanted):
         return None
     first = next(iter(wanted))
     others = "" if len(wanted) == 1 else f" or another of these {len(wanted)} values"
-    return f"no node has the label {name}={first}{others}{_meant(first, values[name])}"
-
-
-def _meant(word: str, known: Iterable[str]) -> str:
-    meant = nearest(word, known)
-    return "" if meant is None else f"; did you mean {meant}?"
+    return f"no node has the label {name}={first}{others}{did_you_mean(first, values[name])}"

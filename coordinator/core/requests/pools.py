@@ -15,7 +15,7 @@ from muster.domain.fleet.quota import MOST_POOLS
 from muster.domain.ids import NodeId
 from muster.domain.jobs.job import JobSpec
 from muster.domain.quantity import counted
-from muster.domain.quoting import nearest, quote
+from muster.domain.quoting import did_you_mean, nearest, quote
 
 NODES_WARNED_OF = 3
 """Most nodes that a warning names."""
@@ -103,8 +103,7 @@ def _levels_of_none(cluster: Cluster, name: str) -> Iterator[str]:
     carried = {label for node in nodes if node.pool == name for label in node.labels}
     for level in pool.levels:
         if carried and level not in carried:
-            near = nearest(level, carried)
-            meant = f"; did you mean {quote(near)}?" if near is not None else ""
+            meant = did_you_mean(level, carried, quote)
             yield f"no node of pool {name} carries the label {quote(level)}, which is one of its levels{meant}"
 
 
@@ -134,12 +133,10 @@ def _takes_nothing(cluster: Cluster, pool: Pool) -> Refused | None:
     message = f"no node carries the labels of pool {pool.name}"
     for label, value in pool.selector.items():
         if label not in seen:
-            near = nearest(label, seen)
-            message += f": none has a label {quote(label)}" + (f"; did you mean {quote(near)}?" if near else "")
+            message += f": none has a label {quote(label)}{did_you_mean(label, seen, quote)}"
             break
         if value not in seen[label]:
-            near = nearest(value, seen[label])
-            message += f": none has {label}={value}" + (f"; did you mean {label}={near}?" if near else "")
+            message += f": none has {label}={value}{did_you_mean(value, seen[label], f'{label}='.__add__)}"
             break
     return Refused(cause=RefusalCause.CONFLICT, message=f"{message}; `--anyway` sets it before there are any")
 
