@@ -4,12 +4,9 @@ from dataclasses import replace
 
 from coordinator.core.answers import RefusalCause, Refused
 from coordinator.core.cluster.cluster import Cluster
-from coordinator.core.cluster.job_index import Among
 from coordinator.core.records import Job
-from coordinator.core.turn.turn import Turn
 from muster.domain.jobs.job import JobSpec
-from muster.domain.jobs.lifecycle import NOT_PLACED
-from muster.domain.quoting import nearest
+from muster.domain.quoting import did_you_mean
 
 
 def allowed(cluster: Cluster, project: str) -> tuple[str, ...]:
@@ -24,8 +21,7 @@ def refusal(cluster: Cluster, spec: JobSpec) -> Refused | None:
     wrong = next((each for each in spec.node_types if may and each not in may), None)
     if wrong is None:
         return None
-    near = nearest(wrong, may)
-    meant = f"; did you mean {near}?" if near is not None else ""
+    meant = did_you_mean(wrong, may)
     message = f"node_type: project {spec.project} may not use nodes of type {wrong}, only {', '.join(may)}{meant}"
     return Refused(cause=RefusalCause.INVALID, message=message)
 
@@ -36,17 +32,12 @@ def settled(cluster: Cluster, spec: JobSpec) -> JobSpec:
     return spec if types == spec.node_types else replace(spec, node_types=types)
 
 
-def settle_all(turn: Turn) -> None:
-    """Have jobs that are not placed and were submitted without a type follow their project, whose terms may be others.
-
-    What such a job has claimed is given back, as it may be on nodes of a type that it may not use any more.
-    """
-    live = turn.cluster.job_index.newest_first(among=Among(live=True))
-    for job in [turn.cluster.jobs[name] for _, name in live if name is not None]:
-        types = allowed(turn.cluster, job.spec.project) if _names_none(job) else job.spec.node_types
-        if types != job.spec.node_types and turn.cluster.gangs.rank(job.attempt_id, 0).state in NOT_PLACED:
-            turn.put(replace(turn.cluster.attempts[job.attempt_id], claim=None))
-            turn.put(replace(job, spec=replace(job.spec, node_types=types), submitted=job.submitted or job.spec))
+def followed(cluster: Cluster, job: Job) -> Job:
+    """A job that is not placed with the types of its project, if it was submitted without any: terms may be others."""
+    types = allowed(cluster, job.spec.project) if _names_none(job) else job.spec.node_types
+    if types == job.spec.node_types:
+        return job
+    return replace(job, spec=replace(job.spec, node_types=types), submitted=job.submitted or job.spec)
 
 
 def _names_none(job: Job) -> bool:

@@ -8,6 +8,7 @@ from coordinator.core.answers import Answer, QuotasSet, RefusalCause, Refused
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.cluster.job_index import Among
 from coordinator.core.events import QuotasChanged
+from coordinator.core.records import Job
 from coordinator.core.requests import node_types
 from coordinator.core.requests.pools import known_pools, unknown_pool
 from coordinator.core.requests.projects import unknown_project
@@ -40,8 +41,7 @@ def change(turn: Turn, event: QuotasChanged) -> Answer:
             _put(turn, each.after)
     for department in gone:
         turn.forget(department)
-    _settle_classes(turn)
-    node_types.settle_all(turn)
+    _settle_jobs(turn)
     turn.reconsider_queue()
     return QuotasSet(warnings=tuple(warnings(turn.cluster)))
 
@@ -151,13 +151,25 @@ def _put(turn: Turn, unit: QuotaUnit) -> None:
     turn.put(Department(name=unit.name, created_at=created_at, terms=unit.terms))
 
 
-def _settle_classes(turn: Turn) -> None:
-    """Have jobs that are not placed and name no class follow their project, whose terms may be others than before."""
-    load = turn.cluster.unit_load
-    live = turn.cluster.job_index.newest_first(among=Among(live=True))
-    for job in [turn.cluster.jobs[name] for _, name in live if name is not None]:
-        if job.spec.job_class is None and turn.cluster.gangs.rank(job.attempt_id, 0).state in NOT_PLACED:
-            job_class = class_of(load.units, job.spec, load.pools_of(job.spec))
-            if job_class is not job.job_class:
-                turn.put(replace(turn.cluster.attempts[job.attempt_id], claim=None))  # what it may evict is other too
-                turn.put(replace(job, job_class=job_class))
+def _settle_jobs(turn: Turn) -> None:
+    """Have jobs that are not placed follow their project in what they do not say, as its terms may be others.
+
+    What such a job has claimed is given back: what it may evict is other too, and it may be on nodes of a type that it
+    may not use any more.
+    """
+    cluster = turn.cluster
+    live = cluster.job_index.newest_first(among=Among(live=True))
+    for job in [cluster.jobs[name] for _, name in live if name is not None]:
+        if cluster.gangs.rank(job.attempt_id, 0).state in NOT_PLACED:
+            settled = node_types.followed(cluster, _with_class(cluster, job))
+            if settled is not job:
+                turn.put(replace(cluster.attempts[job.attempt_id], claim=None))
+                turn.put(settled)
+
+
+def _with_class(cluster: Cluster, job: Job) -> Job:
+    """A job with the class of its project, if it names none."""
+    if job.spec.job_class is not None:
+        return job
+    job_class = class_of(cluster.unit_load.units, job.spec, cluster.unit_load.pools_of(job.spec))
+    return job if job_class is job.job_class else replace(job, job_class=job_class)
