@@ -5,8 +5,8 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
 from muster import wire
-from muster.client.calls import Calls, Patience
-from muster.domain.errors import UnavailableError
+from muster.client.calls import Calls
+from muster.client.streams.resumed import resumed
 from muster.domain.telemetry.point import POINTS, RankPoints
 from muster.rpc.v1 import jobs_pb2 as pb
 from muster.rpc.v1.jobs_pb2_grpc import JobServiceStub
@@ -71,22 +71,15 @@ class MetricsClient:
         """
         request = _request(job, ranks=ranks, keys=keys, most=most, attempt=attempt)
         request.follow = True
-        patience, newest = Patience(), 0
-        while True:
-            try:
-                async with aclosing(self._calls.stream(self._stub.Points, request)) as messages:
-                    async for message in messages:
-                        patience.renew()
-                        piece = wire.rank_points_from_wire(message)
-                        if piece.attempt > newest:
-                            newest = piece.attempt
-                            request.after.clear()
-                        request.after[piece.rank] = max((each.offset for each in piece.points), default=-1)
-                        yield piece
-            except UnavailableError as error:
-                await patience.pause_or_raise(error)
-            else:
-                return
+        newest = 0
+        async with aclosing(resumed(self._calls, self._stub.Points, request)) as messages:
+            async for message in messages:
+                piece = wire.rank_points_from_wire(message)
+                if piece.attempt > newest:
+                    newest = piece.attempt
+                    request.after.clear()
+                request.after[piece.rank] = max((each.offset for each in piece.points), default=-1)
+                yield piece
 
 
 def _request(

@@ -5,8 +5,8 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
 from muster import wire
-from muster.client.calls import Calls, Patience
-from muster.domain.errors import UnavailableError
+from muster.client.calls import Calls
+from muster.client.streams.resumed import resumed
 from muster.domain.telemetry.sample import NodeSample
 from muster.rpc.v1 import telemetry_pb2 as pb
 from muster.rpc.v1.telemetry_pb2_grpc import TelemetryServiceStub
@@ -75,17 +75,9 @@ class TelemetryClient:
         return tuple(found)
 
     async def _follow(self, call: Any, request: Any) -> AsyncGenerator[tuple[NodeSample, ...], None]:  # noqa: ANN401 - the same
-        patience = Patience()
-        while True:
-            try:
-                async with aclosing(self._calls.stream(call, request)) as messages:
-                    async for message in messages:
-                        patience.renew()
-                        yield tuple(map(wire.node_sample_from_wire, message.nodes))
-            except UnavailableError as error:
-                await patience.pause_or_raise(error)
-            else:
-                return
+        async with aclosing(resumed(self._calls, call, request)) as messages:
+            async for message in messages:
+                yield tuple(map(wire.node_sample_from_wire, message.nodes))
 
 
 def _id(job: "str | JobView") -> str:

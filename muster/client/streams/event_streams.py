@@ -4,8 +4,8 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import Any, TypeVar
 
-from muster.client.calls import Calls, Patience
-from muster.domain.errors import UnavailableError
+from muster.client.calls import Calls
+from muster.client.streams.resumed import resumed
 from muster.domain.event import NumberedEvent
 
 EventT = TypeVar("EventT", bound=NumberedEvent)
@@ -18,17 +18,9 @@ async def events_of(
     read: Callable[[Any], EventT],
 ) -> AsyncGenerator[EventT, None]:
     """The events that a call tells; a broken connection is taken up again after the last one that was told."""
-    patience = Patience()
-    while True:
-        try:
-            async with aclosing(calls.stream(call, request)) as pages:
-                async for page in pages:
-                    patience.renew()
-                    for message in page.events:
-                        event = read(message)
-                        request.after = event.number
-                        yield event
-        except UnavailableError as error:
-            await patience.pause_or_raise(error)
-        else:
-            return
+    async with aclosing(resumed(calls, call, request)) as pages:
+        async for page in pages:
+            for message in page.events:
+                event = read(message)
+                request.after = event.number
+                yield event
