@@ -14,6 +14,7 @@ from pathlib import Path
 
 from agent.core.launching.handover import directory_name
 from agent.logs.mask import Mask
+from agent.mounts import mounts_in
 from muster.domain.errors import MusterError
 from muster.domain.fleet.secret import Handover
 from muster.domain.ids import ExecutionId
@@ -176,11 +177,8 @@ def _made(directory: Path) -> None:
 def _file_system(device: int) -> str:
     """What the kernel calls the file system of a device."""
     number = f"{os.major(device)}:{os.minor(device)}"
-    for line in Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="replace").splitlines():
-        fields, _, source = line.partition(" - ")
-        if fields.split()[2] == number:
-            return source.split()[0]
-    return "an unknown file system"
+    mountinfo = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="replace")
+    return next((mount.kind for mount in mounts_in(mountinfo) if mount.device == number), "an unknown file system")
 
 
 def _file_name(key: str) -> str:

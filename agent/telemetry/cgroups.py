@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from agent.mounts import mounts_in
+
 _NANOSECONDS = 1_000_000_000
 _MICROSECONDS = 1_000_000
 _CONTROLLERS = ("cpuacct", "memory", "blkio", "pids")
@@ -42,14 +44,11 @@ class MountedTree(NamedTuple):
 
 def mounted_trees(mountinfo: str) -> tuple[MountedTree, ...]:
     """The trees of cgroups that `/proc/self/mountinfo` tells."""
-    found = []
-    for line in mountinfo.splitlines():
-        before, _, after = line.partition(" - ")
-        fields, kinds = before.split(), after.split()
-        if len(fields) > 4 and len(kinds) > 1 and kinds[0] in {"cgroup", "cgroup2"}:  # noqa: PLR2004 - as proc(5) has it
-            options = frozenset(kinds[-1].split(","))
-            found.append(MountedTree(Path(fields[4]), fields[3], options & {*_CONTROLLERS}, kinds[0] == "cgroup2"))
-    return tuple(found)
+    return tuple(
+        MountedTree(mount.root, mount.inside, mount.options & {*_CONTROLLERS}, mount.kind == "cgroup2")
+        for mount in mounts_in(mountinfo)
+        if mount.kind in {"cgroup", "cgroup2"}
+    )
 
 
 class CgroupCounters:

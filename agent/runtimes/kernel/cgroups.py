@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
+from agent.mounts import mounts_in
 from agent.runtimes.kernel.confinement import kill, members, write
 from agent.runtimes.kernel.pids import process
 
@@ -78,17 +79,15 @@ def hierarchies(mounts: str, memberships: str) -> tuple[Hierarchy, ...]:
     """The trees of cgroups, from `/proc/self/mountinfo` and `/proc/self/cgroup`."""
     paths = {names: path for _, names, path in (line.split(":", 2) for line in memberships.splitlines() if line)}
     found = []
-    for line in mounts.splitlines():
-        before, _, after = line.partition(" - ")
-        fields, (kind, _, *options) = before.split(), after.split() or ("", "")
-        if kind not in {"cgroup", "cgroup2"}:
+    for mount in mounts_in(mounts):
+        if mount.kind not in {"cgroup", "cgroup2"}:
             continue
-        unified = kind == "cgroup2"
-        has = frozenset(",".join(options).split(",")) & frozenset(LIMITING)
+        unified = mount.kind == "cgroup2"
+        has = mount.options & frozenset(LIMITING)
         path = paths.get("") if unified else next((paths[each] for each in paths if has & set(each.split(","))), None)
-        inside, root = fields[3], Path(fields[4])
         if path is None or ".." in path or not (unified or has):
             continue
+        inside, root = mount.inside, mount.root
         below = path.removeprefix(inside) if inside != "/" else path
         own = root / below.lstrip("/")
         found.append(Hierarchy(own=own, root=root, controllers=frozenset() if unified else has, unified=unified))
