@@ -1,11 +1,9 @@
 """GPUs of the fake NVML library: given to one job each, shown in its containers, and waited for."""
 
-from pathlib import Path
-from typing import Any
-
 import pytest
 
 from tests.e2e.deployment import Deployment
+from tests.e2e.seen_gpus import gpus_of, shows_gpus, visible
 from tests.e2e.waiting import until
 from tests.fake_nvml import COMPILER, NO_COMPILER, FakeNvml
 
@@ -20,7 +18,7 @@ def test_four_jobs_share_sixteen_gpus_and_a_fifth_waits(muster: Deployment) -> N
     assert [len(node["inventory"]["gpus"]) for node in nodes] == [8, 8]
     seen = muster.shared("seen")
 
-    jobs = [muster.submit(four_gpus(f"job{number}", seen)) for number in range(1, 5)]
+    jobs = [muster.submit(shows_gpus(f"job{number}", seen, workers=2, gpus=2)) for number in range(1, 5)]
     for job in jobs:
         muster.await_states(job, ["running", "running"])
     given = {name: uuids for job in jobs for name, uuids in gpus_of(muster, job).items()}
@@ -28,7 +26,7 @@ def test_four_jobs_share_sixteen_gpus_and_a_fifth_waits(muster: Deployment) -> N
     assert sorted(uuid for uuids in given.values() for uuid in uuids) == every_uuid
     assert until(lambda: visible(seen, len(given)), within=10, what="the containers to say what they see") == given
 
-    fifth = muster.submit(four_gpus("job5", seen))
+    fifth = muster.submit(shows_gpus("job5", seen, workers=2, gpus=2))
     why = muster.ask("why", fifth)
     assert (why["phase"], why["queue_position"]) == ("queued", 1)
     assert {refusal["node"] for refusal in why["refusals"]} == {"node1", "node2"}
@@ -40,35 +38,3 @@ def test_four_jobs_share_sixteen_gpus_and_a_fifth_waits(muster: Deployment) -> N
     muster.await_states(fifth, ["running", "running"])
     freed = {uuid for name, uuids in given.items() if name.startswith("job2-") for uuid in uuids}
     assert {uuid for uuids in gpus_of(muster, fifth).values() for uuid in uuids} == freed
-
-
-def four_gpus(name: str, seen: Path) -> dict[str, Any]:
-    """A job of two executions with two GPUs each; they say which they see, and end when `end-NAME` appears."""
-    script = (
-        "echo $NVIDIA_VISIBLE_DEVICES > /seen/.$MUSTER_RANK-$MUSTER_JOB_NAME;"
-        "mv /seen/.$MUSTER_RANK-$MUSTER_JOB_NAME /seen/$MUSTER_JOB_NAME-$MUSTER_RANK;"
-        "until [ -e /seen/end-$MUSTER_JOB_NAME ]; do sleep 0.1; done"
-    )
-    return {
-        "name": name,
-        "workers": 2,
-        "image": "muster/busybox:latest",
-        "pull": "never",
-        "command": script,
-        "resources": {"gpus": 2, "cpus": "100m"},
-        "mounts": [f"{seen}:/seen:rw"],
-        "timeouts": {"grace": "1s"},
-    }
-
-
-def gpus_of(muster: Deployment, job: str) -> dict[str, list[str]]:
-    """What the coordinator gave to each execution, by `name-rank`."""
-    shown = muster.ask("show", job)
-    executions = shown["attempts"][-1]["executions"]
-    return {f"{shown['spec']['name']}-{each['rank']}": sorted(each["gpus"]) for each in executions}
-
-
-def visible(seen: Path, count: int) -> dict[str, list[str]] | None:
-    """What each container sees, by `name-rank`, when so many have said so."""
-    said = {path.name: sorted(path.read_text().strip().split(",")) for path in seen.glob("job*")}
-    return said if len(said) == count else None

@@ -1,12 +1,11 @@
 """MIG devices of the fake NVML library: each is given to one container, by its UUID, and counts its slices."""
 
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.e2e.deployment import Deployment
+from tests.e2e.seen_gpus import gpus_of, shows_gpus, visible
 from tests.e2e.waiting import until
 from tests.fake_nvml import COMPILER, NO_COMPILER, FakeNvml
 
@@ -29,66 +28,37 @@ def test_containers_are_given_mig_devices_by_their_uuids_and_each_counts_its_sli
         assert [gpu["mig"] for gpu in told["inventory"]["gpus"]] == ["3g.40gb", "1g.10gb", "1g.10gb", None]
     seen = muster.shared("seen")
 
-    small = muster.submit(shown("small", seen, workers=3, mig="1g.10gb"))
-    large = muster.submit(shown("large", seen, workers=2, mig="3g.40gb"))
-    whole = muster.submit(shown("whole", seen, workers=2))
+    small = muster.submit(shows_gpus("small", seen, workers=3, gpus=1, mig="1g.10gb"))
+    large = muster.submit(shows_gpus("large", seen, workers=2, gpus=1, mig="3g.40gb"))
+    whole = muster.submit(shows_gpus("whole", seen, workers=2, gpus=1))
     muster.await_states(small, ["running"] * 3)
     muster.await_states(large, ["running"] * 2)
     muster.await_states(whole, ["running"] * 2)
 
     given = {name: uuids for job in (small, large, whole) for name, uuids in gpus_of(muster, job).items()}
     assert until(lambda: visible(seen, len(given)), within=10, what="the containers to say what they see") == given
+    assert all(len(uuids) == 1 for uuids in given.values())
+    devices = {name: uuids[0] for name, uuids in given.items()}
     of_one_slice = {driver.slice_uuid(0, place) for driver in drivers for place in (1, 2)}
-    of_small = [uuid for name, uuid in given.items() if name.startswith("small-")]
+    of_small = [uuid for name, uuid in devices.items() if name.startswith("small-")]
     assert len(set(of_small)) == 3
     assert of_one_slice.issuperset(of_small)
-    of_large = {uuid for name, uuid in given.items() if name.startswith("large-")}
+    of_large = {uuid for name, uuid in devices.items() if name.startswith("large-")}
     assert of_large == {driver.slice_uuid(0, 0) for driver in drivers}
-    assert {uuid for name, uuid in given.items() if name.startswith("whole-")} == {each.uuid(1) for each in drivers}
+    assert {uuid for name, uuid in devices.items() if name.startswith("whole-")} == {each.uuid(1) for each in drivers}
     assert held(muster) == 3 * SLICE + 2 * HALF + 2 * 1000
 
-    fifth = muster.submit(shown("fifth", seen, workers=2, mig="1g.10gb"))
+    fifth = muster.submit(shows_gpus("fifth", seen, workers=2, gpus=1, mig="1g.10gb"))
     why = muster.ask("why", fifth)
     assert why["phase"] == "queued"
     assert any("1 MIG device 1g.10gb" in refusal["reason"] for refusal in why["refusals"])
 
     (seen / "end-small").touch()
     muster.await_states(fifth, ["running"] * 2)
-    assert of_one_slice.issuperset(gpus_of(muster, fifth).values())
+    of_fifth = gpus_of(muster, fifth).values()
+    assert all(len(uuids) == 1 for uuids in of_fifth)
+    assert of_one_slice.issuperset(uuid for uuids in of_fifth for uuid in uuids)
     assert held(muster) == 2 * SLICE + 2 * HALF + 2 * 1000
-
-
-def shown(name: str, seen: Path, *, workers: int, mig: str | None = None) -> dict[str, Any]:
-    """A job whose executions say which device they see, and end when `end-NAME` appears."""
-    script = (
-        "echo $NVIDIA_VISIBLE_DEVICES > /seen/.$MUSTER_RANK-$MUSTER_JOB_NAME;"
-        "mv /seen/.$MUSTER_RANK-$MUSTER_JOB_NAME /seen/$MUSTER_JOB_NAME-$MUSTER_RANK;"
-        "until [ -e /seen/end-$MUSTER_JOB_NAME ]; do sleep 0.1; done"
-    )
-    return {
-        "name": name,
-        "workers": workers,
-        "image": "muster/busybox:latest",
-        "pull": "never",
-        "command": script,
-        "resources": {"gpus": 1, "cpus": "100m", **({"mig": mig} if mig else {})},
-        "mounts": [f"{seen}:/seen:rw"],
-        "timeouts": {"grace": "1s"},
-    }
-
-
-def gpus_of(muster: Deployment, job: str) -> dict[str, str]:
-    """The device that the coordinator gave to each execution, by `name-rank`."""
-    told = muster.ask("show", job)
-    given = {f"{told['spec']['name']}-{each['rank']}": each["gpus"] for each in told["attempts"][-1]["executions"]}
-    assert all(len(gpus) == 1 for gpus in given.values())
-    return {name: gpus[0] for name, gpus in given.items()}
-
-
-def visible(seen: Path, count: int) -> dict[str, str] | None:
-    """What each container sees, by `name-rank`, when so many have said so."""
-    said = {path.name: path.read_text().strip() for path in seen.glob("[a-z]*-[0-9]")}
-    return said if len(said) == count else None
 
 
 def held(muster: Deployment) -> int:
