@@ -15,9 +15,7 @@ from muster.domain.telemetry.sample import ExecutionUse, GpuUse, HostUse, NodeSa
 
 _NOTHING = "-"
 """Stands for what nobody tells."""
-_RANK_COLUMNS = (
-    Column("RANK", right=True),
-    Column("NODE", least=8, spare=1),
+_USE_COLUMNS = (
     Column("GPUS", least=8),
     Column("BUSY", right=True),
     Column("GPU MEMORY", right=True),
@@ -26,18 +24,17 @@ _RANK_COLUMNS = (
     Column("MEMORY", right=True),
     Column("READ/S", right=True, spare=3),
     Column("WRITTEN/S", right=True, spare=4),
+)
+"""What is told of ranks and of nodes alike."""
+_RANK_COLUMNS = (
+    Column("RANK", right=True),
+    Column("NODE", least=8, spare=1),
+    *_USE_COLUMNS,
     Column("PROCESSES", right=True, spare=5),
 )
 _NODE_COLUMNS = (
     Column("NODE", least=8),
-    Column("GPUS", least=8),
-    Column("BUSY", right=True),
-    Column("GPU MEMORY", right=True),
-    Column("WATTS", right=True, spare=2),
-    Column("CPUS", right=True),
-    Column("MEMORY", right=True),
-    Column("READ/S", right=True, spare=3),
-    Column("WRITTEN/S", right=True, spare=4),
+    *_USE_COLUMNS,
     Column("RECEIVED/S", right=True, spare=1),
     Column("SENT/S", right=True, spare=1),
     Column("EXECUTIONS", right=True, spare=5),
