@@ -85,14 +85,15 @@ def place(spec: JobSpec, available: Available) -> Placement | NoFit:
 
 
 def _place_in_pool(spec: JobSpec, pool: Available) -> Placement | NoFit:
-    by_demand, found = _by_demand(spec), 0
+    as_given, found = range(len(spec.roles)), 0
+    by_demand = sorted(as_given, key=lambda place_in_job: _demand(spec.roles[place_in_job]), reverse=True)
     levels = _levels(pool)
     if spec.topology.required is not None and spec.topology.required not in levels:
         return NoFit(wanted=spec.size, found=0, nodes=len(pool), topology=_no_level(spec.topology.required, levels))
     close = closeness(spec, levels)
     for available in (pool,) if close is None else together.areas(spec, pool, close, by_demand[0]):
-        seats, found = _seat(spec, available, range(len(spec.roles)))
-        others = _other_orders(spec, available) if found < spec.size else iter(())
+        seats, found = _seat(spec, available, as_given)
+        others = _other_orders(spec, available, by_demand)
         while len(seats) < spec.size and (order := next(others, None)) is not None:
             seats, _ = _seat(spec, available, order)
         if len(seats) == spec.size:
@@ -104,19 +105,13 @@ def _place_in_pool(spec: JobSpec, pool: Available) -> Placement | NoFit:
     return NoFit(wanted=spec.size, found=found, nodes=len(pool))
 
 
-def _by_demand(spec: JobSpec) -> Sequence[int]:
-    """The roles, those first that need most."""
-    return sorted(range(len(spec.roles)), key=lambda number: _demand(spec.roles[number]), reverse=True)
-
-
-def _other_orders(spec: JobSpec, available: Available) -> Iterator[Sequence[int]]:
+def _other_orders(spec: JobSpec, available: Available, by_demand: Sequence[int]) -> Iterator[Sequence[int]]:
     """The orders in which roles are seated where that of the job leaves no room for one of them."""
-    if len(spec.roles) > 1:
-        yield _by_demand(spec)
+    if len(by_demand) > 1:
+        yield by_demand
         # A role that can go anywhere leaves room for one that cannot only if it comes after it.
-        yield sorted(
-            range(len(spec.roles)), key=lambda number: search.nodes_for_one(spec, part_of(spec, number), available)
-        )
+        takers = [search.nodes_for_one(spec, part_of(spec, number), available) for number in range(len(by_demand))]
+        yield sorted(range(len(by_demand)), key=takers.__getitem__)
 
 
 def _levels(pool: Available) -> Levels:
