@@ -24,7 +24,7 @@ from muster.domain.ids import JobId
 from muster.domain.jobs.explanation import Awaited, Explanation, NodeRefusal
 from muster.domain.jobs.lifecycle import PROGRESS, JobPhase, State
 from muster.domain.jobs.queueing.waiting import WaitKind
-from muster.domain.quantity import counted
+from muster.domain.quantity import counted, moment_text
 
 _RELEASES = {
     WaitKind.USER: ("unhold", "releases it"),
@@ -127,7 +127,9 @@ def _behind_others(cluster: Cluster, no_fit: NoFit | None, ahead: int, visible: 
     head = next(iter(cluster.queue)) if kept is None else cluster.jobs[kept.job]
     first = f"{head.spec.name} ({head.id})" if visible(head) else "a job of another project"
     if no_fit is None:
-        return f"would fit, but what is free is kept for {first}, the next in the queue; {ahead} ahead of it"
+        by = cluster.load.head.free_by
+        only = "" if by is None else f"; only what has ended by {moment_text(by)} for sure may be there before it"
+        return f"would fit, but what is free is kept for {first}, the next in the queue{only}; {ahead} ahead of it"
     return f"{no_fit}; {ahead} ahead of it in the queue, the next one is {first}"
 
 

@@ -4,8 +4,9 @@ A *leaf* is a project. All jobs of a line fit or do not fit alike, so only the f
 """
 
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TypeAlias
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
+from datetime import timedelta
+from typing import TypeAlias, TypeVar
 
 from coordinator.core.placement.request_classes import RequestClass
 from muster.domain.ids import JobId
@@ -16,6 +17,8 @@ SortKey: TypeAlias = tuple[int, ...]
 LineEntry: TypeAlias = tuple[SortKey, JobId]
 """A job with its key among the jobs of its leaf."""
 
+_Key = TypeVar("_Key", bound=Hashable)
+
 
 class Lines:
     """The lines of all leaves."""
@@ -23,6 +26,8 @@ class Lines:
     def __init__(self) -> None:
         self._leaves: dict[str, list[LineEntry]] = {}
         self._lines: dict[RequestClass, dict[str, list[LineEntry]]] = {}
+        self._ending: dict[RequestClass, dict[str, dict[timedelta, list[LineEntry]]]] = {}
+        """The jobs of each line that end by themselves, by the time within which they have."""
         self._changes = 0
         self._changed: dict[str, int] = {}
         """The last change of each leaf that has a job."""
@@ -62,20 +67,43 @@ class Lines:
         """The jobs of a line, the first one first."""
         return self._lines.get(request_class, {}).get(leaf, ())
 
-    def add(self, entry: LineEntry, leaf: str, request_class: RequestClass) -> None:
-        """Have a job in its line; it must not be."""
+    def ending(self, leaf: str, request_class: RequestClass, within: timedelta) -> Iterator[Sequence[LineEntry]]:
+        """The jobs of a line that have ended within some time of their placement, in parts, each in order."""
+        parts = self._ending.get(request_class, {}).get(leaf, {})
+        return (part for time, part in parts.items() if time <= within)
+
+    @property
+    def ending_classes(self) -> Collection[RequestClass]:
+        """The request classes of which a job ends by itself; it follows what becomes of them."""
+        return self._ending.keys()
+
+    def add(
+        self, entry: LineEntry, leaf: str, request_class: RequestClass, ends_within: timedelta | None = None
+    ) -> None:
+        """Have a job in its line; it must not be. `ends_within`: how long after its placement it has ended for sure."""
         insort(self._leaves.setdefault(leaf, []), entry)
         self._change(leaf)
         insort(self._lines.setdefault(request_class, {}).setdefault(leaf, []), entry)
+        if ends_within is not None:
+            insort(self._ending.setdefault(request_class, {}).setdefault(leaf, {}).setdefault(ends_within, []), entry)
 
-    def remove(self, entry: LineEntry, leaf: str, request_class: RequestClass) -> None:
-        """Have a job in no line any more; it must be in its own."""
+    def remove(
+        self, entry: LineEntry, leaf: str, request_class: RequestClass, ends_within: timedelta | None = None
+    ) -> None:
+        """Have a job in no line any more; it must be in its own, with the same time."""
         _take_out(self._leaves, leaf, entry)
         self._change(leaf)
         lines = self._lines[request_class]
         _take_out(lines, leaf, entry)
         if not lines:
             del self._lines[request_class]
+        if ends_within is not None:
+            leaves = self._ending[request_class]
+            _take_out(leaves[leaf], ends_within, entry)
+            if not leaves[leaf]:
+                del leaves[leaf]
+                if not leaves:
+                    del self._ending[request_class]
 
     def _change(self, leaf: str) -> None:
         self._changes += 1
@@ -85,8 +113,8 @@ class Lines:
             del self._changed[leaf]
 
 
-def _take_out(lines: dict[str, list[LineEntry]], leaf: str, entry: LineEntry) -> None:
-    line = lines[leaf]
+def _take_out(lines: dict[_Key, list[LineEntry]], key: _Key, entry: LineEntry) -> None:
+    line = lines[key]
     del line[bisect_left(line, entry)]
     if not line:
-        del lines[leaf]
+        del lines[key]

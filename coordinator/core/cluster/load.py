@@ -5,14 +5,15 @@ from collections.abc import Callable, Iterable
 
 from coordinator.core.cluster.by_key import Records
 from coordinator.core.cluster.evictions.claims import Claims, common
+from coordinator.core.cluster.reserved.head_seats import HeadSeats
 from coordinator.core.cluster.windows import Windows
 from coordinator.core.placement.capacity import Capacity
 from coordinator.core.placement.live_capacities import LiveCapacities
 from coordinator.core.placement.node_capacity import UsedCapacity, free_capacity, total_capacity
-from coordinator.core.placement.reservation import Reservation, holds
+from coordinator.core.placement.reservation import Reservation
 from coordinator.core.records import Attempt, Execution, Node
 from muster.domain.fleet.pool import levels_of, pool_of
-from muster.domain.ids import ExecutionId, NodeId
+from muster.domain.ids import ExecutionId, NodeId, execution_id
 from muster.domain.jobs.job import JobSpec
 from muster.domain.jobs.lifecycle import NOT_PLACED, TERMINAL, State
 from muster.domain.jobs.ports import node_ports
@@ -28,9 +29,13 @@ class Load:
         self._planned: defaultdict[NodeId, dict[ExecutionId, None]] = defaultdict(dict)
         self._used: defaultdict[NodeId, UsedCapacity] = defaultdict(UsedCapacity)
         self.claims = Claims(records, lambda node: self.total.of(node))  # noqa: PLW0108 - there is none yet
-        self._reservation: Reservation | None = None
-        self._reservation_holds = False
-        """Whether its nodes were found able to hold it since anything about them changed."""
+        self.head = HeadSeats(
+            records,
+            lambda node: self.free.of(node),  # noqa: PLW0108 - there is none yet
+            lambda node: self._used[node].executions,
+            self.once_gone,
+        )
+        """What is known of the seats that are reserved."""
         self.windows = Windows(records.nodes, opened)
         """Nodes that are closed to some jobs from a time to a time."""
         self.total = LiveCapacities(lambda node: total_capacity(records.nodes[node], records.pools.values()))
@@ -59,37 +64,39 @@ class Load:
     @property
     def reservation(self) -> Reservation | None:
         """What is kept free for the head of the queue."""
-        return self._reservation
+        return self.head.reservation
 
     def still_holds(self, spec: JobSpec) -> bool:
         """Whether the nodes of what is reserved could hold it all for a job if nothing ran there."""
-        reservation = self._reservation
-        if reservation is not None and not self._reservation_holds:
-            self._reservation_holds = holds(reservation, spec, map(self.empty.of, reservation.nodes))
-        return self._reservation_holds
+        return self.head.could_hold(spec, self.empty.of)
 
     # changing
 
     def reserve(self, reservation: Reservation | None) -> None:
         """Keep this reservation from now on, and no other."""
-        if reservation is self._reservation:
+        if reservation is self.reservation:
             return
-        for kept in (self._reservation, reservation):
+        for kept in (self.reservation, reservation):
             for node in kept.nodes if kept is not None else ():
                 self.unreserved.touch(node)
-        self._reservation, self._reservation_holds = reservation, reservation is not None
+        self.head.reserve(reservation)
 
     def touch(self, node: NodeId) -> None:
         """Work out the capacity of a node anew: its presence changed."""
         self.empty.touch(node)
-        if self._reservation is not None and node in self._reservation.nodes:
-            self._reservation_holds = False
+        self.head.doubt(node)
         self._touch_used(node)
 
     def attempt_changed(self, before: Attempt | None, after: Attempt | None) -> None:
-        """Hear of an attempt that is new, other than before, or forgotten: it may claim something else."""
+        """Hear of an attempt that is new, other than before, or forgotten: it may claim, or end, otherwise."""
         for node in self.claims.changed(before, after):
             self._touch_used(node)
+        if self.reservation is None or before is None or after is None or before.released_at == after.released_at:
+            return
+        for rank in range(self._records.jobs[after.job].spec.size):
+            execution = self._records.executions.get(execution_id(after.job, after.number, rank))
+            if execution is not None and execution.node is not None:
+                self.head.touch(execution.node)
 
     def bare(self, node: NodeId) -> Capacity:
         """Capacity that nothing runs on, whoever has claimed it."""
@@ -120,7 +127,7 @@ class Load:
             self.claims.doubt(after.name)
             return
         assert before is not None
-        if self._reservation is not None and before.name in self._reservation.nodes:
+        if self.head.has(before.name):
             self.reserve(None)
         self._planned.pop(before.name, None)
         self._used.pop(before.name, None)
@@ -144,6 +151,7 @@ class Load:
             return
         if self.claims.on(execution.node):
             self._touch_used(execution.node)
+        self.head.touch(execution.node)
         held, holds_ = before is not None and _holds(before), after is not None and _holds(after)
         if held != holds_:
             self._use(execution, execution.node, taken=holds_)
@@ -166,6 +174,7 @@ class Load:
     def _touch_used(self, node: NodeId) -> None:
         self.free.touch(node)
         self.unreserved.touch(node)
+        self.head.touch(node)
 
     def _free(self, node: NodeId) -> Capacity:
         bare = self.bare(node)
@@ -174,8 +183,8 @@ class Load:
         return common(bare, self.once_stopped(node))
 
     def _unreserved(self, node: NodeId) -> Capacity:
-        free = self.free.of(node)
-        return free if self._reservation is None else self._reservation.unreserved(free)
+        free, kept = self.free.of(node), self.reservation
+        return free if kept is None else kept.unreserved(free)
 
 
 def _holds(execution: Execution) -> bool:

@@ -170,12 +170,12 @@ class Queue:
             self._line_up(job)
 
     def _line_up(self, job: Job) -> None:
-        self.lines.add(self._entry(job), job.spec.project, self._classes[job.id])
+        self.lines.add(self._entry(job), job.spec.project, self._classes[job.id], job.spec.ends_within)
 
     def _leave_line(self, job: Job) -> None:
         """Be in no line; a paused job is in none anyway."""
         if job.id not in self._paused:
-            self.lines.remove(self._entry(job), job.spec.project, self._classes[job.id])
+            self.lines.remove(self._entry(job), job.spec.project, self._classes[job.id], job.spec.ends_within)
 
     def _not_before(self, job: Job) -> datetime | None:
         """When the newest attempt may begin at the earliest."""

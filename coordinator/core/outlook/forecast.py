@@ -12,22 +12,22 @@ from datetime import datetime
 from functools import reduce
 from itertools import accumulate, islice
 from operator import le
-from typing import TypeAlias
 
 from coordinator.core.cluster.cluster import Cluster
+from coordinator.core.cluster.reserved.head_seats import MOST_HEAD_NODES
+from coordinator.core.cluster.reserved.sure_ends import end_by_limit, sure_end
 from coordinator.core.placement import placement, search
 from coordinator.core.placement.bins import Capacities
 from coordinator.core.placement.candidates import Available
 from coordinator.core.placement.capacity import Capacity
 from coordinator.core.placement.parts import part_of
-from coordinator.core.placement.reservation import holds
-from coordinator.core.records import Attempt, Execution, Job
+from coordinator.core.records import Execution, Job
 from coordinator.core.scheduling.bars import Bars
 from coordinator.core.scheduling.run_limits import too_short
 from coordinator.core.scheduling.windows import closed_nodes
 from muster.domain.fleet.quota import NO_AMOUNTS, Amounts, amounts_of_job
 from muster.domain.gangs.plan import Goal
-from muster.domain.ids import AttemptId, ExecutionId, JobId, NodeId
+from muster.domain.ids import AttemptId, JobId, NodeId
 from muster.domain.jobs.explanation import StartEstimate
 
 MOST_NODES = 400
@@ -35,9 +35,6 @@ MOST_NODES = 400
 
 MOST_AHEAD = 200
 """Jobs before it that take something of what comes free; behind more of them nothing is said."""
-
-
-_KnownEnd: TypeAlias = tuple[datetime, ExecutionId, Execution]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,23 +59,14 @@ def _latest(cluster: Cluster, job: Job, now: datetime) -> datetime | None:
     kept = cluster.load.reservation
     if kept is None or kept.job != job.id:
         return None
-    exactly = len(kept.nodes) <= MOST_NODES
-    latest = now
-    for node in kept.nodes:
-        there = [cluster.executions[each] for each in cluster.load.used(node).executions]
-        ends = [(_by_limit(cluster, each.attempt_id, now), each) for each in there]
-        known = sorted(((at, each.id, each) for at, each in ends if at is not None), key=lambda end: end[:2])
-
-        def has_seats(gone: int, node: NodeId = node, known: Sequence[_KnownEnd] = known) -> bool:
-            capacity = cluster.load.once_gone(node, [each for _, _, each in known[:gone]])
-            return holds(kept, job.spec, [capacity])
-
-        # Where it has very many nodes, each counts as taken until all on it has ended: later than it may be, and sure.
-        first = bisect_left(range(len(known) + 1), True, key=has_seats) if exactly else len(ends)
-        if first > len(known):
-            return None
-        latest = max(latest, known[first - 1][0]) if first else latest
-    return latest
+    if len(kept.nodes) <= MOST_HEAD_NODES:
+        by = cluster.load.head.free_by
+        return None if by is None else max(now, by)
+    # Where it has very many nodes, each counts as taken until all on it has ended: later than it may be, and sure.
+    held = (cluster.executions[each] for node in kept.nodes for each in cluster.load.used(node).executions)
+    ends = [sure_end(cluster.records, each) for each in held]
+    known = [at for at in ends if at is not None]
+    return max(now, *known) if known and len(known) == len(ends) else None
 
 
 def _about(cluster: Cluster, job: Job, now: datetime) -> datetime | None:
@@ -174,17 +162,8 @@ def _expected(cluster: Cluster, attempt: AttemptId, now: datetime) -> datetime |
 
 def _by_limit(cluster: Cluster, attempt: AttemptId, now: datetime) -> datetime | None:
     """The end of an attempt that is sure by its limits; None: it has none."""
-    record, timeouts = cluster.attempts[attempt], cluster.jobs[attempt.job].spec.timeouts
-    if record.goal is Goal.STOP:
-        return now + timeouts.grace
-    if timeouts.run is None:
-        return None
-    return _starts_by(record, now) + timeouts.run + timeouts.grace
-
-
-def _starts_by(attempt: Attempt, now: datetime) -> datetime:
-    """When it has started, or has failed to."""
-    return attempt.started_at or attempt.deadline or now
+    record, spec = cluster.attempts[attempt], cluster.jobs[attempt.job].spec
+    return now + spec.timeouts.grace if record.goal is Goal.STOP else end_by_limit(record, spec)
 
 
 def _amounts(capacities: Iterable[Capacity]) -> Amounts:

@@ -4,8 +4,8 @@ Nobody is passed for ever: once the first job of a project has been barred by a 
 nothing else below the unit with that term is placed until it is; where it is a quota, nothing guaranteed.
 """
 
-from collections.abc import Collection, Iterator
-from datetime import datetime
+from collections.abc import Collection, Iterator, Sequence
+from datetime import datetime, timedelta
 
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.cluster.lines import LineEntry
@@ -97,9 +97,19 @@ class Bars:
         found = min(entries, default=None)
         return None if found is None else jobs[found[1]]
 
-    def first(self, leaf: str, request_class: RequestClass) -> LineEntry | None:
-        """The first job of a line that is not barred; None: all are, or there is none."""
-        line = self._cluster.queue.lines.line(leaf, request_class)
+    def first(self, leaf: str, request_class: RequestClass, ends_within: timedelta | None = None) -> LineEntry | None:
+        """The first job of a line that is not barred; None: all are, or there is none.
+
+        With `ends_within`, of those alone that have ended so long after their placement.
+        """
+        lines = self._cluster.queue.lines
+        if ends_within is None:
+            return self._first_of(lines.line(leaf, request_class), request_class)
+        parts = lines.ending(leaf, request_class, ends_within)
+        return min(filter(None, (self._first_of(part, request_class) for part in parts)), default=None)
+
+    def _first_of(self, line: Sequence[LineEntry], request_class: RequestClass) -> LineEntry | None:
+        """The first job that is not barred, of some that have one class."""
         if not line or self._is_free:
             return line[0] if line else None
         size = self._sizes.get(request_class)

@@ -2,7 +2,8 @@
 
 1. Order: the least key of the first jobs of all leaves, as `order` has it.
 2. Terms: jobs that their own department or project keeps waiting are passed, as `bars` has it.
-3. Place: seats in what is free; for all but the head beside what is kept for it, so that they cannot delay it.
+3. Place: seats in what is free; for all but the head beside what is kept for it, so that they cannot delay it. Who ends
+   before the head could start in any case may be there, too (`passing`).
 4. Evict: stop others for a job that found no seats, where `eviction` says so; what it gets is claimed for it.
 5. Reserve: keep seats for the head, so that nobody who passes can starve it.
 6. Seat: one decision for the whole gang.
@@ -11,6 +12,7 @@ Each step answers with a value that says why, and `muster why` prints the same v
 not tried again until there may be more room: a cycle costs what has changed, however many jobs wait.
 """
 
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
 
@@ -27,6 +29,7 @@ from coordinator.core.scheduling.eviction.course import evict_for_waiting
 from coordinator.core.scheduling.eviction.settling import settle_claims
 from coordinator.core.scheduling.first_jobs import Firsts, OpenLines
 from coordinator.core.scheduling.order import worst_tier
+from coordinator.core.scheduling.passing import Passing
 from coordinator.core.scheduling.run_limits import longest_runs, pools_for
 from coordinator.core.scheduling.windows import closed_nodes
 from coordinator.core.turn import idling
@@ -150,15 +153,26 @@ def _head(cluster: Cluster, first: Job | None, bars: Bars) -> Job | None:
 def _place_behind(turn: Turn, bars: Bars, most: int) -> int:
     """Place jobs behind the head that fit beside what is kept for it; how many were tried."""
     cluster = turn.cluster
-    rooms = _unreserved(cluster)
-    open_lines = OpenLines(cluster, rooms, bars)
+    rooms, passing = _unreserved(cluster), Passing(cluster, turn.now)
+    open_lines = OpenLines(cluster, rooms, bars, passing)
     looks = 0
     while looks < most and (job := open_lines.pop()) is not None:
         looks += 1
-        if not _try(turn, job, _place(turn, job, _offered(turn, job, rooms, bars)), is_head=False):
-            _fail(cluster, job, rooms, bars)
+        for capacities in _open_to(cluster, job, rooms, passing):
+            if _try(turn, job, _place(turn, job, _offered(turn, job, capacities, bars)), is_head=False):
+                break
+            _fail(cluster, job, capacities, bars)
         rooms = _unreserved(cluster)
     return looks
+
+
+def _open_to(cluster: Cluster, job: Job, rooms: Capacities, passing: Passing) -> Iterator[Capacities]:
+    """What a job behind the head may have: first what is not kept for that, then the rest if it ends in time."""
+    request_class = cluster.queue.request_class(job.id)
+    if not request_class.fails(rooms):
+        yield rooms
+    if cluster.load.reservation is not None and passing.has(request_class) and passing.lets(job.spec):
+        yield cluster.load.free.fresh()
 
 
 def _try(turn: Turn, job: Job, fit: Placement | NoFit, *, is_head: bool) -> bool:

@@ -12,6 +12,7 @@ from coordinator.core.placement.request_classes import RequestClass
 from coordinator.core.records import Job
 from coordinator.core.scheduling.bars import Bars
 from coordinator.core.scheduling.order import across_leaves
+from coordinator.core.scheduling.passing import Passing
 from coordinator.core.sharing.precedence import Precedence
 
 
@@ -44,16 +45,19 @@ class Firsts:
 class OpenLines:
     """The lines whose jobs may fit, and the order in which their jobs are tried."""
 
-    def __init__(self, cluster: Cluster, capacities: Capacities, bars: Bars) -> None:
+    def __init__(self, cluster: Cluster, capacities: Capacities, bars: Bars, passing: Passing) -> None:
+        """`capacities`: what there is beside what is kept for the head, which `passing` lets some have all the same."""
         self._cluster = cluster
         self._capacities = capacities
         self._bars = bars
+        self._passing = passing
+        self._may_pass = passing.is_possible
         self._leaves: dict[str, list[tuple[LineEntry, int]]] = {}
         """The first jobs of the open lines of each leaf, as a heap, with the number of their class."""
         self._classes = [each for each in cluster.queue.lines.request_classes if not self._is_closed(each)]
         for number, request_class in enumerate(self._classes):
             for leaf, _ in cluster.queue.lines.of_class(request_class):
-                if (entry := bars.first(leaf, request_class)) is not None:
+                if (entry := self._first(leaf, request_class)) is not None:
                     self._leaves.setdefault(leaf, []).append((entry, number))
         for firsts in self._leaves.values():
             heapq.heapify(firsts)
@@ -78,10 +82,7 @@ class OpenLines:
         """Have an open line of the leaf with its first job at the top of its heap."""
         while firsts:
             entry, number = firsts[0]
-            if self._is_closed(self._classes[number]):
-                heapq.heappop(firsts)
-                continue
-            first = self._bars.first(leaf, self._classes[number])
+            first = self._first(leaf, self._classes[number])
             if first == entry:
                 return
             if first is None:
@@ -89,10 +90,20 @@ class OpenLines:
             else:
                 heapq.heapreplace(firsts, (first, number))
 
+    def _first(self, leaf: str, request_class: RequestClass) -> LineEntry | None:
+        """The first job of a line that may have room."""
+        if self._is_closed(request_class):
+            return None
+        passes_alone = request_class.fails(self._capacities)
+        return self._bars.first(leaf, request_class, self._passing.within if passes_alone else None)
+
     def _is_closed(self, request_class: RequestClass) -> bool:
-        """Whether jobs of a class fit neither beside what is kept nor into all that is free."""
-        load = self._cluster.load
-        return request_class.fails(self._capacities) or request_class.fails(load.free.fresh())
+        """Whether jobs of a class fit neither beside what is kept nor, if any may have that, into all that is free."""
+        if request_class.fails(self._capacities) and not self._may_pass:
+            return True
+        if request_class.fails(self._cluster.load.free.fresh()):
+            return True
+        return request_class.fails(self._capacities) and not self._passing.has(request_class)
 
     def _key(self, leaf: str) -> Precedence:
         job = self._cluster.jobs[self._leaves[leaf][0][0][1]]

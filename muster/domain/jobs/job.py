@@ -339,6 +339,12 @@ class JobSpec:
         return self.timeouts.check_in + fetch
 
     @property
+    def ends_within(self) -> timedelta | None:
+        """How long after its placement an attempt has ended for sure; None: it has no limit on run time."""
+        limit = self.timeouts.run
+        return None if limit is None else self.armed_within + limit + self.timeouts.grace
+
+    @property
     def size(self) -> int:
         """The number of executions (world size)."""
         return sum(role.count for role in self.roles)
