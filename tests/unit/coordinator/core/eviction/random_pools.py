@@ -7,6 +7,7 @@ from tests.unit.coordinator.core.eviction.plain_model import PlainPool
 from tests.unit.coordinator.core.eviction.plain_rooms import PlainJob, PlainUnit
 
 PROJECTS = "ABCF"
+STARTED_AT = 500
 
 
 def random_pool(seed: int) -> PlainPool:
@@ -28,6 +29,15 @@ def random_pool(seed: int) -> PlainPool:
     return pool
 
 
+def of_one_age(pool: PlainPool) -> PlainPool:
+    """The same pool, where all that runs has started at once: many cost the same, unless they saved something."""
+    running = {
+        replace(job, started_at=STARTED_AT, saved_at=job.saved_at and max(STARTED_AT, job.saved_at)): seats
+        for job, seats in pool.running.items()
+    }
+    return PlainPool(pool.nodes, pool.units, running, pool.waiting)
+
+
 def _units(random: Random) -> dict[str, PlainUnit]:
     departments = [PlainUnit(name, random.randint(0, 8), weight=random.randint(0, 2)) for name in "DE"]
     units = {each.name: each for each in departments[: random.randint(0, 2)]}
@@ -40,8 +50,8 @@ def _units(random: Random) -> dict[str, PlainUnit]:
             weight=random.randint(0, 3),
             rank=random.choice([0, 0, 1]),
             above=random.choice(above),
-            min_runtime=random.choice([0, 0, 300]),
-            min_runtime_within=random.choice([0, 0, 300]),
+            min_runtime=random.choice([0, 100, 300]),
+            min_runtime_within=random.choice([0, 100, 300]),
         )
     for name in PROJECTS:
         units.setdefault(name, PlainUnit(name, 1))
