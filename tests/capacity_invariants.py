@@ -15,7 +15,7 @@ def every_node_is_in_the_bin_of_what_it_has(capacities: Capacities) -> None:
     """Each node lies where a search for what it has looks for it."""
     found: list[NodeId] = []
     for node_class in capacities.classes():
-        for each in (each for bins in node_class.bins.values() for each in bins.values()):
+        for each in (each for level in node_class.levels.values() for each in level.bins.values()):
             assert each.keys == sorted(each.keys), "nodes of a bin are not in order"
             for _, node in each.keys:
                 capacity = capacities.of(node)

@@ -1,7 +1,8 @@
-"""Where executions of a part may fit: levels, bins and single nodes, each with bounds of how many fit on a node.
+"""Where executions of a part may fit: levels, groups and single nodes, each with bounds of how many fit on a node.
 
-A *level* has the nodes of one class with the same free GPUs. It is made of bins, and these of nodes. A search begins
-with levels, and goes on to bins and to nodes only where the bounds are too wide for the answer.
+A *level* has the nodes of one class with the same free GPUs. Where GPUs alone decide how many fit, it is one group of
+nodes; else each of its bins is one. A search begins with levels, and goes on to groups and to nodes only where the
+bounds are too wide for the answer.
 """
 
 from collections import Counter
@@ -9,8 +10,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
-from coordinator.core.placement.bins import Bin, BinLevels, Capacities, FreeGpus, FreeLevel, NodeClass
+from coordinator.core.placement.bins import Capacities
 from coordinator.core.placement.capacity import Capacity, Key, key_of
+from coordinator.core.placement.classes.group import NodeGroup
+from coordinator.core.placement.classes.node_class import BinLevels, FreeLevel, NodeClass, spans_of
 from coordinator.core.placement.devices import is_of_kind
 from coordinator.core.placement.draft import Draft
 from coordinator.core.placement.labels.domain import Domain, Levels
@@ -19,8 +22,9 @@ from coordinator.core.placement.shared_draft import SharedDraft, fresh_slots
 from coordinator.core.placement.suitable import asked_labels, cost, unfit
 from muster.domain.fleet.pool import NODE_TYPE_LABEL
 from muster.domain.ids import NodeId
-from muster.domain.jobs.job import JobSpec, Resources
+from muster.domain.jobs.job import JobSpec
 from muster.domain.jobs.placing.affinity import LabelOperator
+from muster.domain.jobs.placing.portion import Portion
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,19 +86,22 @@ class SingleNode:
 
 
 @dataclass(slots=True)
-class BinOfNodes:
-    """Nodes of one bin, on each of which between `least` and `most` executions fit."""
+class AlikeNodes:
+    """Nodes of a level or a bin, on each of which between `least` and `most` executions fit."""
 
-    bin: Bin
+    group: NodeGroup
     keys: Sequence[Key]
     """The nodes among which to look, in natural order."""
-    gpus: int
-    """Free GPUs of each."""
     size: int
     least: int
     most: int
     limit: int
     """Executions that fit on each as far as CPUs and memory go round."""
+
+    @property
+    def gpus(self) -> int:
+        """Free GPUs of each."""
+        return self.group.gpus
 
     @property
     def is_exact(self) -> bool:
@@ -103,21 +110,13 @@ class BinOfNodes:
 
 
 @dataclass(slots=True)
-class LevelOfBins:
+class SuitableLevel:
     """Nodes of one class with the same free GPUs, on each of which `most` executions fit at the most."""
 
-    node_class: NodeClass
-    free: FreeLevel
-    gpus: int
-    """Free GPUs of each."""
+    nodes: FreeLevel
     most: int
     least: int
     """Executions for which each has GPUs for sure."""
-
-    @property
-    def bins(self) -> Mapping[BinLevels, Bin]:
-        """The bins of the level."""
-        return self.node_class.bins[self.free]
 
 
 @dataclass(slots=True)
@@ -130,23 +129,30 @@ class Candidates:
     drafts: Mapping[NodeId, Draft]
     """The nodes that the gang uses already."""
     _out: set[NodeId] = field(init=False)
-    """Nodes that are no candidates as nodes of their bin."""
+    """Nodes that are no candidates as nodes of their group."""
     _missing: Counter[int] = field(init=False)
-    """How many nodes of a bin are out."""
+    """How many nodes of a group are out."""
     _bounds: dict[BinLevels, tuple[int, int]] = field(init=False, default_factory=dict)
     """Executions for which there are CPUs and memory on every node of a bin, and on none more."""
-
+    _is_by_node: bool = field(init=False)
+    """Whether labels are asked for that are part of no class."""
     _named: Sequence[NodeId] = field(init=False)
     """Nodes that are looked at by themselves, as labels that are part of no class decide about them."""
-    _suitable: Sequence[tuple[NodeClass, int]] | None = field(init=False, default=None)
-    """The classes on which the part may be placed, and what their nodes cost; made when it is first asked for."""
+    _suitable: dict[int, int | None] = field(init=False, default_factory=dict)
+    """What nodes of a class cost; None: the part may not be placed there. Of those alone that were asked for."""
 
     def __post_init__(self) -> None:
         capacities = self.available.capacities
-        self._out = {*self.drafts, *capacities.holders(self.part.ports), *self.available.closed}
-        self._out.update(self.spec.exclude_nodes)
+        self._out = {
+            *self.drafts,
+            *capacities.holders(self.part.ports),
+            *self.available.closed,
+            *self.spec.exclude_nodes,
+        }
         if self.available.without is not None:
             self._out.add(self.available.without)
+        loose = capacities.loose
+        self._is_by_node = bool(loose) and not loose.isdisjoint(asked_labels(self.spec))
         found = dict.fromkeys(self._nodes_with_labels() if self._is_by_node else self._nodes_in_question())
         if (portion := self.part.role.resources.portion) is not None and not self._is_by_node:
             sharing = capacities.sharing.holding(portion)
@@ -155,11 +161,11 @@ class Candidates:
         self._named = [each.node for each in looked_at if self.available.has(each.pool) and self._is_near(each)]
         self._out.update(found)
         out = (node for node in self._out if node in capacities and self._is_near(capacities.of(node)))
-        self._missing = Counter(id(capacities.bin_of(node)) for node in out)
+        self._missing = Counter(id(group) for node in out for group in capacities.groups_of(node))
 
     @property
     def out(self) -> Collection[NodeId]:
-        """Nodes that are no candidates as nodes of their bin."""
+        """Nodes that are no candidates as nodes of their group."""
         return self._out
 
     def costs(self) -> Sequence[int | None]:
@@ -171,14 +177,15 @@ class Candidates:
         capacities = (self.available.capacities.of(node) for node in self._named)
         drafted = (draft.capacity for draft in self.drafts.values())
         costs = {cost(self.spec, capacity) for capacity in (*capacities, *drafted)}
-        return sorted(costs.union(price for _, price in self._classes()))
+        classes = () if self._is_by_node else self.available.capacities.classes()
+        return sorted(costs.union(price for each in classes if (price := self._price(each)) is not None))
 
     def has_any(self, at: int | None = None) -> bool:
         """Whether one execution fits anywhere; `at`: on a node that costs so much."""
         if next(self.singles(at), None) is not None:
             return True
-        bins = (nodes for level in self.levels(at) for nodes in self.bins(level))
-        return any(nodes.least or any(self.slots(nodes, node) for _, node in self.nodes(nodes)) for nodes in bins)
+        groups = (nodes for level in self.levels(at) for nodes in self.groups(level))
+        return any(nodes.least or any(self.slots(nodes, node) for _, node in self.nodes(nodes)) for nodes in groups)
 
     def singles(self, at: int | None = None) -> Iterator[SingleNode]:
         """The nodes that are looked at by themselves from the start; `at`: those alone that cost so much."""
@@ -204,71 +211,74 @@ class Candidates:
             of_shared, fullest = shared.slots(need, portion, slots), shared.fullest(need, portion) or 0
         return SingleNode(key_of(node), slots, len(draft.gpus), draft.cpu_millis, draft.taken, of_shared, fullest)
 
-    def levels(self, at: int | None = None) -> Iterator[LevelOfBins]:
-        """All other nodes; `at`: those alone that cost so much."""
-        spec, need = self.spec, self.part.role.resources
+    def levels(self, at: int | None = None) -> Iterator[SuitableLevel]:
+        """All other nodes, those with the fewest free GPUs first; `at`: those alone that cost so much."""
+        if self._is_by_node:
+            return
+        spec, need, portion = self.spec, self.part.role.resources, self.part.role.resources.portion
         most = self.part.count if spec.max_per_node is None else min(self.part.count, spec.max_per_node)
         if self.part.ports:
             most = min(most, 1)
-        for node_class, price in self._classes():
-            if at is None or price == at:
-                for free_level in node_class.bins:
-                    free, idle = free_level
-                    if spec.exclusive and not idle:
-                        continue
-                    if need.portion is None:
-                        least = limit = min(most, _matching(free, need) // need.gpus) if need.gpus else most
-                    else:
-                        least, limit = (min(most, each) for each in self._portions(node_class, free))
-                    if limit:
-                        yield LevelOfBins(node_class, free_level, sum(count for *_, count in free), limit, least)
+        for node_class, level in self.available.capacities.levels_with(need.gpus):
+            if portion is not None:
+                least, limit = (min(most, each) for each in self._portions(node_class, level, portion))
+            else:
+                least = limit = min(most, level.matching(need) // need.gpus) if need.gpus else most
+            if limit and not (spec.exclusive and not level.idle):
+                price = self._price(node_class)
+                if price is not None and (at is None or price == at):
+                    yield SuitableLevel(level, limit, least)
 
-    def _classes(self) -> Sequence[tuple[NodeClass, int]]:
-        """The classes on which the part may be placed, and what their nodes cost."""
-        if self._suitable is None:
-            spec, role = self.spec, self.part.role
-            found = [] if self._is_by_node else self.available.capacities.classes()
-            self._suitable = [
-                (each, cost(spec, each.sample))
-                for each in found
-                if self.available.has(each.sample.pool) and unfit(spec, role, each.sample) is None
-            ]
-        return self._suitable
+    def _price(self, node_class: NodeClass) -> int | None:
+        """What the nodes of a class cost; None: the part may not be placed there."""
+        known = id(node_class)
+        if known not in self._suitable:
+            sample = node_class.sample
+            fits = self.available.has(sample.pool) and unfit(self.spec, self.part.role, sample) is None
+            self._suitable[known] = cost(self.spec, sample) if fits else None
+        return self._suitable[known]
 
-    def _portions(self, node_class: NodeClass, free: FreeGpus) -> tuple[int, int]:
+    def _portions(self, node_class: NodeClass, level: FreeLevel, portion: Portion) -> tuple[int, int]:
         """Executions that find portions of free GPUs on a node: at the least, and at the most."""
         need = self.part.role.resources
-        assert need.portion is not None
-        models = {model for model, mig, _ in free if is_of_kind(model, mig or None, need)}
+        models = {model for model, mig, _ in level.free if is_of_kind(model, mig or None, need)}
         sizes = [gib for model, gib in node_class.sample.gpu_sizes if model in models]
-        return fresh_slots(_matching(free, need), need, need.portion, sizes)
+        return fresh_slots(level.matching(need), need, portion, sizes)
 
-    def bins(self, level: LevelOfBins) -> Iterator[BinOfNodes]:
-        """The bins of a level."""
-        limit, domain, capacities = level.most, self.available.domain, self.available.capacities
-        for levels, nodes in level.bins.items():
-            least, most = self._bounds.get(levels) or self._bound(levels, nodes)
-            if most:
-                keys = nodes.keys if domain is None else nodes.by_path(domain.levels, capacities).get(domain.path, ())
-                size = len(keys) - self._missing[id(nodes)] if self._missing else len(keys)
-                if size:
-                    least = min(least, level.least)
-                    yield BinOfNodes(nodes, keys, level.gpus, size, least, min(most, limit), limit)
+    def groups(self, level: SuitableLevel) -> Iterator[AlikeNodes]:
+        """The nodes of a level: in one group if its GPUs decide how many fit on each, or else by bins."""
+        limit = level.most
+        if level.least == limit <= self._bound(level.nodes.floor)[0]:
+            if (found := self._alike(level.nodes, limit, limit, limit)) is not None:
+                yield found
+            return
+        for levels, nodes in level.nodes.bins.items():
+            least, most = self._bound(levels)
+            if most and (found := self._alike(nodes, min(least, level.least), min(most, limit), limit)) is not None:
+                yield found
 
-    def nodes(self, of: BinOfNodes) -> Iterator[Key]:
-        """The nodes of a bin in natural order."""
+    def _alike(self, group: NodeGroup, least: int, most: int, limit: int) -> AlikeNodes | None:
+        """The nodes of a group that are candidates as such; None: there is none."""
+        domain, keys = self.available.domain, group.keys
+        if domain is not None:
+            keys = group.by_path(domain.levels, self.available.capacities.of).get(domain.path, [])
+        size = len(keys) - self._missing[id(group)] if self._missing else len(keys)
+        return AlikeNodes(group, keys, size, least, most, limit) if size else None
+
+    def nodes(self, of: AlikeNodes) -> Iterator[Key]:
+        """The nodes of a group in natural order."""
         return (key for key in of.keys if key[1] not in self._out) if self._out else iter(of.keys)
 
-    def by_cpus(self, of: BinOfNodes) -> Iterator[tuple[int, Key]]:
-        """The nodes of a bin by free CPUs below zero, and then in natural order."""
-        lines = of.bin.by_cpus(self.available.capacities)
+    def by_cpus(self, of: AlikeNodes) -> Iterator[tuple[int, Key]]:
+        """The nodes of a group by free CPUs below zero, and then in natural order."""
+        lines = of.group.by_cpus(self.available.capacities.of)
         if self.available.domain is not None:
             near = set(of.keys)
             lines = [entry for entry in lines if entry[1] in near]
         return (entry for entry in lines if entry[1][1] not in self._out)
 
-    def slots(self, of: BinOfNodes, node: NodeId) -> int:
-        """Executions that fit on one node of a bin."""
+    def slots(self, of: AlikeNodes, node: NodeId) -> int:
+        """Executions that fit on one node of a group."""
         if of.is_exact:
             return of.most
         capacity = self.available.capacities.of(node)
@@ -283,12 +293,6 @@ class Candidates:
     def _costs(self, capacity: Capacity, at: int | None) -> bool:
         """Whether a node costs so much; None: whatever it costs."""
         return at is None or cost(self.spec, capacity) == at
-
-    @property
-    def _is_by_node(self) -> bool:
-        """Whether labels are asked for that are part of no class."""
-        loose = self.available.capacities.loose
-        return bool(loose) and not loose.isdisjoint(asked_labels(self.spec))
 
     def _nodes_with_labels(self) -> Iterable[NodeId]:
         """Nodes that carry the labels which are part of no class."""
@@ -308,10 +312,12 @@ class Candidates:
                 by_value = expression.operator in {LabelOperator.IN, LabelOperator.NOT_IN}
                 yield from capacities.labels.with_any(expression.key, expression.values if by_value else None)
 
-    def _bound(self, levels: BinLevels, nodes: Bin) -> tuple[int, int]:
-        least, most = nodes.cpu_millis.least, nodes.cpu_millis.most
-        bounds = self._slots(least, nodes.memory.least), self._slots(most, nodes.memory.most)
-        self._bounds[levels] = bounds
+    def _bound(self, levels: BinLevels) -> tuple[int, int]:
+        """Executions for which there are CPUs and memory on every node of a bin, and on none more."""
+        bounds = self._bounds.get(levels)
+        if bounds is None:
+            cpus, memory = spans_of(levels)
+            bounds = self._bounds[levels] = self._slots(cpus.least, memory.least), self._slots(cpus.most, memory.most)
         return bounds
 
     def _slots(self, cpu_millis: int, memory: int) -> int:
@@ -323,8 +329,3 @@ class Candidates:
         if need.memory:
             slots = min(slots, memory // need.memory)
         return max(0, slots)
-
-
-def _matching(free: FreeGpus, need: Resources) -> int:
-    """How many GPUs are of the kind that is asked for."""
-    return sum(count for model, mig, count in free if is_of_kind(model, mig or None, need))

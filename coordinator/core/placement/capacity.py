@@ -51,10 +51,15 @@ class Capacity:
             or self.memory > before.memory
             or not before.ports <= self.ports
             or (self.idle and not before.idle)
-            or any(gpu not in before.gpus for gpu in self.gpus)
+            or self._has_other_gpus(before)
             or (bool(self.shared) and self._shares_more(before))
             or not self.is_like(before)
         )
+
+    def _has_other_gpus(self, before: "Capacity") -> bool:
+        """Whether some free GPU was not free before, or is other than it was."""
+        known = {gpu.uuid: gpu for gpu in before.gpus}
+        return any((had := known.get(gpu.uuid)) is not gpu and had != gpu for gpu in self.gpus)
 
     def _shares_more(self, before: "Capacity") -> bool:
         """Whether more is left of some shared GPU than before, when it may have been whole."""
@@ -69,7 +74,7 @@ class Capacity:
     def is_like(self, other: "Capacity") -> bool:
         """Whether a node has the same traits: all that stays as it is while a node runs."""
         return (
-            self.labels == other.labels
+            (self.labels is other.labels or self.labels == other.labels)
             and self.runtimes == other.runtimes
             and self.features == other.features
             and self.pool == other.pool

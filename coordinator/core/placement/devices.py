@@ -69,6 +69,8 @@ def islands(gpus: Iterable[Gpu]) -> list[list[Gpu]]:
 def _closest(island: Sequence[Gpu], count: int) -> list[Gpu]:
     """The neighbours in an island that are joined best: by NVLink, then by NUMA node; the first such by index."""
     ordered = sorted(island, key=lambda gpu: (gpu.numa_node or 0, gpu.index))
+    if not any(gpu.nvlink_peers for gpu in island):
+        return ordered[:count]  # what nothing joins is on one NUMA node, and any of it is as good
     windows = (ordered[start : start + count] for start in range(len(ordered) - count + 1))
     return min(windows, key=_distance)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from coordinator.core.placement import search
-from coordinator.core.placement.candidates import Available
+from coordinator.core.placement.candidates import Available, Candidates
 from coordinator.core.placement.capacity import key_of
 from coordinator.core.placement.draft import Draft
 from coordinator.core.placement.labels.domain import Levels, closeness
@@ -129,7 +129,7 @@ def fits(spec: JobSpec, available: Available) -> bool:
     part = part_of(spec, 0)
     if len(spec.roles) > 1 or part.first or spec.topology.required is not None:
         return isinstance(place(spec, available), Placement)
-    return any(search.has_room(spec, part, pool) for pool in available.by_pool())
+    return any(search.has_room(Candidates(spec, part, pool, {})) for pool in available.by_pool())
 
 
 def refusals(spec: JobSpec, available: Available) -> tuple[NodeRefusal, ...]:

@@ -1,14 +1,14 @@
 """How many executions of a part each node gets: packed or spread.
 
-All looks go from levels to bins and from bins to nodes, always where the best answer may be: the first that turns out
-to be as good as its bound is the best of all, whatever the others hold.
+All looks go from levels to groups and from groups to nodes, always where the best answer may be: the first that turns
+out to be as good as its bound is the best of all, whatever the others hold.
 """
 
 import heapq
 from collections.abc import Iterator, Mapping
 from itertools import islice
 
-from coordinator.core.placement.candidates import Available, BinOfNodes, Candidates, LevelOfBins, SingleNode
+from coordinator.core.placement.candidates import AlikeNodes, Available, Candidates, SingleNode, SuitableLevel
 from coordinator.core.placement.capacity import Key, key_of
 from coordinator.core.placement.draft import Draft
 from coordinator.core.placement.parts import Part
@@ -19,7 +19,7 @@ from muster.domain.jobs.job import JobSpec, Packing
 _BEFORE_ALL: Key = ((), NodeId(""))
 """A key before those of all nodes."""
 _LOOKED_AT = -1
-"""Stands for the bin of a node that was looked at."""
+"""Stands for the group of a node that was looked at."""
 
 
 def counts(spec: JobSpec, part: Part, available: Available, drafts: Mapping[NodeId, Draft]) -> dict[NodeId, int]:
@@ -41,24 +41,22 @@ def counts(spec: JobSpec, part: Part, available: Available, drafts: Mapping[Node
     return counts
 
 
-def alone(spec: JobSpec, part: Part, available: Available) -> NodeId | None:
+def alone(found: Candidates) -> NodeId | None:
     """The node that all executions of a packed part go to; None: none of those that cost least takes them all."""
-    if (node := _fullest(spec, part, available)) is not None:
+    if (node := _fullest(found.spec, found.part, found.available)) is not None:
         return node
-    found = Candidates(spec, part, available, {})
-    cheapest = next((cost for cost in found.costs() if found.has_any(cost)), None)
-    return _Packing(found, cheapest).tightest(part.count)
+    cheapest = next((cost for cost in found.costs() if cost is None or found.has_any(cost)), None)
+    return _Packing(found, cheapest).tightest(found.part.count)
 
 
-def has_room(spec: JobSpec, part: Part, available: Available) -> bool:
+def has_room(found: Candidates) -> bool:
     """Whether all executions of a part fit."""
-    if _fullest(spec, part, available) is not None:
+    if _fullest(found.spec, found.part, found.available) is not None:
         return True
-    found, count = Candidates(spec, part, available, {}), part.count
-    count -= sum(single.slots for single in found.singles())
-    uncertain: list[BinOfNodes] = []
+    count = found.part.count - sum(single.slots for single in found.singles())
+    uncertain: list[AlikeNodes] = []
     beyond = 0  # executions that may fit, and of which the bounds do not tell
-    for nodes in (each for level in found.levels() for each in found.bins(level)):
+    for nodes in (each for level in found.levels() for each in found.groups(level)):
         count -= nodes.least * nodes.size
         if count <= 0:
             return True
@@ -77,7 +75,7 @@ def has_room(spec: JobSpec, part: Part, available: Available) -> bool:
 
 
 def _fullest(spec: JobSpec, part: Part, available: Available) -> NodeId | None:
-    """The node with the fullest shared GPU that holds the one portion that is wanted; None: the bins are looked at.
+    """The node with the fullest shared GPU that holds the one portion that is wanted; None: the groups are looked at.
 
     So of very many nodes with shared GPUs only few are looked at.
     """
@@ -98,43 +96,35 @@ def _fullest(spec: JobSpec, part: Part, available: Available) -> NodeId | None:
 
 
 def nodes_for_one(spec: JobSpec, part: Part, available: Available) -> int:
-    """How many nodes can take an execution of a part; a look at every node of which its bin does not tell."""
+    """How many nodes can take an execution of a part; a look at every node of which its group does not tell."""
     found = Candidates(spec, part, available, {})
-    bins = (nodes for level in found.levels() for nodes in found.bins(level))
+    groups = (nodes for level in found.levels() for nodes in found.groups(level))
     return sum(1 for _ in found.singles()) + sum(
         nodes.size if nodes.least else sum(1 for _, node in found.nodes(nodes) if found.slots(nodes, node))
-        for nodes in bins
+        for nodes in groups
     )
 
 
 class _Source:
-    """A level, the nodes of a bin that are left, or a node, while a part is being packed."""
+    """The nodes of a group that are left, or a node, while a part is being packed."""
 
     __slots__ = ("_keys", "first", "is_exact", "least", "most", "of", "taken")
 
-    def __init__(self, of: LevelOfBins | BinOfNodes | SingleNode, keys: Iterator[Key] | None = None) -> None:
+    def __init__(self, of: AlikeNodes | SingleNode, keys: Iterator[Key] | None = None) -> None:
         self.of = of
         self._keys = keys
-        self.first: Key | None = _BEFORE_ALL
-        """The next node, or a bound of it; None: there is none left."""
-        self.taken = False
-        match of:
-            case LevelOfBins():
-                self.least, self.most, self.is_exact = 0, of.most, False
-            case BinOfNodes():
-                self.least, self.most, self.is_exact = of.least, of.most, of.is_exact
-                self.advance()
-            case SingleNode():
-                self.least, self.most, self.is_exact = of.slots, of.slots, True
-                self.first, self.taken = of.key, of.taken > 0
+        self.is_exact = isinstance(of, SingleNode) or of.is_exact
+        self.first = of.key if isinstance(of, SingleNode) else next(keys or iter(()), None)
+        """The next node; None: there is none left."""
+        self.taken = isinstance(of, SingleNode) and of.taken > 0
+        if isinstance(of, SingleNode):
+            self.least = self.most = of.slots
+        else:
+            self.least, self.most = of.least, of.most
 
     def advance(self) -> None:
         """Go on to the next node."""
-        self.first = next(self._keys, None) if self._keys is not None else None
-
-    def use_up(self) -> None:
-        """Have no node left, as they are in other sources now."""
-        self.first = None
+        self.first = None if self._keys is None else next(self._keys, None)
 
     def rank(self, left: int) -> "_Rank":
         """How well its next node takes what is left, at the best."""
@@ -157,14 +147,16 @@ class _Packing:
 
     def __init__(self, found: Candidates, cost: int | None) -> None:
         self._found = found
-        self._sources: list[_Source] = []
+        self._ahead = found.levels(cost)
+        """The levels that were not needed yet, those with the fewest GPUs first."""
+        self._levels: list[SuitableLevel] = []
+        """The levels before them whose nodes were not needed yet."""
+        self._sources = [_Source(single) for single in found.singles(cost)]
         self._heap: list[tuple[int, Key, int]] | None = None
         """The sources by most slots and then by name, with their numbers; some are used up.
 
         None: not needed yet, as one node may hold all.
         """
-        self._sources += map(_Source, found.singles(cost))
-        self._sources += map(_Source, found.levels(cost))
 
     def counts(self, count: int) -> dict[NodeId, int]:
         """Counts by node, fullest first; the rest goes to the node with the least capacity that holds all of it."""
@@ -182,16 +174,20 @@ class _Packing:
                 left -= source.most
                 source.advance()
             elif source.first is not None:
-                self._look_into(source)
+                self._look_at_next(source)
         return counts
 
     def _widest(self) -> _Source | None:
         """The source whose next node may have the most slots."""
         if self._heap is None:
-            left = ((number, source) for number, source in enumerate(self._sources) if source.first is not None)
-            self._heap = [(-source.most, source.first or _BEFORE_ALL, number) for number, source in left]
+            left = ((source.first, number, source.most) for number, source in enumerate(self._sources))
+            self._heap = [(-most, first, number) for first, number, most in left if first is not None]
             heapq.heapify(self._heap)
-        while self._heap:
+            self._levels = sorted((*self._levels, *self._ahead), key=lambda level: level.most)
+        while self._heap or self._levels:
+            if self._levels and (not self._heap or self._levels[-1].most >= -self._heap[0][0]):
+                self._look_into(self._levels.pop())
+                continue
             most, key, number = self._heap[0]
             source = self._sources[number]
             if source.first is None:
@@ -210,28 +206,45 @@ class _Packing:
             if source.most >= left and source.first is not None
         ]
         heapq.heapify(ranks)
-        while ranks:
-            rank, number = ranks[0]
-            source = self._sources[number]
-            if source.first is None:
-                heapq.heappop(ranks)
-                continue
-            if rank != source.rank(left):
-                heapq.heapreplace(ranks, (source.rank(left), number))
-                continue
-            if source.is_exact:
-                return source.first[1]
-            for inner in self._look_into(source):
-                if self._sources[inner].most >= left and self._sources[inner].first is not None:
-                    heapq.heappush(ranks, (self._sources[inner].rank(left), inner))
+        levels = self._holding(left)
+        level = next(levels, None)
+        while ranks or level is not None:
+            if level is not None and (not ranks or (_ANY, left, level.nodes.gpus, _BEFORE_ALL) < ranks[0][0]):
+                self._levels.remove(level)
+                new, level = self._look_into(level), next(levels, None)
+            else:
+                rank, number = ranks[0]
+                source = self._sources[number]
+                if source.first is None:
+                    heapq.heappop(ranks)
+                    continue
+                if rank != source.rank(left):
+                    heapq.heapreplace(ranks, (source.rank(left), number))
+                    continue
+                if source.is_exact:
+                    return source.first[1]
+                new = self._look_at_next(source)
+            for number in new:
+                source = self._sources[number]
+                if source.most >= left and source.first is not None:
+                    heapq.heappush(ranks, (source.rank(left), number))
         return None
 
-    def _look_into(self, source: _Source) -> list[int]:
-        """Have the bins of a level instead of it, or look at the next node of a bin; the numbers of what comes."""
-        if isinstance(source.of, LevelOfBins):
-            source.use_up()
-            return [self._add(_Source(nodes, self._found.nodes(nodes))) for nodes in self._found.bins(source.of)]
-        assert isinstance(source.of, BinOfNodes)
+    def _holding(self, left: int) -> Iterator[SuitableLevel]:
+        """The levels with nodes that may hold all that is left, those with the fewest GPUs first."""
+        yield from sorted((level for level in self._levels if level.most >= left), key=lambda level: level.nodes.gpus)
+        for level in self._ahead:
+            self._levels.append(level)
+            if level.most >= left:
+                yield level
+
+    def _look_into(self, level: SuitableLevel) -> list[int]:
+        """Have the groups of a level instead of it; the numbers of what comes."""
+        return [self._add(_Source(nodes, self._found.nodes(nodes))) for nodes in self._found.groups(level)]
+
+    def _look_at_next(self, source: _Source) -> list[int]:
+        """Have the next node of a group by itself; the number of what comes."""
+        assert isinstance(source.of, AlikeNodes)
         assert source.first is not None
         key = source.first
         source.advance()
@@ -248,13 +261,13 @@ class _Packing:
 
 def _spread(count: int, found: Candidates, cost: int | None) -> dict[NodeId, int]:
     """Counts by node, one at a time to the node where this job has the fewest, then where most was free."""
-    bins = [nodes for level in found.levels(cost) for nodes in found.bins(level)]
-    lines = [found.by_cpus(nodes) for nodes in bins]
+    groups = [nodes for level in found.levels(cost) for nodes in found.groups(level)]
+    lines = [found.by_cpus(nodes) for nodes in groups]
     heap = [
         (each.taken, -each.gpus, -each.cpu_millis, each.key, _LOOKED_AT, each.slots) for each in found.singles(cost)
     ]
     for order, line in enumerate(lines):
-        heap.extend((0, -bins[order].gpus, *first, order, 0) for first in islice(line, 1))
+        heap.extend((0, -groups[order].gpus, *first, order, 0) for first in islice(line, 1))
     heapq.heapify(heap)
     counts: dict[NodeId, int] = {}
     left = count
@@ -263,7 +276,7 @@ def _spread(count: int, found: Candidates, cost: int | None) -> dict[NodeId, int
         if order != _LOOKED_AT:
             if (following := next(lines[order], None)) is not None:
                 heapq.heappush(heap, (0, gpus, *following, order, 0))
-            slots = found.slots(bins[order], key[1])
+            slots = found.slots(groups[order], key[1])
         if slots:
             counts[key[1]] = counts.get(key[1], 0) + 1
             left -= 1

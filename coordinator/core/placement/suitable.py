@@ -46,8 +46,8 @@ def asked_labels(spec: JobSpec) -> frozenset[str]:
 
 
 def _label_problem(spec: JobSpec, labels: Mapping[str, str]) -> str | None:
-    lacking = [f"{key}={value}" for key, value in spec.node_labels.items() if labels.get(key) != value]
-    if lacking:
+    wanted = spec.node_labels
+    if wanted and (lacking := [f"{key}={value}" for key, value in wanted.items() if labels.get(key) != value]):
         return f"does not carry the label {', '.join(lacking)}"
     if spec.node_types and labels.get(NODE_TYPE_LABEL) not in spec.node_types:
         return f"is not of the type {' or '.join(spec.node_types)}"
@@ -64,7 +64,7 @@ def _taint_problem(spec: JobSpec, capacity: Capacity) -> str | None:
 
 
 def _runtime_problem(offers: Sequence[RuntimeOffer], role: Role) -> str | None:
-    offer = next((offer for offer in offers if offer.kind is role.runtime), None)
+    offer = _offer(offers, role.runtime)
     if offer is None:
         needs = "containers" if role.runtime is RuntimeKind.DOCKER else "plain processes"
         return f"does not run {needs} (its agent offers {_words(offers)})"
@@ -72,6 +72,13 @@ def _runtime_problem(offers: Sequence[RuntimeOffer], role: Role) -> str | None:
         return f"cannot run executions with {offer.kind}: {offer.problem}"
     if role.resources.gpus and not offer.gpus:
         return f"has a {offer.kind} runtime that cannot hand out GPUs"
+    return None
+
+
+def _offer(offers: Sequence[RuntimeOffer], kind: RuntimeKind) -> RuntimeOffer | None:
+    for offer in offers:
+        if offer.kind is kind:
+            return offer
     return None
 
 

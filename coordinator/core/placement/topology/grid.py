@@ -4,15 +4,16 @@ A *leaf* has the nodes with one path at the finest level that counts. Bounds of 
 are looked at one by one only where these bounds do not tell and the leaf may be needed.
 """
 
+import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from coordinator.core.placement.candidates import BinOfNodes, Candidates
+from coordinator.core.placement.candidates import AlikeNodes, Candidates
 from coordinator.core.placement.capacity import Key
 from coordinator.core.placement.labels.domain import Levels, Path, key_of_path, path_of
 
-_Vague = tuple[int, BinOfNodes, Sequence[Key]]
-"""What nodes of a bin cost, and which of them they are."""
+_Vague = tuple[int, AlikeNodes, Sequence[Key]]
+"""What nodes of a group cost, and which of them they are."""
 Rank = tuple[int, bool, int, int]
 """Prefers nodes that cost less, a domain that the gang uses already, few leaves, little room left over."""
 
@@ -35,9 +36,11 @@ class Grid:
         capacities = found.available.capacities
         out = (node for node in found.out if node in capacities)
         self._missing = Counter(
-            (id(capacities.bin_of(node)), path_of(levels, capacities.of(node).labels)) for node in out
+            (id(group), path_of(levels, capacities.of(node).labels))
+            for node in out
+            for group in capacities.groups_of(node)
         )
-        """How many nodes of a bin and a leaf are out."""
+        """How many nodes of a group and a leaf are out."""
         for each in found.costs() if price is None else (price,):
             self._take_in(each)
 
@@ -58,13 +61,20 @@ class Grid:
     def best(self, count: int, depth: int, under: Path = ()) -> Path | None:
         """The domain of so many levels, in a domain, that takes so many executions best; None: there is none."""
         if depth == len(self._levels) and not self._prices and not self._taken and not self._vague:
-            rooms = self._seats if not under else {path: self._seats[path] for path in self._under(under)}
-            least = min((room for path, room in rooms.items() if room >= count and path[-1] is not None), default=None)
-            found = (path for path, room in rooms.items() if room == least and path[-1] is not None)
-            return min(found, key=key_of_path, default=None)
+            return self._tightest(count, self._seats if not under else self._under(under))
         ranks = self.ranks(count, depth, under)
         lowest = min(ranks.values(), default=None)
         return min((domain for domain, rank in ranks.items() if rank == lowest), key=key_of_path, default=None)
+
+    def _tightest(self, count: int, leaves: Iterable[Path]) -> Path | None:
+        """The leaf that so many executions fill best, where leaves differ in nothing but how many they take."""
+        seats, least, found = self._seats, sys.maxsize, list[Path]()
+        for leaf in leaves:
+            if count <= seats[leaf] <= least and leaf[-1] is not None:
+                if seats[leaf] < least:
+                    least, found = seats[leaf], []
+                found.append(leaf)
+        return min(found, key=key_of_path, default=None)
 
     def ranks(self, count: int, depth: int, under: Path = ()) -> dict[Path, Rank]:
         """The domains of so many levels, in a domain, that take so many executions, and how well each does."""
@@ -141,36 +151,26 @@ class Grid:
             if single.taken:
                 self._taken.add(leaf)
         for level in found.levels(price):
-            bins = list(found.bins(level))
-            exact = all(nodes.is_exact and nodes.most == level.most for nodes in bins)
-            if exact and len(bins) == len(level.bins) and not self._missing and found.available.domain is None:
-                sizes = level.node_class.sizes(level.free, self._levels, capacities)
-                self._add_all(sizes, price, level.most)
-            else:
-                for nodes in bins:
-                    self._take_bin(nodes, price)
+            for nodes in found.groups(level):
+                self._take_group(nodes, price)
 
-    def _take_bin(self, nodes: BinOfNodes, price: int | None) -> None:
-        domain = self._found.available.domain
-        for leaf, keys in nodes.bin.by_path(self._levels, self._found.available.capacities).items():
+    def _take_group(self, nodes: AlikeNodes, price: int | None) -> None:
+        domain, seats = self._found.available.domain, self._seats
+        leaves = nodes.group.by_path(self._levels, self._found.available.capacities.of)
+        if nodes.is_exact and not price and domain is None and not self._missing:
+            most = nodes.most
+            for leaf, keys in leaves.items():
+                seats[leaf] = seats.get(leaf, 0) + most * len(keys)
+            return
+        for leaf, keys in leaves.items():
             if domain is not None and leaf[: len(domain.path)] != domain.path:
                 continue
-            size = len(keys) - self._missing[id(nodes.bin), leaf] if self._missing else len(keys)
+            size = len(keys) - self._missing[id(nodes.group), leaf] if self._missing else len(keys)
             if size and nodes.is_exact:
                 self._add(leaf, price, nodes.most * size)
             elif size:
-                self._seats.setdefault(leaf, 0)
+                seats.setdefault(leaf, 0)
                 self._vague.setdefault(leaf, []).append((price or 0, nodes, keys))
-
-    def _add_all(self, sizes: Mapping[Path, int], price: int | None, slots: int) -> None:
-        """Have so many seats more on each of so many nodes of each leaf."""
-        if price:
-            for leaf, size in sizes.items():
-                self._add(leaf, price, size * slots)
-        else:
-            seats = self._seats
-            for leaf, size in sizes.items():
-                seats[leaf] = seats.get(leaf, 0) + size * slots
 
     def _add(self, leaf: Path, price: int | None, seats: int) -> None:
         self._seats[leaf] = self._seats.get(leaf, 0) + seats

@@ -34,24 +34,26 @@ def areas(spec: JobSpec, available: Available, close: Closeness, largest: int) -
     Each of them takes every role by itself, but perhaps not all of them. `largest` is the role that needs most: what
     suits it best is best.
     """
-    if not close.required and len(spec.roles) == 1 and not search.has_room(spec, part_of(spec, 0), available):
-        yield available  # it fits nowhere, and how many would is counted without regard to domains
-        return
-    if not close.required and (node := _one_node(spec, available)) is not None:
-        yield replace(available, node=node)
-        return
-    within, levels = replace(available, levels=close.levels), close.levels
     parts = _parts(spec)
-    grids = [Grid(Candidates(spec, part, available, {}), levels) for part in parts]
+    found = [Candidates(spec, part, available, {}) for part in parts]
+    if not close.required and len(parts) == 1:
+        if not search.has_room(found[0]):
+            yield available  # it fits nowhere, and how many would is counted without regard to domains
+            return
+        if spec.packing is Packing.PACK and (node := search.alone(found[0])) is not None:
+            yield replace(available, node=node)  # it is then as close together as can be
+            return
+    levels = close.levels
+    grids = [Grid(each, levels) for each in found]
     least = grids[largest].least_cost(parts[largest].count, close.required)
     for depth in range(len(levels), max(close.required, 1) - 1, -1):
         if len(parts) == 1 and not least and (best := grids[0].best(parts[0].count, depth)) is not None:
-            yield replace(within, domain=Domain(levels[:depth], best))
+            yield replace(available, levels=levels, domain=Domain(levels[:depth], best))
         for path, cost in _ranked(grids, parts, depth, largest):
             if cost == least or depth == close.required:
-                yield replace(within, domain=Domain(levels[:depth], path))
+                yield replace(available, levels=levels, domain=Domain(levels[:depth], path))
     if not close.required:
-        yield within
+        yield replace(available, levels=levels)
 
 
 def counts(spec: JobSpec, part: Part, available: Available, drafts: Mapping[NodeId, Draft]) -> dict[NodeId, int]:
@@ -157,13 +159,6 @@ def _ranked(grids: Sequence[Grid], parts: Sequence[Part], depth: int, largest: i
     for rank in sorted(by_rank):
         for path in sorted(by_rank[rank], key=key_of_path):
             yield path, rank[0]
-
-
-def _one_node(spec: JobSpec, available: Available) -> NodeId | None:
-    """The node that a packed gang goes to as a whole, as it is then as close together as can be."""
-    if len(spec.roles) > 1 or spec.packing is not Packing.PACK:
-        return None
-    return search.alone(spec, part_of(spec, 0), available)
 
 
 def _parts(spec: JobSpec) -> list[Part]:

@@ -17,7 +17,7 @@ kinds = st.builds(capacity, st.sampled_from(NODES), st.integers(0, 2), problem=s
 
 def content(capacities: Capacities) -> list[tuple[int, list[str]]]:
     """GPUs and nodes of each bin."""
-    bins = (each for found in capacities.classes() for levels in found.bins.values() for each in levels.values())
+    bins = (each for found in capacities.classes() for level in found.levels.values() for each in level.bins.values())
     return sorted((each.gpus, [node for _, node in each.keys]) for each in bins)
 
 

@@ -1,0 +1,1 @@
+"""Node classes: nodes that are alike but for what is free, by free GPUs and then in bins."""
