@@ -1,9 +1,10 @@
 """The nodes on which a job may find seats once others have gone, and a search on these few alone."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
+from typing import NamedTuple
 
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.placement import placement, search
@@ -25,12 +26,9 @@ from muster.domain.jobs.placing.mig import thousandths
 from muster.domain.jobs.placing.portion import Portion
 
 
-@dataclass(slots=True)
-class _Base:
+class _Base(NamedTuple):
     """What a node has for executions of one part before anybody is evicted."""
 
-    now: int
-    """Executions that fit."""
     most: int
     """Executions that may fit, however much others free."""
     gpus: int
@@ -39,9 +37,8 @@ class _Base:
     cpu_millis: int
     memory: int
 
-    def with_room_for(self, now: int) -> "_Base":
-        """The same where so many fit; `dataclasses.replace` takes several times as long."""
-        return _Base(now, self.most, self.gpus, self.shared, self.cpu_millis, self.memory)
+
+_NOTHING = _Base(0, 0, 0, 0, 0)
 
 
 class EvictionRooms:
@@ -56,7 +53,8 @@ class EvictionRooms:
         self._avoid = cluster.newest_attempt(job.id).avoid
         self._parts = [part_of(job.spec, place) for place in range(len(job.spec.roles))]
         self._part = max(self._parts, key=lambda part: (part.role.resources.gpus, part.role.resources.cpu_millis))
-        self._bases: dict[NodeId, _Base] = {}
+        self._bases: dict[NodeId, tuple[int, _Base]] = {}
+        """How many executions fit on a node now, and what it has."""
         self._fits: dict[tuple[AttemptId, ...], Placement | None] = {}
         self._labels = asked_labels(job.spec) | {expression.key for expression in job.spec.affinity.expressions}
         self._suitable: dict[int, bool] = {}
@@ -73,23 +71,20 @@ class EvictionRooms:
         """Whether executions differ in nothing, so that as many find a seat as there are slots."""
         part = self._part
         plain = part.role.resources.gpu_model is None and not part.ports and not part.first
-        alike = len(self._parts) == 1 and not self._spec.exclusive and not self._has_mig
+        has_mig = bool(mig_profiles(self._empty))  # what is freed of GPUs may be of another kind than what is needed
+        alike = len(self._parts) == 1 and not self._spec.exclusive and not has_mig
         shares = self._cluster.load.free.fresh().sharing  # where two portions that are freed need not make a GPU
         return plain and alike and part.role.resources.portion is None and not shares
 
-    @cached_property
-    def _has_mig(self) -> bool:
-        """Whether there are MIG devices, so that what is freed of GPUs may be of another kind than what is needed."""
-        return bool(mig_profiles(self._empty))
-
     def slots(self, node: NodeId, freed: Amounts) -> int:
         """How many executions of that role fit on a node with so much more; not fewer than do."""
-        base = self._bases.get(node)
-        if base is None:
-            base = self._bases[node] = self._base(node)
+        known = self._bases.get(node)
+        if known is None:
+            known = self._bases[node] = self._base(node)
+        now, base = known
         if freed == NO_AMOUNTS or not base.most:
-            return base.now
-        return max(base.now, self._room(base, freed))
+            return now
+        return max(now, self._room(base, freed))
 
     def hold(self, gangs: Sequence[RunningGang]) -> bool:
         """Whether the whole gang can be placed if these were gone."""
@@ -133,6 +128,11 @@ class EvictionRooms:
         return self._cluster.load.empty.fresh()
 
     @cached_property
+    def _is_by_node(self) -> bool:
+        """Whether labels decide that are part of no class."""
+        return not self._empty.loose.isdisjoint(self._labels)
+
+    @cached_property
     def _rooms(self) -> Capacities:
         load = self._cluster.load
         return (load.free if self._is_head or load.reservation is None else load.unreserved).fresh()
@@ -142,26 +142,20 @@ class EvictionRooms:
         """What is leaving already, by node."""
         return self._held_by(self._cluster.gangs.evictable.leaving)
 
-    def _base(self, node: NodeId) -> _Base:
-        """What a node has once all that is leaving has gone."""
+    def _base(self, node: NodeId) -> tuple[int, _Base]:
+        """What a node has once all that is leaving has gone, and how many executions fit into that."""
         part = self._part
         capacity = self._capacity(node, ()) if node in self._leaving else self._rooms.of(node)
         if capacity.pool != self._pool or node in self._closed or not self._suits(node):
-            return _Base(0, 0, 0, 0, 0, 0)
-        is_open = capacity.problem is None and (capacity.idle or not self._spec.exclusive)
-        base = _Base(
-            now=0,
-            most=min(self._most, 1) if part.ports else self._most,
-            gpus=len(matching(capacity.gpus, part.role.resources)),
-            shared=len(capacity.shared),
-            cpu_millis=capacity.cpu_millis,
-            memory=capacity.memory,
-        )
-        if is_open and part.role.resources.portion is not None:
-            return base.with_room_for(Draft(capacity).slots(self._spec, part))
-        if is_open and capacity.ports.isdisjoint(part.ports):
-            return base.with_room_for(self._room(base, NO_AMOUNTS))
-        return base
+            return 0, _NOTHING
+        gpus = len(matching(capacity.gpus, part.role.resources)) if capacity.gpus else 0
+        most = min(self._most, 1) if part.ports else self._most
+        base = _Base(most, gpus, len(capacity.shared), capacity.cpu_millis, capacity.memory)
+        if capacity.problem is not None or (self._spec.exclusive and not capacity.idle):
+            return 0, base
+        if part.role.resources.portion is not None:
+            return Draft(capacity).slots(self._spec, part), base
+        return (self._room(base, NO_AMOUNTS) if capacity.ports.isdisjoint(part.ports) else 0), base
 
     def _room(self, base: _Base, freed: Amounts) -> int:
         """How many executions there is enough for, with so much more."""
@@ -184,7 +178,7 @@ class EvictionRooms:
         sample = self._empty.sample_of(node)
         if sample is None or node in self._spec.exclude_nodes:
             return False
-        if not self._empty.loose.isdisjoint(self._labels):
+        if self._is_by_node:
             return unfit(self._spec, self._part.role, self._empty.of(node)) is None
         known = self._suitable.get(id(sample))
         if known is None:
