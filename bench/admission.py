@@ -36,8 +36,8 @@ from coordinator.service.trust.tokens import TokenOperations
 from coordinator.store.records.memory import MemoryStore
 from coordinator.store.trust.sql import SqlTrust
 from coordinator.trust.audit.log import AuditLog
-from coordinator.trust.rates import Rate
 from coordinator.trust.registry import ADMIN, Registry
+from muster.daemon.rates import Rate
 from muster.domain.fleet.access import EVERYWHERE, Access, Account, AccountKind, AuditEntry, IssuedToken
 from muster.rpc.v1 import trust_pb2, trust_pb2_grpc
 from muster.trust.tokens import new_api_token

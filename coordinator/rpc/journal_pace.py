@@ -12,7 +12,7 @@ from threading import Lock
 
 from coordinator.clock import boot_time
 from coordinator.trust.places import place_of
-from coordinator.trust.rates import RATED_KEYS, Buckets, Rate
+from muster.daemon.rates import RATED_KEYS, Buckets, Rate
 
 log = logging.getLogger(__name__)
 

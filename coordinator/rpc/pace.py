@@ -11,7 +11,7 @@ from coordinator.clock import boot_time
 from coordinator.service.causes import TooFastError
 from coordinator.trust.caller import Caller, CallerKind
 from coordinator.trust.places import place_of
-from coordinator.trust.rates import Buckets, Rate
+from muster.daemon.rates import Buckets, Rate
 
 STRANGERS_AT_ONCE = 3_000
 STRANGERS_PER_SECOND = 50

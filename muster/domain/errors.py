@@ -7,6 +7,7 @@ MusterError
 ├── UnavailableError       a peer did not answer in time or is not there
 ├── ExhaustedError         a limit is reached, or the disk is full; nothing was accepted
 ├── PermissionDeniedError  the peer is not allowed to do that
+│   └── NotSignedInError   nobody knows who asks
 ├── JobsRefusedError       of many jobs that are accepted together or not at all, some were refused
 ├── ClientNotOpenError     a client is used before it was opened, or after it was closed
 └── IllegalTransitionError a bug: a state machine was asked for a move that its table does not list
@@ -61,6 +62,10 @@ class ExhaustedError(MusterError):
 
 class PermissionDeniedError(MusterError):
     """The peer is known but not allowed to do that."""
+
+
+class NotSignedInError(PermissionDeniedError):
+    """Nobody knows who asks: no token was shown, or one that does not count."""
 
 
 class JobsRefusedError(MusterError):

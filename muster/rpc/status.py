@@ -10,6 +10,7 @@ from muster.domain.errors import (
     ExhaustedError,
     InvalidJobError,
     MusterError,
+    NotSignedInError,
     PermissionDeniedError,
     UnavailableError,
     UnknownNameError,
@@ -26,7 +27,7 @@ ERRORS: Mapping[grpc.StatusCode, type[MusterError]] = {
     # So a stream ends when the coordinator shuts down.
     grpc.StatusCode.CANCELLED: UnavailableError,
     grpc.StatusCode.DEADLINE_EXCEEDED: UnavailableError,
-    grpc.StatusCode.UNAUTHENTICATED: PermissionDeniedError,
+    grpc.StatusCode.UNAUTHENTICATED: NotSignedInError,
     grpc.StatusCode.PERMISSION_DENIED: PermissionDeniedError,
 }
 """Statuses that are not listed are faults of the coordinator and become a plain MusterError."""

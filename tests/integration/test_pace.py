@@ -13,8 +13,8 @@ from agent.identity.enrolment import join
 from coordinator.rpc.limits import METADATA, STREAMS_OF_ONE_STRANGER
 from coordinator.rpc.pace import Pace, Rates
 from coordinator.trust.audit.log import REFUSALS
-from coordinator.trust.rates import Rate
 from muster.client.client import Client
+from muster.daemon.rates import Rate
 from muster.domain.errors import ConflictError, ExhaustedError, InvalidJobError, PermissionDeniedError, UnknownNameError
 from muster.domain.fleet.access import EVERYWHERE, Access
 from muster.domain.ids import NodeId

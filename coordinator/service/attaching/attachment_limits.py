@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from coordinator.service.attaching.held import HeldAttachment
 from coordinator.service.causes import TooFastError
-from coordinator.trust.rates import Rate
+from muster.daemon.rates import Rate
 from muster.domain.errors import ExhaustedError
 from muster.domain.quantity import counted
 

@@ -15,7 +15,7 @@ from coordinator.service.attaching.attachment_limits import (
 from coordinator.service.attaching.forwards import Forwards
 from coordinator.service.attaching.held import HeldAttachment
 from coordinator.trust.caller import CallerKind
-from coordinator.trust.rates import Buckets
+from muster.daemon.rates import Buckets
 from muster.domain.attachments.request import AttachmentReport
 from muster.domain.fleet.access import AuditEntry
 from muster.domain.ids import ExecutionId, JobId, NodeId

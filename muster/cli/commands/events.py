@@ -10,9 +10,10 @@ import typer
 from muster.cli.context import answers, session_of
 from muster.cli.exit_codes import ExitCode
 from muster.cli.options import Output, complete_jobs, complete_nodes
-from muster.cli.output.documents import Document, Format, document, line_of, text_of
+from muster.cli.output.documents import Format, line_of, text_of
 from muster.cli.output.screen import say_lines
 from muster.cli.output.units import time_text
+from muster.documents import Document, document
 from muster.domain.event import FleetEvent, FleetEventKind, JobEvent, JobEventKind, NodeEvent, NodeEventKind
 from muster.domain.visible_text import visible
 

@@ -1,20 +1,15 @@
-"""Values as plain data for `-o json` and `-o yaml`: keys are field names, times are ISO 8601 in UTC, spans seconds.
+"""Values as JSON, YAML and CSV, for `-o`.
 
 What writes them is loaded when there is something to be written: most answers are for people.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields, is_dataclass
-from datetime import UTC, datetime, timedelta
-from enum import Enum, StrEnum
+from collections.abc import Iterable, Iterator, Sequence
+from enum import StrEnum
 from math import isfinite
-from typing import TypeAlias
 
-from muster.domain.jobs.job import JobSpec
+from muster.documents import Document, document
 from muster.domain.visible_text import visible_json
-
-Document: TypeAlias = "str | int | float | bool | list[Document] | dict[str, Document] | None"
 
 _PLAIN = r"[A-Za-z/][A-Za-z0-9_./-]*( [A-Za-z0-9_./-]+)*"
 _NOT_TEXT = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y", "n"})
@@ -32,23 +27,6 @@ class Format(StrEnum):
     def for_people(self) -> bool:
         """Whether the answer is a table or a sentence, and no document."""
         return self in {Format.TABLE, Format.WIDE}
-
-
-def document(value: object) -> Document:
-    """Any value of the domain as plain data; a job's `spec` has the keys of a job file."""
-    if isinstance(value, JobSpec):
-        from muster.jobfile import dump_job
-
-        return document(dump_job(value))
-    if is_dataclass(value):
-        return {field.name: document(getattr(value, field.name)) for field in fields(value)}
-    if isinstance(value, Mapping):
-        return {str(document(key)): document(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [document(item) for item in value]
-    if isinstance(value, (set, frozenset)):
-        return sorted((document(item) for item in value), key=str)
-    return _plain(value)
 
 
 def text_of(value: object, form: Format) -> str:
@@ -80,29 +58,6 @@ def _json(value: Document, *, indent: int | None = None, ascii_only: bool = Fals
     import json
 
     return visible_json(json.dumps(value, indent=indent, ensure_ascii=ascii_only))
-
-
-def _plain(value: object) -> Document:
-    if isinstance(value, Enum):
-        return _plain(value.value)
-    if isinstance(value, datetime):
-        return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
-    if isinstance(value, timedelta):
-        return value.total_seconds()
-    if isinstance(value, bytes):
-        return _text_or_base64(value)
-    if value is None or isinstance(value, (str, int, float)):
-        return value
-    raise TypeError(f"{type(value).__name__} is not a value of the domain")
-
-
-def _text_or_base64(data: bytes) -> Document:
-    try:
-        return data.decode()
-    except UnicodeDecodeError:
-        from base64 import b64encode
-
-        return {"base64": b64encode(data).decode()}
 
 
 def _yaml(value: Document, indent: str = "") -> Iterator[str]:

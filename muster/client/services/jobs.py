@@ -1,6 +1,7 @@
 """The SDK for jobs: submit, find, watch, stop and delete them, and read what they printed."""
 
 import asyncio
+import itertools
 import os
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import aclosing
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from muster.domain.event import JobEvent
     from muster.domain.jobs.explanation import Explanation
     from muster.domain.jobs.queueing.change import JobChange
-    from muster.domain.jobs.view import JobView, LogLine
+    from muster.domain.jobs.view import JobPage, JobView, LogLine
 
 
 class JobsClient:
@@ -36,34 +37,48 @@ class JobsClient:
     def _stub(self) -> Any:  # noqa: ANN401 - that of JobService, whose two kinds mypy cannot tell apart here
         return self._calls.stub(JobServiceStub)
 
-    async def submit(self, spec: JobSpec, *, queue_anyway: bool = False, dry_run: bool = False) -> "JobView":
+    async def submit(
+        self, spec: JobSpec, *, queue_anyway: bool = False, dry_run: bool = False, idempotency_key: str = ""
+    ) -> "JobView":
         """Submit a job; it is given back once it is stored durably. With `dry_run` it is only checked, and has no id.
 
         Raises InvalidJobError for a malformed job and ConflictError when no present node could ever run it, unless
-        `queue_anyway`. An answer that got lost never leads to a second job.
+        `queue_anyway`. An answer that got lost never leads to a second job; with an `idempotency_key` of one's own
+        neither does a program that asks again after it was restarted.
 
         >>> spec = JobSpec(name="hello", roles=(Role(command=("hostname",), count=3),))
         >>> job = await client.jobs.submit(spec)
         """
-        request = _submission(refuse_faults(refuse_mistyped(spec)), queue_anyway=queue_anyway, dry_run=dry_run)
+        checked = refuse_faults(refuse_mistyped(spec))
+        request = _submission(checked, queue_anyway=queue_anyway, dry_run=dry_run, key=idempotency_key)
         # Looking up what reads the answer loads it, and takes as long as the coordinator does: the question goes first.
         answer = await self._calls.ask(self._stub.Submit, request)
         return wire.job_from_wire(answer.job)
 
     async def submit_many(
-        self, specs: Sequence[JobSpec], *, queue_anyway: bool = False, dry_run: bool = False
+        self,
+        specs: Sequence[JobSpec],
+        *,
+        queue_anyway: bool = False,
+        dry_run: bool = False,
+        idempotency_key: str = "",
     ) -> tuple[JobId, ...]:
         """Submit many jobs, several times as fast as one by one; their ids in the order of the list.
 
         Up to 1,000 are accepted all together or not at all, longer lists in parts, one after the other. Raises
         JobsRefusedError, which says of each refused job why, and what was accepted before. With `dry_run` all are only
-        checked, and the ids are empty. An answer that got lost never leads to a second job.
+        checked, and the ids are empty. An answer that got lost never leads to a second job; `idempotency_key` is as for
+        `submit`, and counts for the whole list.
 
         >>> ids = await client.jobs.submit_many([replace(spec, name=f"seed-{seed}") for seed in range(100)])
         """
         from muster.client.services.job_batches import submit_in_batches  # noqa: PLC0415 - seldom
 
-        requests = (_submission(spec, queue_anyway=queue_anyway, dry_run=dry_run) for spec in specs)
+        keys = (f"{idempotency_key}/{number}" if idempotency_key else "" for number in itertools.count())
+        requests = (
+            _submission(spec, queue_anyway=queue_anyway, dry_run=dry_run, key=key)
+            for spec, key in zip(specs, keys, strict=False)
+        )
         return await submit_in_batches(self._submit_batch, specs, requests, self._calls.connection.address)
 
     async def get(self, job: str, *, attempt: int | None = None) -> "JobView":
@@ -93,23 +108,56 @@ class JobsClient:
         >>> async for job in client.jobs.list(phases=[JobPhase.RUNNING], mine=True):
         ...     print(job.id, job.spec.name)
         """
-        wanted = pb.ListJobsRequest(
+        next_page = ""
+        while limit is None or limit > 0:
+            page = await self.page(
+                phases=phases,
+                name_contains=name_contains,
+                projects=projects,
+                owners=owners,
+                mine=mine,
+                labels=labels,
+                size=PAGE if limit is None else min(limit, PAGE),
+                page=next_page,
+            )
+            for job in page.jobs[:limit]:
+                yield job
+            limit = None if limit is None else limit - len(page.jobs)
+            next_page = page.next_page
+            if not next_page:
+                return
+
+    async def page(  # noqa: PLR0913 - one for each condition
+        self,
+        *,
+        phases: Collection[JobPhase] = (),
+        name_contains: str = "",
+        projects: Collection[str] = (),
+        owners: Collection[str] = (),
+        mine: bool = False,
+        labels: Mapping[str, str] | None = None,
+        size: int = PAGE,
+        page: str = "",
+    ) -> "JobPage":
+        """So many of the jobs that `list` gives, and where the next ones are; `page` is `next_page` of the page before.
+
+        >>> first = await client.jobs.page(size=20)
+        >>> second = await client.jobs.page(size=20, page=first.next_page)
+        """
+        from muster.domain.jobs.view import JobPage  # noqa: PLC0415 - loaded while the coordinator answers
+
+        request = pb.ListJobsRequest(
             phases=tuple(phases),
             name_contains=name_contains,
             projects=projects,
             owners=owners,
             mine=mine,
             labels=labels,
+            page_size=size,
+            page_token=page,
         )
-        while limit is None or limit > 0:
-            wanted.page_size = PAGE if limit is None else min(limit, PAGE)
-            page = await self._calls.ask(self._stub.List, wanted)
-            for job in page.jobs[:limit]:
-                yield wire.job_from_wire(job)
-            limit = None if limit is None else limit - len(page.jobs)
-            wanted.page_token = page.next_page_token
-            if not page.next_page_token:
-                return
+        answer = await self._calls.ask(self._stub.List, request)
+        return JobPage(jobs=tuple(map(wire.job_from_wire, answer.jobs)), next_page=answer.next_page_token)
 
     async def stop(self, job: str) -> "JobView":
         """Stop a job; it is given back once the order is stored. An ended job stays as it is.
@@ -289,8 +337,10 @@ class JobsClient:
                 await patience.pause_or_raise(error)
 
 
-def _submission(spec: JobSpec, *, queue_anyway: bool, dry_run: bool) -> pb.SubmitRequest:
-    """A request for a job, with a key of its own: sent again, it asks for the same one."""
-    wanted, key = wire.job_spec_to_wire(spec), os.urandom(16).hex()
+def _submission(spec: JobSpec, *, queue_anyway: bool, dry_run: bool, key: str) -> pb.SubmitRequest:
+    """A request for a job, with a key of its own unless one is given: sent again, it asks for the same one."""
+    wanted = wire.job_spec_to_wire(spec)
     wanted.project = wanted.project or project_of(os.environ)
-    return pb.SubmitRequest(spec=wanted, queue_anyway=queue_anyway, dry_run=dry_run, idempotency_key=key)
+    return pb.SubmitRequest(
+        spec=wanted, queue_anyway=queue_anyway, dry_run=dry_run, idempotency_key=key or os.urandom(16).hex()
+    )

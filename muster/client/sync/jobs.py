@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from muster.client.blocking.loop_thread import LoopThread
 from muster.client.blocking.stream import SyncStream
+from muster.client.calls import PAGE
 from muster.client.services.jobs import JobsClient
 from muster.domain.ids import JobId
 from muster.domain.jobs.job import JobSpec
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from muster.domain.event import JobEvent
     from muster.domain.jobs.explanation import Explanation
     from muster.domain.jobs.queueing.change import JobChange
-    from muster.domain.jobs.view import JobView, LogLine
+    from muster.domain.jobs.view import JobPage, JobView, LogLine
 
 
 class SyncJobsClient:
@@ -25,29 +26,37 @@ class SyncJobsClient:
         self._own = own
         self._loop = loop
 
-    def submit(self, spec: JobSpec, *, queue_anyway: bool = False, dry_run: bool = False) -> "JobView":
+    def submit(
+        self, spec: JobSpec, *, queue_anyway: bool = False, dry_run: bool = False, idempotency_key: str = ""
+    ) -> "JobView":
         """Submit a job; it is given back once it is stored durably. With `dry_run` it is only checked, and has no id.
 
         Raises InvalidJobError for a malformed job and ConflictError when no present node could ever run it, unless
-        `queue_anyway`. An answer that got lost never leads to a second job.
+        `queue_anyway`. An answer that got lost never leads to a second job; with an `idempotency_key` of one's own
+        neither does a program that asks again after it was restarted.
 
         >>> spec = JobSpec(name="hello", roles=(Role(command=("hostname",), count=3),))
         >>> job = client.jobs.submit(spec)
         """
-        return self._loop.run(self._own.submit(spec, queue_anyway=queue_anyway, dry_run=dry_run))
+        return self._loop.run(
+            self._own.submit(spec, queue_anyway=queue_anyway, dry_run=dry_run, idempotency_key=idempotency_key)
+        )
 
     def submit_many(
-        self, specs: Sequence[JobSpec], *, queue_anyway: bool = False, dry_run: bool = False
+        self, specs: Sequence[JobSpec], *, queue_anyway: bool = False, dry_run: bool = False, idempotency_key: str = ""
     ) -> tuple[JobId, ...]:
         """Submit many jobs, several times as fast as one by one; their ids in the order of the list.
 
         Up to 1,000 are accepted all together or not at all, longer lists in parts, one after the other. Raises
         JobsRefusedError, which says of each refused job why, and what was accepted before. With `dry_run` all are only
-        checked, and the ids are empty. An answer that got lost never leads to a second job.
+        checked, and the ids are empty. An answer that got lost never leads to a second job; `idempotency_key` is as for
+        `submit`, and counts for the whole list.
 
         >>> ids = client.jobs.submit_many([replace(spec, name=f"seed-{seed}") for seed in range(100)])
         """
-        return self._loop.run(self._own.submit_many(specs, queue_anyway=queue_anyway, dry_run=dry_run))
+        return self._loop.run(
+            self._own.submit_many(specs, queue_anyway=queue_anyway, dry_run=dry_run, idempotency_key=idempotency_key)
+        )
 
     def get(self, job: str, *, attempt: int | None = None) -> "JobView":
         """One job with its attempts, and executions of the first and newest ones or only those of one `attempt`.
@@ -84,6 +93,36 @@ class SyncJobsClient:
                 mine=mine,
                 labels=labels,
                 limit=limit,
+            )
+        )
+
+    def page(  # noqa: PLR0913 - one for each condition
+        self,
+        *,
+        phases: Collection[JobPhase] = (),
+        name_contains: str = "",
+        projects: Collection[str] = (),
+        owners: Collection[str] = (),
+        mine: bool = False,
+        labels: Mapping[str, str] | None = None,
+        size: int = PAGE,
+        page: str = "",
+    ) -> "JobPage":
+        """So many of the jobs that `list` gives, and where the next ones are; `page` is `next_page` of the page before.
+
+        >>> first = client.jobs.page(size=20)
+        >>> second = client.jobs.page(size=20, page=first.next_page)
+        """
+        return self._loop.run(
+            self._own.page(
+                phases=phases,
+                name_contains=name_contains,
+                projects=projects,
+                owners=owners,
+                mine=mine,
+                labels=labels,
+                size=size,
+                page=page,
             )
         )
 

@@ -93,6 +93,16 @@ class JobView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class JobPage:
+    """A part of a list of jobs, and where the next one is."""
+
+    jobs: tuple[JobView, ...] = ()
+    """The newest first, without their executions."""
+    next_page: str = ""
+    """Given back for the next page; empty: there is none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LogLine:
     """A piece of output of one rank."""
 

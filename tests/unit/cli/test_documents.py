@@ -6,7 +6,8 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 import yaml
 
-from muster.cli.output.documents import Document, Format, document, line_of, text_of
+from muster.cli.output.documents import Format, line_of, text_of
+from muster.documents import Document, document
 from muster.domain.jobs.lifecycle import JobPhase, State
 from tests.unit.cli import values
 from tests.unit.cli.values import attempt, execution

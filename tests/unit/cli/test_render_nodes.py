@@ -4,8 +4,8 @@ import json
 from dataclasses import replace
 from datetime import timedelta
 
-from muster.cli.output.documents import document
 from muster.cli.output.nodes import node_details, nodes_table
+from muster.documents import document
 from muster.domain.fleet.node import Cordon, NodeState, NodeView, RuntimeOffer
 from muster.domain.ids import ExecutionId, GpuUuid
 from muster.domain.jobs.job import RuntimeKind

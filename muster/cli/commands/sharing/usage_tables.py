@@ -3,9 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 
-from muster.cli.output.documents import Document, csv_text, document
+from muster.cli.output.documents import csv_text
 from muster.cli.output.plain.columns import Column
 from muster.cli.output.tables import TextTable, listing
+from muster.documents import Document, document
 from muster.domain.fleet.quota import MILLIS_PER_GPU
 from muster.domain.usage import UsageBy, UsageReport, UsageRow
 

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from muster.cli.output.documents import csv_text, document
+from muster.cli.output.documents import csv_text
 from muster.cli.output.metrics.chart import number_text, sparkline
 from muster.cli.output.metrics.series import FoundPoints, in_order, keys_of, label_of, ranks_in, series_of
 from muster.cli.output.units import time_text
+from muster.documents import document
 from muster.domain.telemetry.point import Point, RankPoints
 
 _TREND = 24

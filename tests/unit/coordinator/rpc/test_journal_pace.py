@@ -13,7 +13,7 @@ from coordinator.rpc.journal_pace import (
     LeftOut,
     PacedLines,
 )
-from coordinator.trust.rates import Rate
+from muster.daemon.rates import Rate
 
 MINUTE, HOUR = 60.0, 3600
 MALFORMED = "malformed message"

@@ -8,7 +8,7 @@ from coordinator.rpc.pace import Pace, Rates
 from coordinator.service.causes import TooFastError
 from coordinator.trust.caller import LOCAL, Caller, CallerKind
 from coordinator.trust.places import place_of
-from coordinator.trust.rates import Rate
+from muster.daemon.rates import Rate
 from muster.domain.ids import NodeId
 
 JOIN = "/muster.rpc.v1.JoinService/Join"

@@ -14,7 +14,7 @@ from coordinator.service.attaching.forwards import ELSEWHERE, FORWARD_REST, FORW
 from coordinator.service.attaching.held import LONGEST_ABOUT, HeldAttachment, about, said_of
 from coordinator.service.attaching.open_book import AttachmentBook
 from coordinator.service.causes import TooFastError
-from coordinator.trust.rates import Rate
+from muster.daemon.rates import Rate
 from muster.domain.attachments.request import (
     AttachmentRequest,
     CommandRequest,

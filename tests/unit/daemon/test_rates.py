@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinator.trust.rates import Buckets, Rate
+from muster.daemon.rates import Buckets, Rate
 
 PLAIN = Rate(burst=3, per_second=2)
 
