@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import grpc.aio
 
-from muster.client.endpoint import keep_authorities, login_of
+from muster.client.endpoint import keep_authorities, login_of, parse_address
 from muster.domain.errors import MusterError
 from muster.rpc.channel import Credentials, open_channel
 from muster.rpc.notices import AUTHORITIES, TOKEN_ENDS, digest_of
@@ -19,11 +19,13 @@ class Connection:
     """A way to the coordinator at `address`; None finds it as the command line does, and so do `credentials`."""
 
     def __init__(self, address: str | None = None, credentials: Credentials | None = None) -> None:
-        login = login_of(os.environ, address)
-        self.address = login.address
-        self.credentials = credentials or Credentials(
-            authority=login.authority.encode() if login.authority else None, token=login.token
-        )
+        if address is None or credentials is None:
+            login = login_of(os.environ, address)
+            address = login.address
+            authority = login.authority.encode() if login.authority else None
+            credentials = credentials or Credentials(authority=authority, token=login.token)
+        self.address = parse_address(address)
+        self.credentials = credentials
         self._dialled: grpc.aio.Channel | None = None
         self._outdated = False
         """Whether other authorities count than those that are trusted here."""

@@ -1,0 +1,99 @@
+"""Answers: one value with its ETag, lists in pages, and streams as server-sent events or lines of JSON."""
+
+import asyncio
+import hashlib
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass
+from http import HTTPStatus
+
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from console.api.problems import problem_of
+from muster.documents import document
+from muster.domain.errors import MusterError
+
+JSON = "application/json"
+EVENT_STREAM = "text/event-stream"
+LINES = "application/x-ndjson"
+TEXT = "text/plain; charset=utf-8"
+SILENCE = 15.0
+"""Seconds after which a stream of events says that it is still there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """Something that a stream tells."""
+
+    value: object
+    name: str
+    """Its kind, which readers of server-sent events can listen for."""
+    id: str = ""
+    """What a reader shows to go on after it (`Last-Event-ID`); empty: nothing."""
+
+
+def one(
+    request: Request, value: object, status: HTTPStatus = HTTPStatus.OK, headers: Mapping[str, str] | None = None
+) -> Response:
+    """One value. Its ETag follows from what it says; who has that very one gets 304 and no body."""
+    body = encoded(value)
+    tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
+    sent = {"ETag": tag, **(headers or {})}
+    known = request.headers.get("if-none-match", "")
+    if request.method == "GET" and tag in {each.strip().removeprefix("W/") for each in known.split(",")}:
+        return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=sent)
+    return Response(body, status, sent, media_type=JSON)
+
+
+def many(items: Iterable[object], next_page: str | None = None) -> Response:
+    """A list; `next` leads to the part after it, and is empty after the last one."""
+    return Response(encoded({"items": list(items), "next": next_page or ""}), media_type=JSON)
+
+
+def encoded(value: object) -> bytes:
+    """A value as JSON."""
+    return json.dumps(document(value), ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+
+
+def stream(request: Request, told: AsyncGenerator[Told, None]) -> Response:
+    """What is told, as server-sent events where the caller accepts them, else a line of JSON each."""
+    if EVENT_STREAM in request.headers.get("accept", ""):
+        return StreamingResponse(_as_events(told), media_type=EVENT_STREAM)
+    return StreamingResponse(_as_lines(told), media_type=LINES)
+
+
+async def _as_lines(told: AsyncGenerator[Told, None]) -> AsyncIterator[bytes]:
+    try:
+        async with aclosing(told):
+            async for each in told:
+                yield encoded(each.value) + b"\n"
+    except MusterError as error:  # the status was sent long ago
+        yield encoded({"problem": problem_of(error)}) + b"\n"
+
+
+async def _as_events(told: AsyncGenerator[Told, None]) -> AsyncIterator[bytes]:
+    """See https://html.spec.whatwg.org/multipage/server-sent-events.html for the form."""
+    upcoming: asyncio.Task[Told] | None = None
+    try:
+        while True:
+            upcoming = upcoming or asyncio.create_task(anext(told), name="next event of a stream")
+            done, _ = await asyncio.wait([upcoming], timeout=SILENCE)
+            if not done:
+                yield b": still here\n\n"
+                continue
+            each, upcoming = upcoming.result(), None
+            place = f"id: {each.id}\n" if each.id else ""
+            yield f"{place}event: {each.name}\ndata: ".encode() + encoded(each.value) + b"\n\n"
+    except StopAsyncIteration:
+        upcoming = None
+        yield b"event: end\ndata: {}\n\n"
+    except MusterError as error:
+        upcoming = None
+        yield b"event: problem\ndata: " + encoded(problem_of(error)) + b"\n\n"
+    finally:
+        if upcoming is not None:
+            upcoming.cancel()
+            await asyncio.wait([upcoming])
+        await told.aclose()

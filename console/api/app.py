@@ -1,0 +1,176 @@
+"""The application: every route of the table, the OpenAPI document that describes them, and what stands before them."""
+
+import re
+from collections.abc import Collection, Mapping
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from console.api.answers import EVENT_STREAM, LINES
+from console.api.asking import Doorkeeper
+from console.api.fleet import FLEET_ROUTES
+from console.api.following import FOLLOWING_ROUTES
+from console.api.jobs import JOB_ROUTES
+from console.api.limits import Threshold
+from console.api.problems import PROBLEM, answer_error, answer_fault, answer_http, answer_wrong_parts
+from console.api.route import Listed, Route, Streamed
+from console.api.schemas import JOB_FILE, REFERENCE, answers_of, type_of
+from console.api.sharing import SHARING_ROUTES
+from console.api.trust import TRUST_ROUTES
+from console.upstream.callers import Callers
+from muster import __version__
+from muster.domain.errors import MusterError
+from muster.jobfile import job_schema
+
+JSON = "application/json"
+_PLACE = re.compile(r"\{(\w+)\}")
+
+
+async def show_openapi(request: Request) -> Response:
+    """Describe this API: an OpenAPI 3.1 document, from which clients in other languages are made."""
+    return JSONResponse(described(request.app))
+
+
+async def show_job_schema() -> Response:
+    """Describe job files: a JSON Schema, for editors and forms."""
+    return JSONResponse(job_schema())
+
+
+async def show_health() -> Response:
+    """Say that the console is alive."""
+    return JSONResponse({"status": "alive"})
+
+
+async def show_readiness(request: Request) -> Response:
+    """Say whether the console reaches its coordinator; 503 where it does not."""
+    callers: Callers = request.app.state.callers
+    reaches = await callers.reaches_coordinator()
+    status = HTTPStatus.OK if reaches else HTTPStatus.SERVICE_UNAVAILABLE
+    return JSONResponse({"status": "ready" if reaches else "waits for the coordinator"}, int(status))
+
+
+PUBLIC_ROUTES = (
+    Route(verb="GET", path="/v1/openapi.json", operation="console.openapi", handler=show_openapi, answer=dict),
+    Route(verb="GET", path="/v1/schema/job.json", operation="console.schema", handler=show_job_schema, answer=dict),
+    Route(verb="GET", path="/healthz", operation="console.health", handler=show_health, answer=dict),
+    Route(verb="GET", path="/readyz", operation="console.readiness", handler=show_readiness, answer=dict),
+)
+"""What anybody may ask: none of it says anything of a fleet."""
+
+ROUTES = (*JOB_ROUTES, *FOLLOWING_ROUTES, *FLEET_ROUTES, *SHARING_ROUTES, *TRUST_ROUTES)
+"""What is asked with a token."""
+
+
+def application(callers: Callers, hosts: Collection[str]) -> Any:  # noqa: ANN401 - an ASGI application
+    """The application that asks the coordinator through `callers`, and answers under the names `hosts`."""
+    app = FastAPI(title="Muster", version=__version__, openapi_url=None, docs_url=None, redoc_url=None)
+    app.state.callers = callers
+    app.state.doorkeeper = Doorkeeper(callers)
+    for route in (*PUBLIC_ROUTES, *ROUTES):
+        app.add_api_route(
+            route.path,
+            route.handler,
+            methods=[route.verb],
+            operation_id=route.id,
+            summary=_summary(route),
+            description="\n".join((route.handler.__doc__ or "").splitlines()[2:]).strip(),
+            tags=[route.operation.partition(".")[0]],
+            status_code=int(route.status),
+            response_model=None,
+        )
+    app.add_exception_handler(MusterError, answer_error)
+    app.add_exception_handler(RequestValidationError, answer_wrong_parts)
+    app.add_exception_handler(HTTPException, answer_http)
+    app.add_exception_handler(Exception, answer_fault)
+    return Threshold(app, hosts)
+
+
+def described(app: FastAPI) -> Mapping[str, Any]:
+    """The OpenAPI document; made once."""
+    if app.openapi_schema is None:
+        app.openapi_schema = _document(app)
+    return app.openapi_schema
+
+
+def _document(app: FastAPI) -> dict[str, Any]:
+    document = app.openapi()
+    answers, definitions = answers_of(ROUTES)
+    shared = document.setdefault("components", {})
+    shared["schemas"] = {**shared.get("schemas", {}), **definitions, "Problem": _PROBLEM_SCHEMA}
+    for unused in ("HTTPValidationError", "ValidationError"):
+        shared["schemas"].pop(unused, None)
+    shared["securitySchemes"] = {
+        "token": {"type": "http", "scheme": "bearer", "description": "An API token of Muster."}
+    }
+    document["security"] = [{"token": []}]
+    for route in PUBLIC_ROUTES:
+        document["paths"][route.path][route.verb.lower()]["security"] = []
+    for route in ROUTES:
+        found = document["paths"][route.path][route.verb.lower()]
+        schema = None if route.answer is None else answers[type_of(route.answer)]
+        found["responses"] = {
+            str(int(route.status)): {"description": _summary(route), **_content(route, schema)},
+            "default": {"description": "What went wrong.", "content": {PROBLEM: {"schema": _reference("Problem")}}},
+        }
+        if route.body:
+            job = _reference(JOB_FILE)
+            several = {"anyOf": [job, {"type": "array", "items": job}]}
+            content = {route.body: {"schema": {"type": "string"}}, JSON: {"schema": several}}
+            found["requestBody"] = {"required": True, "content": content}
+    return document
+
+
+def _content(route: Route, schema: Any) -> Mapping[str, Any]:  # noqa: ANN401 - a JSON Schema
+    match route.answer:
+        case None:
+            return {}
+        case Listed():
+            return {"content": {JSON: {"schema": _list_of(schema)}}}
+        case Streamed(text=text):
+            streamed = {LINES: {"schema": schema}, EVENT_STREAM: {"schema": {"type": "string"}}}
+            whole = {"text/plain": {"schema": {"type": "string"}}} if text else {JSON: {"schema": _list_of(schema)}}
+            return {"content": whole | streamed}
+        case _:
+            return {"content": {JSON: {"schema": schema}}}
+
+
+def _list_of(schema: Any) -> Mapping[str, Any]:  # noqa: ANN401 - a JSON Schema
+    return {
+        "type": "object",
+        "properties": {
+            "items": {"type": "array", "items": schema},
+            "next": {"type": "string", "description": "Where to go on; empty: that was all."},
+        },
+        "required": ["items", "next"],
+    }
+
+
+def _reference(model: str) -> Mapping[str, str]:
+    return {"$ref": REFERENCE.format(model=model)}
+
+
+def _summary(route: Route) -> str:
+    return (route.handler.__doc__ or "").splitlines()[0]
+
+
+_PROBLEM_SCHEMA: Mapping[str, Any] = {
+    "type": "object",
+    "description": "What went wrong, as RFC 9457 has it.",
+    "properties": {
+        "type": {"type": "string", "description": "urn:muster:problem: and a word."},
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "detail": {"type": "string", "description": "The sentence that the command line says, too."},
+        "issues": {
+            "type": "array",
+            "description": "Each fault, with its place: line and column of a job file, or the part of the request.",
+            "items": {"type": "object"},
+        },
+    },
+    "required": ["type", "title", "status", "detail", "issues"],
+}

@@ -1,0 +1,217 @@
+"""What jobs and nodes tell while they go on: events, logs, points and samples, as lists and as streams."""
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from typing import Annotated
+
+from fastapi import Header, Query
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from console.api.answers import EVENT_STREAM, LINES, TEXT, Told, many, stream
+from console.api.asking import AsCaller
+from console.api.reading import Time
+from console.api.route import Listed, Route, Streamed
+from muster.domain.event import FleetEvent, JobEvent, NodeEvent, NumberedEvent
+from muster.domain.jobs.view import JobView, LogLine
+from muster.domain.telemetry.point import MAX_POINTS, POINTS, RankPoints
+from muster.domain.telemetry.sample import NodeSample
+
+Follow = Annotated[bool, Query(description="Go on with what comes, as server-sent events or lines of JSON.")]
+After = Annotated[int, Query(ge=0, description="The number of the last event that is known.")]
+LastSeen = Annotated[str, Header(alias="Last-Event-ID", description="As `after`; browsers send it by themselves.")]
+Ranks = Annotated[Sequence[int], Query(alias="rank", description="Ranks; none: all.")]
+Attempt = Annotated[int | None, Query(ge=1, description="An attempt; none: the newest.")]
+
+
+async def list_job_events(
+    *, request: Request, client: AsCaller, job: str, follow: Follow = False, after: After = 0, last_seen: LastSeen = ""
+) -> Response:
+    """Tell what happened to a job, oldest first; a stream of it ends with the job."""
+    seen = _seen(after, last_seen)
+    if not follow:
+        return many([event async for event in client.jobs.events(job, after=seen)])
+    view = await client.jobs.get(job)
+    return stream(request, _events(client.jobs.events(view, after=seen, follow=True)))
+
+
+async def list_node_events(
+    *, request: Request, client: AsCaller, node: str, follow: Follow = False, after: After = 0, last_seen: LastSeen = ""
+) -> Response:
+    """Tell what happened to a node, oldest first; a stream of it has no end."""
+    seen = _seen(after, last_seen)
+    if not follow:
+        return many([event async for event in client.nodes.events(node, after=seen)])
+    await client.nodes.get(node)
+    return stream(request, _events(client.nodes.events(node, after=seen, follow=True)))
+
+
+async def list_fleet_events(client: AsCaller, after: After = 0) -> Response:
+    """Tell what happened to the fleet as a whole, oldest first."""
+    return many([event async for event in client.fleet.events(after=after)])
+
+
+async def read_job_logs(  # noqa: PLR0913 - one for each wish
+    *,
+    request: Request,
+    client: AsCaller,
+    job: str,
+    rank: Ranks = (),
+    attempt: Attempt = None,
+    since: Time = None,
+    tail: Annotated[int | None, Query(ge=1, description="The last so many lines of each rank.")] = None,
+    follow: Follow = False,
+) -> Response:
+    """Read what the ranks of a job printed, merged in the order of time.
+
+    It is text, unless the caller accepts lines of JSON (`application/x-ndjson`) or server-sent events.
+    """
+    view = await client.jobs.get(job)
+    lines = client.jobs.logs(view, ranks=rank, attempt=attempt, since=since, tail=tail, follow=follow)
+    accepted = request.headers.get("accept", "")
+    if LINES in accepted or EVENT_STREAM in accepted:
+        return stream(request, _lines(lines))
+    return StreamingResponse(_text(lines, view), media_type=TEXT)
+
+
+async def read_job_points(  # noqa: PLR0913 - one for each wish
+    *,
+    request: Request,
+    client: AsCaller,
+    job: str,
+    rank: Ranks = (),
+    key: Annotated[Sequence[str], Query(description="Points that have one of these; none: all.")] = (),
+    attempt: Attempt = None,
+    most: Annotated[int, Query(ge=1, le=MAX_POINTS, description="Points of a rank; of more, so many evenly.")] = POINTS,
+    follow: Follow = False,
+) -> Response:
+    """Read the numbers that the ranks of a job have printed, an item for each rank; a stream goes on with new ones."""
+    if not follow:
+        return many(await client.metrics.read(job, ranks=rank, keys=key, most=most, attempt=attempt))
+    view = await client.jobs.get(job)
+    points = client.metrics.follow(view, ranks=rank, keys=key, most=most, attempt=attempt)
+    return stream(request, _points(points))
+
+
+async def read_job_samples(request: Request, client: AsCaller, job: str, follow: Follow = False) -> Response:
+    """Read what a job uses at the moment, an item for each of its nodes; a stream goes on with new samples."""
+    if not follow:
+        return many(map(_of_node, await client.telemetry.of_job(job)))
+    view = await client.jobs.get(job)
+    return stream(request, _samples(client.telemetry.follow_job(view)))
+
+
+async def read_node_samples(
+    request: Request,
+    client: AsCaller,
+    node: Annotated[Sequence[str], Query(description="Nodes; none: all.")] = (),
+    follow: Follow = False,
+) -> Response:
+    """Read what nodes use at the moment, an item for each; a stream goes on with new samples."""
+    now = await client.telemetry.of_nodes(node)
+    if not follow:
+        return many(map(_of_node, now))
+    return stream(request, _samples(client.telemetry.follow_nodes(node)))
+
+
+def _seen(after: int, last_seen: str) -> int:
+    """The number of the last event that is known; a reader that comes back says it in a header."""
+    return int(last_seen) if last_seen.isdecimal() else after
+
+
+async def _events(told: AsyncGenerator[NumberedEvent, None]) -> AsyncGenerator[Told, None]:
+    async with aclosing(told):
+        async for event in told:
+            yield Told(value=event, name="event", id=str(event.number))
+
+
+async def _lines(lines: AsyncGenerator[LogLine, None]) -> AsyncGenerator[Told, None]:
+    async with aclosing(lines):
+        async for line in lines:
+            yield Told(value=line, name="log")
+
+
+async def _points(found: AsyncGenerator[RankPoints, None]) -> AsyncGenerator[Told, None]:
+    async with aclosing(found):
+        async for each in found:
+            yield Told(value=each, name="points")
+
+
+async def _samples(batches: AsyncGenerator[tuple[NodeSample, ...], None]) -> AsyncGenerator[Told, None]:
+    async with aclosing(batches):
+        async for batch in batches:
+            for each in batch:
+                yield Told(value=_of_node(each), name="sample")
+
+
+async def _text(lines: AsyncGenerator[LogLine, None], job: JobView) -> AsyncGenerator[bytes, None]:
+    """The lines, each with its rank before it where there are several."""
+    several = job.spec.size > 1
+    unfinished: tuple[int, str] | None = None
+    async with aclosing(lines):
+        async for line in lines:
+            of = (line.rank, line.stream)
+            lead = b"\n" if unfinished is not None and unfinished != of else b""
+            head = f"[{line.rank}] ".encode() if several and unfinished != of else b""
+            unfinished = of if line.partial else None
+            yield lead + head + line.text + (b"" if line.partial else b"\n")
+
+
+def _of_node(found: NodeSample) -> dict[str, object]:
+    return found._asdict()
+
+
+FOLLOWING_ROUTES = (
+    Route(
+        verb="GET",
+        path="/v1/jobs/{job}/events",
+        operation="jobs.events",
+        handler=list_job_events,
+        answer=Streamed(JobEvent),
+        example="-N -H 'Accept: text/event-stream' '{url}/v1/jobs/{job}/events?follow=true'",
+    ),
+    Route(
+        verb="GET",
+        path="/v1/jobs/{job}/logs",
+        operation="jobs.logs",
+        handler=read_job_logs,
+        answer=Streamed(LogLine, text=True),
+        example="-N '{url}/v1/jobs/{job}/logs?follow=true'",
+    ),
+    Route(
+        verb="GET",
+        path="/v1/jobs/{job}/points",
+        operation="jobs.points",
+        handler=read_job_points,
+        answer=Streamed(RankPoints),
+        example="'{url}/v1/jobs/{job}/points?key=loss'",
+    ),
+    Route(
+        verb="GET",
+        path="/v1/jobs/{job}/samples",
+        operation="jobs.samples",
+        handler=read_job_samples,
+        answer=Streamed(NodeSample),
+    ),
+    Route(
+        verb="GET",
+        path="/v1/samples",
+        operation="nodes.samples",
+        handler=read_node_samples,
+        answer=Streamed(NodeSample),
+    ),
+    Route(
+        verb="GET",
+        path="/v1/nodes/{node}/events",
+        operation="nodes.events",
+        handler=list_node_events,
+        answer=Streamed(NodeEvent),
+    ),
+    Route(
+        verb="GET",
+        path="/v1/events",
+        operation="fleet.events",
+        handler=list_fleet_events,
+        answer=Listed(FleetEvent),
+    ),
+)

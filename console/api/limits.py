@@ -1,0 +1,134 @@
+"""What every request passes before anybody looks at what it asks: names, sizes, times, and how much is open at once."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, MutableMapping
+from http import HTTPStatus
+from typing import Any, TypeAlias
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import Response
+
+from console.api.problems import refusal
+
+MAX_BODY = 6 * 2**20
+"""Bytes of a body: a job file with its files, or a thousand jobs."""
+BODY_PATIENCE = 30.0
+"""Seconds in which a body has to arrive."""
+REQUESTS = 1_200
+"""Requests at once, streams included."""
+
+_Message: TypeAlias = MutableMapping[str, Any]
+_Receive: TypeAlias = Callable[[], Awaitable[_Message]]
+_Send: TypeAlias = Callable[[_Message], Awaitable[None]]
+_App: TypeAlias = Callable[[_Message, _Receive, _Send], Awaitable[None]]
+
+_HEADERS = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+
+
+class Threshold:
+    """Lets requests in that may be answered, whole; all others are refused at once."""
+
+    def __init__(self, app: _App, hosts: Collection[str]) -> None:
+        self._app = app
+        self._hosts = hosts
+        self._open = 0
+
+    async def __call__(self, scope: _Message, receive: _Receive, send: _Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers, answer = Headers(scope=scope), None
+        length = headers.get("content-length", "0")
+        if _name(headers.get("host", "")) not in self._hosts:
+            answer = _refused(HTTPStatus.MISDIRECTED_REQUEST, "host", "nobody of this name is here; see --url")
+        elif self._open >= REQUESTS:
+            answer = _refused(HTTPStatus.SERVICE_UNAVAILABLE, "too-much", f"{REQUESTS} requests are open already")
+        elif not length.isdecimal() or int(length) > MAX_BODY:
+            answer = _too_large()
+        self._open += 1
+        try:
+            await self._answer(answer, scope, receive, _hardened(send))
+        finally:
+            self._open -= 1
+
+    async def _answer(self, answer: _App | None, scope: _Message, receive: _Receive, send: _Send) -> None:
+        body = b""
+        if answer is None:
+            try:
+                async with asyncio.timeout(BODY_PATIENCE):
+                    body = await _body(receive)
+            except TimeoutError:
+                answer = _refused(HTTPStatus.REQUEST_TIMEOUT, "late", f"the body took more than {BODY_PATIENCE:.0f} s")
+            except _TooLargeError:
+                answer = _too_large()
+            except _GoneError:
+                return
+        await (answer or self._app)(scope, _replaying(body, receive), send)
+
+
+class _TooLargeError(Exception):
+    pass
+
+
+class _GoneError(Exception):
+    pass
+
+
+async def _body(receive: _Receive) -> bytes:
+    pieces, size, more = list[bytes](), 0, True
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise _GoneError
+        piece = message.get("body", b"")
+        size += len(piece)
+        if size > MAX_BODY:
+            raise _TooLargeError
+        pieces.append(piece)
+        more = message.get("more_body", False)
+    return b"".join(pieces)
+
+
+def _replaying(body: bytes, receive: _Receive) -> _Receive:
+    """What the application receives: the body as a whole, and then what the server says."""
+    left = [body]
+
+    async def replay() -> _Message:
+        if left:
+            return {"type": "http.request", "body": left.pop(), "more_body": False}
+        return await receive()
+
+    return replay
+
+
+def _hardened(send: _Send) -> _Send:
+    async def sent(message: _Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            for name, value in _HEADERS.items():
+                headers.setdefault(name, value)
+        await send(message)
+
+    return sent
+
+
+def _too_large() -> _App:
+    return _refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too-large", f"a body has at most {MAX_BODY} bytes")
+
+
+def _refused(status: HTTPStatus, word: str, detail: str) -> _App:
+    response: Response = refusal(status, word, detail)
+    response.headers["Connection"] = "close"  # what comes after a body that was not read is no request
+    return response
+
+
+def _name(host: str) -> str:
+    """The name of a `Host` header without its port."""
+    return host[: host.index("]") + 1] if host.startswith("[") and "]" in host else host.rpartition(":")[0] or host

@@ -1,0 +1,149 @@
+"""Who gets what, over HTTP: projects, quotas, the queue, usage and secrets."""
+
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Annotated
+
+from fastapi import Query
+from pydantic import Field
+from starlette.requests import Request
+from starlette.responses import Response
+
+from console.api.answers import many, one
+from console.api.asking import AsCaller
+from console.api.reading import Fields, Page, Time
+from console.api.route import Listed, Route
+from muster.domain.fleet.access import Project
+from muster.domain.fleet.secret import Secret, SecretKind
+from muster.domain.fleet.standing_view import QueueLine, UnitStandingView
+from muster.domain.usage import UsageBy, UsageReport
+
+OfProject = Annotated[str, Query(alias="project", description="Only this project; none: all that one may look at.")]
+OfPool = Annotated[str, Query(alias="pool", description="Only this pool; none: all.")]
+
+
+class SecretValues(Fields):
+    """The values of a secret, which go in and never come out."""
+
+    values: Mapping[str, str] = Field(min_length=1, repr=False)
+    kind: SecretKind = SecretKind.GENERIC
+
+
+async def list_projects(client: AsCaller) -> Response:
+    """The projects that one may look at, by name."""
+    return many(await client.projects.list())
+
+
+async def get_project(request: Request, client: AsCaller, project: str) -> Response:
+    """One project, and what it is opened for."""
+    return one(request, await client.projects.get(project))
+
+
+async def add_project(request: Request, client: AsCaller, project: str) -> Response:
+    """Add a project."""
+    return one(request, await client.projects.add(project), HTTPStatus.CREATED)
+
+
+async def remove_project(client: AsCaller, project: str) -> Response:
+    """Forget a project that nothing uses."""
+    await client.projects.remove(project)
+    return Response(status_code=HTTPStatus.NO_CONTENT)
+
+
+async def list_quotas(client: AsCaller) -> Response:
+    """Departments and projects: what they may have, what they hold, and what their share is."""
+    return many(await client.projects.quotas())
+
+
+async def list_queue(client: AsCaller, project: OfProject = "", pool: OfPool = "", page: Page = "") -> Response:
+    """Queued jobs in the order in which they are tried, and why each waits."""
+    found = await client.projects.queue(project=project, pool=pool, page=page)
+    return many(found.lines, found.next_page)
+
+
+async def show_usage(  # noqa: PLR0913 - one for each condition
+    *,
+    request: Request,
+    client: AsCaller,
+    by: Annotated[UsageBy, Query(description="What each row is about.")] = UsageBy.PROJECT,
+    since: Time = None,
+    until: Time = None,
+    project: OfProject = "",
+    pool: OfPool = "",
+) -> Response:
+    """Say what was used of GPUs, CPUs and memory in a span of time."""
+    report = await client.projects.usage(by=by, since=since, until=until, project=project, pool=pool)
+    return one(request, report)
+
+
+async def list_secrets(client: AsCaller, project: str) -> Response:
+    """The secrets of a project by name, without their values."""
+    return many(await client.secrets.list(project))
+
+
+async def put_secret(request: Request, client: AsCaller, project: str, secret: str, values: SecretValues) -> Response:
+    """Store a secret with these values and no others; one of that name is replaced."""
+    given = {key: value.encode() for key, value in values.values.items()}
+    stored = await client.secrets.set(secret, given, kind=values.kind, project=project, replace=True)
+    return one(request, stored)
+
+
+async def remove_secret(client: AsCaller, project: str, secret: str) -> Response:
+    """Forget a secret; executions that have it keep it until they end."""
+    await client.secrets.remove(secret, project)
+    return Response(status_code=HTTPStatus.NO_CONTENT)
+
+
+SHARING_ROUTES = (
+    Route(verb="GET", path="/v1/projects", operation="projects.list", handler=list_projects, answer=Listed(Project)),
+    Route(verb="GET", path="/v1/projects/{project}", operation="projects.get", handler=get_project, answer=Project),
+    Route(
+        verb="PUT",
+        path="/v1/projects/{project}",
+        operation="projects.add",
+        handler=add_project,
+        answer=Project,
+        status=HTTPStatus.CREATED,
+    ),
+    Route(
+        verb="DELETE",
+        path="/v1/projects/{project}",
+        operation="projects.remove",
+        handler=remove_project,
+        answer=None,
+        status=HTTPStatus.NO_CONTENT,
+    ),
+    Route(
+        verb="GET",
+        path="/v1/projects/{project}/secrets",
+        operation="secrets.list",
+        handler=list_secrets,
+        answer=Listed(Secret),
+    ),
+    Route(
+        verb="PUT",
+        path="/v1/projects/{project}/secrets/{secret}",
+        operation="secrets.set",
+        handler=put_secret,
+        answer=Secret,
+        example='-X PUT --json \'{"values": {"key": "0123"}}\' \'{url}/v1/projects/{project}/secrets/{secret}\'',
+    ),
+    Route(
+        verb="DELETE",
+        path="/v1/projects/{project}/secrets/{secret}",
+        operation="secrets.remove",
+        handler=remove_secret,
+        answer=None,
+        status=HTTPStatus.NO_CONTENT,
+    ),
+    Route(verb="GET", path="/v1/quotas", operation="quotas.list", handler=list_quotas, answer=Listed(UnitStandingView)),
+    Route(verb="GET", path="/v1/queue", operation="queue.list", handler=list_queue, answer=Listed(QueueLine)),
+    Route(
+        verb="GET",
+        path="/v1/usage",
+        operation="usage.show",
+        handler=show_usage,
+        answer=UsageReport,
+        example="'{url}/v1/usage?by=user'",
+    ),
+)

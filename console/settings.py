@@ -1,0 +1,96 @@
+"""The console's settings: parsed once, passed on."""
+
+import argparse
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from muster.client.endpoint import coordinator_address, parse_address
+from muster.daemon.journal import add_format_option
+from muster.daemon.options_file import parse_with_file
+from muster.domain.errors import MusterError
+from muster.rpc.channel import is_loopback
+
+DEFAULT_LISTEN = "127.0.0.1:7464"
+LOOPBACK_NAMES = frozenset({"127.0.0.1", "localhost", "[::1]"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsoleSettings:
+    """Everything that can be chosen about a console."""
+
+    coordinator: str
+    """The address of the coordinator for clients, `host:port`."""
+    authority: Path | None = None
+    """The certificate of the fleet's authority; None: plain text, which only `muster up` speaks."""
+    listen: str = DEFAULT_LISTEN
+    """Where HTTP is served."""
+    url: str = ""
+    """How browsers and programs reach it; empty: under the address that it serves at."""
+    cert: Path | None = None
+    """The certificate that it shows, with those between it and its authority; None: plain HTTP, on loopback alone."""
+    key: Path | None = None
+    """The key of `cert`."""
+    ready_file: Path | None = None
+    """Where its URL is written once it serves."""
+    log_level: str = "info"
+    log_format: str = "text"
+    """Form of each line of the journal: `text` or `json`."""
+
+    @property
+    def hosts(self) -> frozenset[str]:
+        """The names under which it may be asked: a page of another site must not reach it by a name of its own."""
+        named = urlsplit(self.url).hostname
+        return LOOPBACK_NAMES | {self.listen.rpartition(":")[0]} | ({named} if named else set())
+
+
+def parse(arguments: Sequence[str], environ: Mapping[str, str]) -> ConsoleSettings:
+    """Settings from the command line, with defaults from the environment; exits with a message for bad ones."""
+    parser = argparse.ArgumentParser(
+        prog="muster-console",
+        description="Serves Muster over HTTP. It does everything with the token of whoever asks.",
+    )
+    parser.add_argument(
+        "--coordinator",
+        default=coordinator_address(environ),
+        metavar="HOST:PORT",
+        help="address of the coordinator for clients (%(default)s)",
+    )
+    parser.add_argument("--authority", type=Path, metavar="FILE", help="certificate of the fleet's authority")
+    parser.add_argument(
+        "--listen", default=DEFAULT_LISTEN, metavar="HOST:PORT", help="where HTTP is served (%(default)s)"
+    )
+    parser.add_argument("--url", default="", help="how others reach it, like https://muster.example.com")
+    parser.add_argument("--cert", type=Path, metavar="FILE", help="certificate to show, with those between")
+    parser.add_argument("--key", type=Path, metavar="FILE", help="key of the certificate")
+    parser.add_argument("--ready-file", type=Path, help="write the URL there once it serves")
+    parser.add_argument("--log-level", choices=["debug", "info", "warning", "error"], default="info")
+    add_format_option(parser, environ)
+    given = parse_with_file(parser, arguments)
+    try:
+        given.coordinator = parse_address(given.coordinator)
+    except MusterError as error:
+        parser.error(f"--coordinator: {error}")
+    settings = ConsoleSettings(**vars(given))
+    if (fault := _fault(settings)) is not None:
+        parser.error(fault)
+    return settings
+
+
+def _fault(settings: ConsoleSettings) -> str | None:
+    """What is wrong with settings that each look right."""
+    host, _, port = settings.listen.rpartition(":")
+    if not (host and port.isdecimal()):
+        return f"--listen {settings.listen} is no address like {DEFAULT_LISTEN}"
+    if (settings.cert is None) != (settings.key is None):
+        return "--cert and --key belong together"
+    if settings.cert is None and not is_loopback(settings.listen):
+        return (
+            f"will not speak unencrypted at {settings.listen}: give --cert and --key, "
+            "or listen at 127.0.0.1 behind a proxy that speaks HTTPS"
+        )
+    url = urlsplit(settings.url)
+    if settings.url and (url.scheme not in {"http", "https"} or not url.hostname):
+        return f"--url {settings.url} is no address like https://muster.example.com"
+    return None
