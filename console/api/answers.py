@@ -15,21 +15,21 @@ from console.api.problems import problem_of
 from muster.documents import document
 from muster.domain.errors import MusterError
 
-JSON = "application/json"
-EVENT_STREAM = "text/event-stream"
-LINES = "application/x-ndjson"
-TEXT = "text/plain; charset=utf-8"
+JSON_TYPE = "application/json"
+EVENTS_TYPE = "text/event-stream"
+LINES_TYPE = "application/x-ndjson"
+TEXT_TYPE = "text/plain; charset=utf-8"
 SILENCE = 15.0
 """Seconds after which a stream of events says that it is still there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class StreamItem:
     """Something that a stream tells."""
 
     value: object
     name: str
-    """Its kind, which readers of server-sent events can listen for."""
+    """The kind of thing that it is; readers of server-sent events can listen for it."""
     id: str = ""
     """What a reader shows to go on after it (`Last-Event-ID`); empty: nothing."""
 
@@ -44,12 +44,12 @@ def one(
     known = request.headers.get("if-none-match", "")
     if request.method == "GET" and tag in {each.strip().removeprefix("W/") for each in known.split(",")}:
         return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=sent)
-    return Response(body, status, sent, media_type=JSON)
+    return Response(body, status, sent, media_type=JSON_TYPE)
 
 
 def many(items: Iterable[object], next_page: str | None = None) -> Response:
     """A list; `next` leads to the part after it, and is empty after the last one."""
-    return Response(encoded({"items": list(items), "next": next_page or ""}), media_type=JSON)
+    return Response(encoded({"items": list(items), "next": next_page or ""}), media_type=JSON_TYPE)
 
 
 def encoded(value: object) -> bytes:
@@ -57,14 +57,14 @@ def encoded(value: object) -> bytes:
     return json.dumps(document(value), ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
 
 
-def stream(request: Request, told: AsyncGenerator[Told, None]) -> Response:
+def stream(request: Request, told: AsyncGenerator[StreamItem, None]) -> Response:
     """What is told, as server-sent events where the caller accepts them, else a line of JSON each."""
-    if EVENT_STREAM in request.headers.get("accept", ""):
-        return StreamingResponse(_as_events(told), media_type=EVENT_STREAM)
-    return StreamingResponse(_as_lines(told), media_type=LINES)
+    if EVENTS_TYPE in request.headers.get("accept", ""):
+        return StreamingResponse(_as_events(told), media_type=EVENTS_TYPE)
+    return StreamingResponse(_as_lines(told), media_type=LINES_TYPE)
 
 
-async def _as_lines(told: AsyncGenerator[Told, None]) -> AsyncIterator[bytes]:
+async def _as_lines(told: AsyncGenerator[StreamItem, None]) -> AsyncIterator[bytes]:
     try:
         async with aclosing(told):
             async for each in told:
@@ -73,9 +73,9 @@ async def _as_lines(told: AsyncGenerator[Told, None]) -> AsyncIterator[bytes]:
         yield encoded({"problem": problem_of(error)}) + b"\n"
 
 
-async def _as_events(told: AsyncGenerator[Told, None]) -> AsyncIterator[bytes]:
+async def _as_events(told: AsyncGenerator[StreamItem, None]) -> AsyncIterator[bytes]:
     """See https://html.spec.whatwg.org/multipage/server-sent-events.html for the form."""
-    upcoming: asyncio.Task[Told] | None = None
+    upcoming: asyncio.Task[StreamItem] | None = None
     try:
         while True:
             upcoming = upcoming or asyncio.create_task(anext(told), name="next event of a stream")

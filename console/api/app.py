@@ -11,7 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from console.api.answers import EVENT_STREAM, LINES
+from console.api.answers import EVENTS_TYPE, JSON_TYPE, LINES_TYPE
 from console.api.asking import Doorkeeper
 from console.api.fleet import FLEET_ROUTES
 from console.api.following import FOLLOWING_ROUTES
@@ -27,7 +27,6 @@ from muster import __version__
 from muster.domain.errors import MusterError
 from muster.jobfile import job_schema
 
-JSON = "application/json"
 _PLACE = re.compile(r"\{(\w+)\}")
 
 
@@ -120,7 +119,7 @@ def _document(app: FastAPI) -> dict[str, Any]:
         if route.body:
             job = _reference(JOB_FILE)
             several = {"anyOf": [job, {"type": "array", "items": job}]}
-            content = {route.body: {"schema": {"type": "string"}}, JSON: {"schema": several}}
+            content = {route.body: {"schema": {"type": "string"}}, JSON_TYPE: {"schema": several}}
             found["requestBody"] = {"required": True, "content": content}
     return document
 
@@ -130,13 +129,15 @@ def _content(route: Route, schema: Any) -> Mapping[str, Any]:  # noqa: ANN401 - 
         case None:
             return {}
         case Listed():
-            return {"content": {JSON: {"schema": _list_of(schema)}}}
+            return {"content": {JSON_TYPE: {"schema": _list_of(schema)}}}
         case Streamed(text=text):
-            streamed = {LINES: {"schema": schema}, EVENT_STREAM: {"schema": {"type": "string"}}}
-            whole = {"text/plain": {"schema": {"type": "string"}}} if text else {JSON: {"schema": _list_of(schema)}}
+            streamed = {LINES_TYPE: {"schema": schema}, EVENTS_TYPE: {"schema": {"type": "string"}}}
+            whole = (
+                {"text/plain": {"schema": {"type": "string"}}} if text else {JSON_TYPE: {"schema": _list_of(schema)}}
+            )
             return {"content": whole | streamed}
         case _:
-            return {"content": {JSON: {"schema": schema}}}
+            return {"content": {JSON_TYPE: {"schema": schema}}}
 
 
 def _list_of(schema: Any) -> Mapping[str, Any]:  # noqa: ANN401 - a JSON Schema

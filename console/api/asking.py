@@ -1,4 +1,4 @@
-"""Who asks: the token that comes with a request, and the client that asks the coordinator with it."""
+"""Callers: the token that comes with a request, and the client that asks the coordinator with it."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -17,7 +17,7 @@ from muster.domain.fleet.standing_view import PoolView
 from muster.domain.fleet.window import Window
 
 
-class Cordon(Fields):
+class CordonWish(Fields):
     """Why a node takes nothing new, and what becomes of what runs there."""
 
     reason: str = Field(default="", max_length=500)
@@ -32,7 +32,7 @@ class LabelPatch(Fields):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NodeLabels:
+class ChangedLabels:
     """The labels that tokens and operators have given a node."""
 
     labels: Mapping[str, str]
@@ -56,9 +56,9 @@ async def remove_node(client: AsCaller, node: str) -> Response:
     return Response(status_code=HTTPStatus.NO_CONTENT)
 
 
-async def cordon_node(request: Request, client: AsCaller, node: str, cordon: Cordon | None = None) -> Response:
+async def cordon_node(request: Request, client: AsCaller, node: str, cordon: CordonWish | None = None) -> Response:
     """Have nothing new placed on a node."""
-    wish = cordon or Cordon()
+    wish = cordon or CordonWish()
     return one(request, await client.nodes.cordon(node, reason=wish.reason, restart_jobs=wish.restart_jobs))
 
 
@@ -70,7 +70,7 @@ async def uncordon_node(request: Request, client: AsCaller, node: str) -> Respon
 async def label_node(request: Request, client: AsCaller, node: str, patch: LabelPatch) -> Response:
     """Change labels of a node; those that its agent says itself stay."""
     labels, changed = await client.nodes.label(node, patch.labels, patch.removed)
-    return one(request, NodeLabels(labels=labels, changed=changed))
+    return one(request, ChangedLabels(labels=labels, changed=changed))
 
 
 async def list_pools(client: AsCaller) -> Response:
@@ -114,7 +114,7 @@ FLEET_ROUTES = (
         path="/v1/nodes/{node}/labels",
         operation="nodes.label",
         handler=label_node,
-        answer=NodeLabels,
+        answer=ChangedLabels,
         example='-X PATCH --json \'{"labels": {"rack": "7"}}\' \'{url}/v1/nodes/{node}/labels\'',
     ),
     Route(verb="GET", path="/v1/pools", operation="pools.list", handler=list_pools, answer=Listed(PoolView)),

@@ -2,26 +2,36 @@
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
+from dataclasses import dataclass
 from typing import Annotated
 
 from fastapi import Header, Query
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from console.api.answers import EVENT_STREAM, LINES, TEXT, Told, many, stream
+from console.api.answers import EVENTS_TYPE, LINES_TYPE, TEXT_TYPE, StreamItem, many, stream
 from console.api.asking import AsCaller
 from console.api.reading import Time
 from console.api.route import Listed, Route, Streamed
 from muster.domain.event import FleetEvent, JobEvent, NodeEvent, NumberedEvent
+from muster.domain.ids import NodeId
 from muster.domain.jobs.view import JobView, LogLine
 from muster.domain.telemetry.point import MAX_POINTS, POINTS, RankPoints
-from muster.domain.telemetry.sample import NodeSample
+from muster.domain.telemetry.sample import NodeSample, Sample
 
 Follow = Annotated[bool, Query(description="Go on with what comes, as server-sent events or lines of JSON.")]
 After = Annotated[int, Query(ge=0, description="The number of the last event that is known.")]
 LastSeen = Annotated[str, Header(alias="Last-Event-ID", description="As `after`; browsers send it by themselves.")]
 Ranks = Annotated[Sequence[int], Query(alias="rank", description="Ranks; none: all.")]
 Attempt = Annotated[int | None, Query(ge=1, description="An attempt; none: the newest.")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SampleOfNode:
+    """What a node used in the last seconds."""
+
+    node: NodeId
+    sample: Sample
 
 
 async def list_job_events(
@@ -69,9 +79,9 @@ async def read_job_logs(  # noqa: PLR0913 - one for each wish
     view = await client.jobs.get(job)
     lines = client.jobs.logs(view, ranks=rank, attempt=attempt, since=since, tail=tail, follow=follow)
     accepted = request.headers.get("accept", "")
-    if LINES in accepted or EVENT_STREAM in accepted:
+    if LINES_TYPE in accepted or EVENTS_TYPE in accepted:
         return stream(request, _lines(lines))
-    return StreamingResponse(_text(lines, view), media_type=TEXT)
+    return StreamingResponse(_text(lines, view), media_type=TEXT_TYPE)
 
 
 async def read_job_points(  # noqa: PLR0913 - one for each wish
@@ -119,29 +129,29 @@ def _seen(after: int, last_seen: str) -> int:
     return int(last_seen) if last_seen.isdecimal() else after
 
 
-async def _events(told: AsyncGenerator[NumberedEvent, None]) -> AsyncGenerator[Told, None]:
+async def _events(told: AsyncGenerator[NumberedEvent, None]) -> AsyncGenerator[StreamItem, None]:
     async with aclosing(told):
         async for event in told:
-            yield Told(value=event, name="event", id=str(event.number))
+            yield StreamItem(value=event, name="event", id=str(event.number))
 
 
-async def _lines(lines: AsyncGenerator[LogLine, None]) -> AsyncGenerator[Told, None]:
+async def _lines(lines: AsyncGenerator[LogLine, None]) -> AsyncGenerator[StreamItem, None]:
     async with aclosing(lines):
         async for line in lines:
-            yield Told(value=line, name="log")
+            yield StreamItem(value=line, name="log")
 
 
-async def _points(found: AsyncGenerator[RankPoints, None]) -> AsyncGenerator[Told, None]:
+async def _points(found: AsyncGenerator[RankPoints, None]) -> AsyncGenerator[StreamItem, None]:
     async with aclosing(found):
         async for each in found:
-            yield Told(value=each, name="points")
+            yield StreamItem(value=each, name="points")
 
 
-async def _samples(batches: AsyncGenerator[tuple[NodeSample, ...], None]) -> AsyncGenerator[Told, None]:
+async def _samples(batches: AsyncGenerator[tuple[NodeSample, ...], None]) -> AsyncGenerator[StreamItem, None]:
     async with aclosing(batches):
         async for batch in batches:
             for each in batch:
-                yield Told(value=_of_node(each), name="sample")
+                yield StreamItem(value=_of_node(each), name="sample")
 
 
 async def _text(lines: AsyncGenerator[LogLine, None], job: JobView) -> AsyncGenerator[bytes, None]:
@@ -157,8 +167,8 @@ async def _text(lines: AsyncGenerator[LogLine, None], job: JobView) -> AsyncGene
             yield lead + head + line.text + (b"" if line.partial else b"\n")
 
 
-def _of_node(found: NodeSample) -> dict[str, object]:
-    return found._asdict()
+def _of_node(found: NodeSample) -> SampleOfNode:
+    return SampleOfNode(node=found.node, sample=found.sample)
 
 
 FOLLOWING_ROUTES = (
@@ -191,14 +201,14 @@ FOLLOWING_ROUTES = (
         path="/v1/jobs/{job}/samples",
         operation="jobs.samples",
         handler=read_job_samples,
-        answer=Streamed(NodeSample),
+        answer=Streamed(SampleOfNode),
     ),
     Route(
         verb="GET",
         path="/v1/samples",
         operation="nodes.samples",
         handler=read_node_samples,
-        answer=Streamed(NodeSample),
+        answer=Streamed(SampleOfNode),
     ),
     Route(
         verb="GET",

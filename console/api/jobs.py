@@ -148,9 +148,9 @@ async def change_job(request: Request, client: AsCaller, job: str, patch: JobPat
 async def delete_job(
     client: AsCaller, job: str, force: Annotated[bool, Query(description="Stop it first if need be.")] = False
 ) -> Response:
-    """Forget a job that has ended, and its logs."""
+    """Forget a job that has ended, and its logs; with `force` (202) as soon as it has been stopped."""
     await client.jobs.delete(job, force=force)
-    return Response(status_code=HTTPStatus.NO_CONTENT)
+    return Response(status_code=HTTPStatus.ACCEPTED if force else HTTPStatus.NO_CONTENT)
 
 
 async def stop_job(request: Request, client: AsCaller, job: str) -> Response:

@@ -12,6 +12,8 @@ from console.api.problems import refusal
 
 MAX_BODY = 6 * 2**20
 """Bytes of a body: a job file with its files, or a thousand jobs."""
+MAX_DISCARDED = 64 * 2**20
+"""Bytes of a body that is too large which are read all the same: few clients hear before they have sent all."""
 BODY_PATIENCE = 30.0
 """Seconds in which a body has to arrive."""
 REQUESTS = 1_200
@@ -50,7 +52,7 @@ class Threshold:
             answer = _refused(HTTPStatus.MISDIRECTED_REQUEST, "host", "nobody of this name is here; see --url")
         elif self._open >= REQUESTS:
             answer = _refused(HTTPStatus.SERVICE_UNAVAILABLE, "too-much", f"{REQUESTS} requests are open already")
-        elif not length.isdecimal() or int(length) > MAX_BODY:
+        elif not length.isdecimal() or int(length) > MAX_DISCARDED:
             answer = _too_large()
         self._open += 1
         try:
@@ -89,10 +91,13 @@ async def _body(receive: _Receive) -> bytes:
             raise _GoneError
         piece = message.get("body", b"")
         size += len(piece)
-        if size > MAX_BODY:
+        if size <= MAX_BODY:
+            pieces.append(piece)
+        elif size > MAX_DISCARDED:
             raise _TooLargeError
-        pieces.append(piece)
         more = message.get("more_body", False)
+    if size > MAX_BODY:
+        raise _TooLargeError
     return b"".join(pieces)
 
 

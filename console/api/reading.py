@@ -18,14 +18,14 @@ from muster.jobfile import JobFileError, Problem, job_from, load_jobs, refused_i
 
 SOURCE = "body"
 """How a job file is called that came as the body of a request."""
-LONGEST_SPAN = 10 * 365 * 86_400
+LONGEST_ASKED_SPAN = 10 * 365 * 86_400
 """Seconds of a span of time that a request names: ten years."""
 JSON_TYPES = frozenset({"application/json"})
 YAML_TYPES = frozenset({"application/yaml", "application/x-yaml", "text/yaml"})
 
 PageSize = Annotated[int, Query(ge=1, le=1000, description="Most items of one answer.")]
 Page = Annotated[str, Query(description="`next` of the answer before; empty: from the beginning.")]
-Seconds = Annotated[float, Field(ge=0, le=LONGEST_SPAN)]
+Seconds = Annotated[float, Field(ge=0, le=LONGEST_ASKED_SPAN)]
 Time = Annotated[datetime | None, Query(description="A time, like 2026-11-27T09:00:00Z.")]
 
 
@@ -71,18 +71,16 @@ async def jobs_of(request: Request) -> DescribedJobs:
     except UnicodeDecodeError:
         raise JobFileError(SOURCE, [_whole("is not UTF-8 text")]) from None
     if kind in YAML_TYPES:
-        return _checked(
-            DescribedJobs(text, tuple(spec for _, spec in load_jobs(text, SOURCE)), is_list="\n---" in text)
-        )
+        return DescribedJobs(text, tuple(spec for _, spec in load_jobs(text, SOURCE)), is_list="\n---" in text)
     try:
         values = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise JobFileError(SOURCE, [_whole(f"is not valid JSON: {error}")]) from None
     if isinstance(values, list):
-        return _checked(DescribedJobs("", tuple(_jobs(values)), is_list=True))
+        return DescribedJobs("", tuple(_jobs(values)), is_list=True)
     # JSON is YAML but for its tabs, which stand between values alone, so faults are found at their lines.
     text = text.replace("\t", " ")
-    return _checked(DescribedJobs(text, tuple(spec for _, spec in load_jobs(text, SOURCE)), is_list=False))
+    return DescribedJobs(text, tuple(spec for _, spec in load_jobs(text, SOURCE)), is_list=False)
 
 
 def _jobs(values: Sequence[Any]) -> Sequence[JobSpec]:
@@ -98,17 +96,6 @@ def _jobs(values: Sequence[Any]) -> Sequence[JobSpec]:
     if problems or not values:
         raise JobFileError(SOURCE, problems or [_whole("is a list without a job")])
     return specs
-
-
-def _checked(found: DescribedJobs) -> DescribedJobs:
-    """The jobs, none of which has a folder that stayed where it is; raises JobFileError."""
-    folders = (role.code for spec in found.specs for role in spec.roles if role.code is not None)
-    if any(not code.tree for code in folders):
-        message = (
-            "is a folder, which cannot come along over HTTP: `muster upload` sends it, and prints its tree and size"
-        )
-        raise JobFileError(SOURCE, [Problem(line=0, column=0, field="code", message=message)], found.text)
-    return found
 
 
 def _whole(message: str, field: str = "") -> Problem:

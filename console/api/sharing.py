@@ -1,4 +1,4 @@
-"""Who gets what, over HTTP: projects, quotas, the queue, usage and secrets."""
+"""Shares over HTTP: projects, quotas, the queue, usage and secrets."""
 
 from collections.abc import Mapping
 from http import HTTPStatus

@@ -1,4 +1,4 @@
-"""Who is who, over HTTP: oneself, accounts, tokens and the audit log."""
+"""People and programs over HTTP: oneself, accounts, tokens and the audit log."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -24,7 +24,7 @@ class Callers:
         self._authority = authority
         self._channel: grpc.aio.Channel | None = None
         self._clients: OrderedDict[str, Client] = OrderedDict()
-        """By token, the one that asked last at the end."""
+        """Clients by token, the one that asked last at the end."""
         self._counted: set[str] = set()
         """Tokens among these that the coordinator has taken."""
 

@@ -21,7 +21,7 @@ from muster.bundle.sbom import LibraryPart
 from muster.daemon.own_programs import is_frozen
 from muster.domain.errors import MusterError
 
-PROGRAMS = ("muster", "muster-agent", "muster-coordinator", "muster-depot", "muster-relay")
+PROGRAMS = ("muster", "muster-agent", "muster-console", "muster-coordinator", "muster-depot", "muster-relay")
 """One program, which sees by what name it was called."""
 
 _PATIENCE = 1800

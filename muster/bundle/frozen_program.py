@@ -9,6 +9,7 @@ from muster.daemon.own_programs import MODULE_OPTION
 
 PROGRAMS_BY_NAME = {
     "muster-agent": "agent",
+    "muster-console": "console",
     "muster-coordinator": "coordinator",
     "muster-depot": "coordinator.depot",
     "muster-relay": "coordinator.relay",

@@ -10,7 +10,7 @@ ETC=/etc/muster
 STATE=/var/lib/muster
 LINKS=/usr/local/bin
 UNITS=/etc/systemd/system
-PROGRAMS='muster muster-agent muster-coordinator muster-depot muster-relay'
+PROGRAMS='muster muster-agent muster-console muster-coordinator muster-depot muster-relay'
 BESIDE='relay depot' # programs that come with the coordinator
 NEEDED_MIB=400
 

@@ -20,7 +20,7 @@ def refusing(program: str) -> Iterator[None]:
         sys.exit(visible(refusal, lines=True))
 
 
-_OURS = ("muster", "coordinator", "agent")
+_OURS = ("muster", "coordinator", "agent", "console")
 
 
 @contextmanager

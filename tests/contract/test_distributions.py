@@ -99,7 +99,7 @@ def test_the_client_brings_one_package_and_the_fleet_two(installed: Mapping[str,
     programs = {name: {each.name for each in (directory / "bin").iterdir()} for name, directory in installed.items()}
     assert (programs["muster-client"], programs["muster-fleet"]) == (
         {"muster"},
-        {"muster-coordinator", "muster-agent", "muster-depot", "muster-relay"},
+        {"muster-console", "muster-coordinator", "muster-agent", "muster-depot", "muster-relay"},
     )
 
 

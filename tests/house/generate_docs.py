@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
 
+from console.api.app import PUBLIC_ROUTES, ROUTES
+from coordinator.service.rules import RULES, AccessScope, OperationRule
 from muster.domain.jobs.lifecycle import PROGRESS, TERMINAL, TRANSITIONS, State, Trigger, phase
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -13,7 +15,10 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def documents() -> Mapping[Path, str]:
     """Every generated document: its path and what it should contain."""
-    return {ROOT / "docs" / "lifecycle.md": "\n".join(_lifecycle()) + "\n"}
+    return {
+        ROOT / "docs" / "lifecycle.md": "\n".join(_lifecycle()) + "\n",
+        ROOT / "docs" / "routes.md": "\n".join(_routes()) + "\n",
+    }
 
 
 def _lifecycle() -> Iterator[str]:
@@ -69,6 +74,49 @@ def _phases() -> Iterator[str]:
     for state in State:
         alone, among = (phase(states, decided=False) for states in ([state], [state, State.RUNNING]))
         yield f"| `{state}` | `{alone}` | `{among}` |"
+
+
+def _routes() -> Iterator[str]:
+    yield "# Routes"
+    yield ""
+    yield "<!-- Printed from console/api by `make docs`; do not edit. -->"
+    yield ""
+    yield "What `muster-console` answers over HTTP; [rest.md](rest.md) says how to ask, [trust.md](trust.md) of rights."
+    for operation in dict.fromkeys(route.operation.partition(".")[0] for route in ROUTES):
+        yield ""
+        yield f"## {operation.replace('_', ' ').capitalize()}"
+        yield ""
+        yield "| | path | | needs |"
+        yield "|---|---|---|---|"
+        for route in ROUTES:
+            if route.operation.partition(".")[0] == operation:
+                does = (route.handler.__doc__ or "").splitlines()[0]
+                yield f"| {route.verb} | `{route.path}` | {does} | {_needs(RULES[route.operation])} |"
+    yield ""
+    yield "## Without a token"
+    yield ""
+    yield "| | path | |"
+    yield "|---|---|---|"
+    for route in PUBLIC_ROUTES:
+        yield f"| {route.verb} | `{route.path}` | {(route.handler.__doc__ or '').splitlines()[0]} |"
+    yield ""
+    yield "## Examples"
+    yield ""
+    yield "`{url}` is the address of the console; names in braces are those of the path. Each shows a token besides:"
+    yield '`-H "Authorization: Bearer $TOKEN"`.'
+    yield ""
+    yield "```"
+    yield from (f"curl {route.example}" for route in ROUTES if route.example)
+    yield "```"
+
+
+def _needs(rule: OperationRule) -> str:
+    """What a caller must be to make a call."""
+    return {
+        AccessScope.KNOWN: "an account",
+        AccessScope.ANYWHERE: f"{rule.access} of a project",
+        AccessScope.PROJECT: f"{rule.access} of the project",
+    }.get(rule.scope, f"{rule.access} of `*`")
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from typing import TypeGuard
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("agent", "coordinator", "muster")
+PACKAGES = ("agent", "console", "coordinator", "muster")
 MOST_ATTRIBUTES = 12
 MOST_METHODS = 20
 

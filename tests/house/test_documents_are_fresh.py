@@ -50,7 +50,7 @@ def test_every_rule_of_the_house_has_its_row() -> None:
     assert unnamed_rules((ROOT / "CONTRIBUTING.md").read_text(), rules) == [], "say in CONTRIBUTING.md what it wants"
 
 
-@pytest.mark.parametrize("program", ["muster", "coordinator", "agent"])
+@pytest.mark.parametrize("program", ["muster", "coordinator", "agent", "console"])
 def test_every_folder_of_a_program_has_its_place_in_the_architecture(program: str) -> None:
     folders = sorted(path.parent.name for path in (ROOT / program).glob("*/__init__.py"))
     assert unnamed_folders((ROOT / "ARCHITECTURE.md").read_text(), folders) == [], (

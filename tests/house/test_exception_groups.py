@@ -7,7 +7,9 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 SOURCES = sorted(
-    path for each in ("agent", "bench", "coordinator", "muster", "tests") for path in (ROOT / each).rglob("*.py")
+    path
+    for each in ("agent", "bench", "console", "coordinator", "muster", "tests")
+    for path in (ROOT / each).rglob("*.py")
 )
 
 

@@ -11,7 +11,7 @@ import pytest
 from tests.house.generate_stubs import ROOT
 from tests.house.speed_rooms import SPEED_ROOMS
 
-PACKAGES = ("muster", "coordinator", "agent")
+PACKAGES = ("muster", "coordinator", "agent", "console")
 NOQA = re.compile(r"#\s*noqa\b(?P<codes>:\s*[A-Z]+[0-9]+(?:,\s*[A-Z]+[0-9]+)*)?(?P<rest>.*)$")
 IGNORED = re.compile(r"#\s*(?:type:\s*ignore|pragma:\s*no cover)(?:\[[a-z-]+(?:,\s*[a-z-]+)*\])?(?P<rest>.*)$")
 REASON = re.compile(r"\s*(?:-|\(|#)\s*[A-Za-z`0-9]")

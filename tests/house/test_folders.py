@@ -11,7 +11,7 @@ import pytest
 
 from tests.house.generate_stubs import ROOT
 
-PACKAGES = ("muster", "coordinator", "agent")
+PACKAGES = ("muster", "coordinator", "agent", "console")
 
 MOST_MODULES = 15
 """Modules of a folder, beside its sub-folders; a folder that needs more holds two subjects."""

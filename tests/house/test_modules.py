@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.house.generate_stubs import ROOT
 
-PACKAGES = ("muster", "coordinator", "agent")
+PACKAGES = ("muster", "coordinator", "agent", "console")
 BUDGET = 400
 """Lines. A module that needs more holds two decisions."""
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.house.generate_stubs import ROOT
 
-PACKAGES = ("muster", "coordinator", "agent")
+PACKAGES = ("muster", "coordinator", "agent", "console")
 JOBS = ROOT / "muster" / "domain" / "jobs"
 DOORS = ("muster/jobfile", "muster/wire")
 """Folders through which jobs come; what they refuse is what the rule book refuses."""

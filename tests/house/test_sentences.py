@@ -9,7 +9,7 @@ import pytest
 
 from tests.house.generate_stubs import ROOT
 
-PACKAGES = ("muster", "coordinator", "agent", "tests", "bench", "examples")
+PACKAGES = ("muster", "coordinator", "agent", "console", "tests", "bench", "examples")
 
 OPENINGS = re.compile(
     r"\W*(?:of|by|as|for|on|with|in|to|at|those|that|whom|whose|who|it|they|them|its|their|he|she)\b", re.IGNORECASE

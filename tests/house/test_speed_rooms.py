@@ -41,7 +41,7 @@ def test_every_module_of_a_room_for_speed_names_a_figure_that_is_measured() -> N
 def test_whoever_names_a_benchmark_is_known_as_being_there_for_speed() -> None:
     naming = [
         str(path.relative_to(ROOT))
-        for package in ("muster", "coordinator", "agent")
+        for package in ("muster", "coordinator", "agent", "console")
         for path in sorted((ROOT / package).rglob("*.py"))
         if "`make bench" in (ast.get_docstring(ast.parse(path.read_text())) or "")
     ]

@@ -17,7 +17,10 @@ KINDS = frozenset({".py", ".md", ".c", ".service", ".proto", ".yml"})
 
 PLACES = (
     *((place, FORMER_IN_THE_AGENT) for place in ("agent", "tests/unit/agent")),
-    *((place, FORMER) for place in ("muster", "coordinator", "bench", "docs", "deploy", "protos", "ansible")),
+    *(
+        (place, FORMER)
+        for place in ("muster", "coordinator", "console", "bench", "docs", "deploy", "protos", "ansible")
+    ),
     *(
         (f"tests/{tier}", FORMER)
         for tier in ("unit", "contract", "simulation", "integration", "soak", "fuzz", "e2e", "machines")

@@ -6,6 +6,7 @@ import os
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import aclosing
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from muster import wire
@@ -79,7 +80,8 @@ class JobsClient:
             _submission(spec, queue_anyway=queue_anyway, dry_run=dry_run, key=key)
             for spec, key in zip(specs, keys, strict=False)
         )
-        return await submit_in_batches(self._submit_batch, specs, requests, self._calls.connection.address)
+        call = partial(self._calls.ask, self._stub.SubmitMany)
+        return await submit_in_batches(call, specs, requests, self._calls.connection.address)
 
     async def get(self, job: str, *, attempt: int | None = None) -> "JobView":
         """One job with its attempts, and executions of the first and newest ones or only those of one `attempt`.
@@ -313,10 +315,6 @@ class JobsClient:
                 request.ClearField("tail")
             else:
                 return
-
-    async def _submit_batch(self, batch: pb.SubmitManyRequest) -> pb.SubmitManyResponse:
-        answer: pb.SubmitManyResponse = await self._calls.ask(self._stub.SubmitMany, batch)
-        return answer
 
     async def _views(self, job: "str | JobView", *, end_only: bool = False) -> "AsyncGenerator[JobView, None]":
         seen = None if isinstance(job, str) else job

@@ -1,0 +1,59 @@
+"""A real console in the process of the test, before a real coordinator, and HTTP clients of those who ask it."""
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+
+from console.api.app import application
+from console.api.listener import ConsoleListener
+from console.settings import LOOPBACK_NAMES
+from console.upstream.callers import Callers
+
+ANSWERED_WITHIN = 30.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServedConsole:
+    """A console that serves."""
+
+    url: str
+    authority: Path | None
+    """The authority that its callers believe; None: it speaks plain HTTP."""
+
+    def http(self, token: str | None = None) -> httpx.AsyncClient:
+        """Whoever has that token; None: nobody has given one."""
+        shown = {} if token is None else {"Authorization": f"Bearer {token}"}
+        trusts = True if self.authority is None else ssl.create_default_context(cafile=self.authority)
+        return httpx.AsyncClient(base_url=self.url, headers=shown, timeout=ANSWERED_WITHIN, verify=trusts)
+
+    @property
+    def port(self) -> int:
+        """Where it is served, on loopback."""
+        return int(self.url.rpartition(":")[2])
+
+
+@asynccontextmanager
+async def console(
+    coordinator: str,
+    authority: bytes | None = None,
+    *,
+    cert: Path | None = None,
+    key: Path | None = None,
+    believed: Path | None = None,
+) -> AsyncIterator[ServedConsole]:
+    """Serve until the context ends, before the coordinator at an address of which this authority has signed."""
+    async with Callers(coordinator, authority) as callers, asyncio.TaskGroup() as tasks:
+        listener = ConsoleListener(application(callers, LOOPBACK_NAMES), "127.0.0.1:0", cert, key)
+        stopped = asyncio.Event()
+        serving = tasks.create_task(listener.run_until(stopped), name="console")
+        scheme = "http" if cert is None else "https"
+        try:
+            yield ServedConsole(url=f"{scheme}://{listener.address}", authority=believed)
+        finally:
+            stopped.set()
+            await serving
