@@ -10,7 +10,6 @@ from uvicorn.server import ServerState
 from console.api.listener import HEAD_PATIENCE, PatientHttp
 from tests.unit.leaping_time import run_leaping
 
-
 WHOLE = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 
 
