@@ -18,7 +18,8 @@ from console.api.following import FOLLOWING_ROUTES
 from console.api.jobs import JOB_ROUTES
 from console.api.limits import Threshold
 from console.api.problems import PROBLEM, answer_error, answer_fault, answer_http, answer_wrong_parts
-from console.api.route import Listed, Route, Streamed
+from console.api.prometheus import PROMETHEUS_ROUTES
+from console.api.route import Listed, Route, Streamed, TextOf
 from console.api.schemas import JOB_FILE, REFERENCE, answers_of, type_of
 from console.api.sharing import SHARING_ROUTES
 from console.api.trust import TRUST_ROUTES
@@ -61,7 +62,7 @@ PUBLIC_ROUTES = (
 )
 """What anybody may ask: none of it says anything of a fleet."""
 
-ROUTES = (*JOB_ROUTES, *FOLLOWING_ROUTES, *FLEET_ROUTES, *SHARING_ROUTES, *TRUST_ROUTES)
+ROUTES = (*JOB_ROUTES, *FOLLOWING_ROUTES, *FLEET_ROUTES, *SHARING_ROUTES, *TRUST_ROUTES, *PROMETHEUS_ROUTES)
 """What is asked with a token."""
 
 
@@ -111,7 +112,7 @@ def _document(app: FastAPI) -> dict[str, Any]:
         document["paths"][route.path][route.verb.lower()]["security"] = []
     for route in ROUTES:
         found = document["paths"][route.path][route.verb.lower()]
-        schema = None if route.answer is None else answers[type_of(route.answer)]
+        schema = answers.get(type_of(route.answer))
         found["responses"] = {
             str(int(route.status)): {"description": _summary(route), **_content(route, schema)},
             "default": {"description": "What went wrong.", "content": {PROBLEM: {"schema": _reference("Problem")}}},
@@ -128,6 +129,8 @@ def _content(route: Route, schema: Any) -> Mapping[str, Any]:  # noqa: ANN401 - 
     match route.answer:
         case None:
             return {}
+        case TextOf(media_type=media_type):
+            return {"content": {media_type: {}}}
         case Listed():
             return {"content": {JSON_TYPE: {"schema": _list_of(schema)}}}
         case Streamed(text=text):

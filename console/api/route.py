@@ -27,6 +27,13 @@ class Streamed:
     """Whether it is text unless something else is accepted."""
 
 
+@dataclass(frozen=True, slots=True)
+class TextOf:
+    """Says that a route answers with text of a media type, whose form others have laid down."""
+
+    media_type: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
     """A path and verb, what it does, and what it answers."""
@@ -37,7 +44,7 @@ class Route:
     """The operation of the coordinator that it asks for, as the table of rights has it; `console.…`: none."""
     handler: Handler
     answer: Any
-    """The type of the value that it answers with; `Listed` or `Streamed` of one; None: nothing."""
+    """The type of the value that it answers with; `Listed` or `Streamed` of one, `TextOf` a type; None: nothing."""
     status: HTTPStatus = HTTPStatus.OK
     body: str = ""
     """The media type of its body, where that is read as it is; else FastAPI knows it."""

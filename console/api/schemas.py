@@ -1,13 +1,14 @@
 """JSON Schemas of the values that are answered, made from their types: see `muster.documents` for their form."""
 
 from collections.abc import Iterable, Mapping
+from types import NoneType
 from typing import Any
 
 from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
-from console.api.route import Listed, Route, Streamed
+from console.api.route import Listed, Route, Streamed, TextOf
 from muster.domain.jobs.job import JobSpec
 from muster.jobfile import job_schema
 
@@ -37,7 +38,7 @@ class DocumentSchema(GenerateJsonSchema):
 
 def answers_of(routes: Iterable[Route]) -> tuple[Mapping[Any, JsonSchemaValue], dict[str, JsonSchemaValue]]:
     """The schema of what each route gives one of, by type, and the schemas to which they refer, by name."""
-    types = {type_of(route.answer) for route in routes if route.answer is not None}
+    types = {type_of(route.answer) for route in routes if not isinstance(route.answer, (TextOf, NoneType))}
     wanted = [(each, "serialization", TypeAdapter(each)) for each in sorted(types, key=lambda each: each.__name__)]
     found, shared = TypeAdapter.json_schemas(
         wanted,  # type: ignore[arg-type]  # the mode is a text that mypy takes for any

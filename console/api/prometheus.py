@@ -1,0 +1,108 @@
+"""Metrics for Prometheus, and where it finds what else runs on the nodes."""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Iterable
+from datetime import UTC, datetime
+from typing import Annotated
+
+from fastapi import Query
+from starlette.responses import JSONResponse, Response, StreamingResponse
+
+from console.api.asking import AsCaller
+from console.api.route import Route, TextOf
+from console.telemetry.exposition import CONTENT_TYPE, Metric, exposition
+from console.telemetry.fleet_metrics import of_fleet
+from console.telemetry.node_metrics import of_nodes
+from muster.client.client import Client
+from muster.domain.fleet.node import NodeView
+from muster.domain.fleet.standing_view import QueueLine
+
+MOST_QUEUE_PAGES = 20
+"""Pages of the queue, of a thousand jobs each, that are counted."""
+_NO_LABEL = re.compile(r"[^a-zA-Z0-9_]")
+
+Pools = Annotated[list[str], Query(alias="pool", description="Only nodes of these pools; none: all.")]
+Port = Annotated[int, Query(ge=1, le=65535, description="The port of what runs on the nodes.")]
+
+
+async def show_fleet_metrics(client: AsCaller) -> Response:
+    """Say in figures how the fleet is: nodes, GPUs, shares of projects and the queue."""
+    async with asyncio.TaskGroup() as tasks:
+        nodes = tasks.create_task(client.nodes.list(), name="nodes")
+        samples = tasks.create_task(client.telemetry.of_nodes(), name="samples")
+        units = tasks.create_task(client.projects.quotas(), name="quotas")
+        queue = tasks.create_task(_queue(client), name="queue")
+    now = datetime.now(UTC)
+    return _text(of_fleet(nodes.result(), samples.result(), units.result(), queue.result(), now))
+
+
+async def show_node_metrics(client: AsCaller, pool: Pools = []) -> Response:  # noqa: B006 - FastAPI copies it
+    """Say in figures what every node, GPU and execution does."""
+    nodes = [node for node in await client.nodes.list() if not pool or node.pool in pool]
+    samples = await client.telemetry.of_nodes([node.name for node in nodes] if pool else ())
+    return _text(of_nodes(nodes, samples))
+
+
+async def list_prometheus_targets(client: AsCaller, port: Port = 9100, pool: Pools = []) -> Response:  # noqa: B006 - as above
+    """Name the nodes for Prometheus' HTTP service discovery: for exporters that a site runs on them itself."""
+    nodes = (node for node in await client.nodes.list() if not pool or node.pool in pool)
+    return JSONResponse([{"targets": [_at(node, port)], "labels": _labels(node)} for node in nodes])
+
+
+async def _queue(client: Client) -> list[QueueLine]:
+    lines, page = list[QueueLine](), ""
+    for _ in range(MOST_QUEUE_PAGES):
+        found = await client.projects.queue(page=page)
+        lines += found.lines
+        if not (page := found.next_page):
+            break
+    return lines
+
+
+def _text(metrics: Iterable[Metric]) -> Response:
+    return StreamingResponse(_pieces(metrics), media_type=CONTENT_TYPE)
+
+
+async def _pieces(metrics: Iterable[Metric]) -> AsyncIterator[str]:
+    for piece in exposition(metrics):
+        yield piece
+        await asyncio.sleep(0)  # others have their turn
+
+
+def _at(node: NodeView, port: int) -> str:
+    return f"[{node.address}]:{port}" if ":" in node.address else f"{node.address}:{port}"
+
+
+def _labels(node: NodeView) -> dict[str, str]:
+    """Labels as service discoveries name them: https://prometheus.io/docs/prometheus/latest/http_sd/."""
+    own = {"__meta_muster_node": node.name, "__meta_muster_pool": node.pool, "__meta_muster_state": str(node.state)}
+    labels = {f"__meta_muster_label_{_NO_LABEL.sub('_', name)}": value for name, value in node.inventory.labels.items()}
+    return own | labels
+
+
+PROMETHEUS_ROUTES = (
+    Route(
+        verb="GET",
+        path="/metrics",
+        operation="nodes.samples",
+        handler=show_fleet_metrics,
+        answer=TextOf("text/plain"),
+    ),
+    Route(
+        verb="GET",
+        path="/metrics/nodes",
+        operation="nodes.samples",
+        handler=show_node_metrics,
+        answer=TextOf("text/plain"),
+        example="'{url}/metrics/nodes?pool=h100'",
+    ),
+    Route(
+        verb="GET",
+        path="/v1/prometheus/targets",
+        operation="nodes.list",
+        handler=list_prometheus_targets,
+        answer=TextOf("application/json"),
+        example="'{url}/v1/prometheus/targets?port=9400'",
+    ),
+)

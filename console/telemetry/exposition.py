@@ -1,0 +1,51 @@
+"""Metrics as text, in the form that Prometheus reads.
+
+The form: https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format. Written here, as the client
+library of Prometheus keeps every series as an object: at 24,000 series it took fifty times as long.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+LINES_OF_METRICS = 2_000
+"""Lines that are written at once; others have their turn in between."""
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A quantity, and what it is of each of several things."""
+
+    name: str
+    help: str
+    series: list[tuple[Mapping[str, str], float]] = field(default_factory=list)
+    """The labels of each thing, and its value."""
+
+    def add(self, value: float | None, **labels: str) -> None:
+        """Have the value of one more thing; None: nobody knows it."""
+        if value is not None:
+            self.series.append((labels, value))
+
+
+def exposition(metrics: Iterable[Metric]) -> Iterator[str]:
+    """The text of metrics, in pieces of so many lines; a metric of nothing is left out."""
+    lines: list[str] = []
+    for metric in metrics:
+        if metric.series:
+            lines.append(f"# HELP {metric.name} {_escaped(metric.help)}\n# TYPE {metric.name} gauge\n")
+        for labels, value in metric.series:
+            named = ",".join([f'{name}="{_quoted(text)}"' for name, text in labels.items()])  # a list is faster
+            lines.append(f"{metric.name}{{{named}}} {value:.17g}\n" if named else f"{metric.name} {value:.17g}\n")
+            if len(lines) >= LINES_OF_METRICS:
+                yield "".join(lines)
+                lines.clear()
+    if lines:
+        yield "".join(lines)
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("\n", "\\n")
+
+
+def _quoted(text: str) -> str:
+    return _escaped(text).replace('"', '\\"') if '"' in text or "\\" in text or "\n" in text else text
