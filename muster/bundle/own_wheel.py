@@ -47,7 +47,7 @@ CLIENT = OwnDistribution(
     more={"examples/ring": "muster/examples/ring"},
 )
 FLEET = OwnDistribution(
-    name="muster-fleet", packages=("coordinator", "agent"), project=Path("packages", "fleet"), more={}
+    name="muster-fleet", packages=("coordinator", "agent", "console"), project=Path("packages", "fleet"), more={}
 )
 DISTRIBUTIONS = (CLIENT, FLEET)
 PACKAGES = (*CLIENT.packages, *FLEET.packages)

@@ -86,7 +86,7 @@ def _said(paths: Sequence[str | Path], *words: str, at: Path) -> tuple[int, str]
 MUSTER = ("-c", "from muster.cli.main import main; main()")
 
 
-def test_the_client_brings_one_package_and_the_fleet_two(installed: Mapping[str, Path]) -> None:
+def test_the_client_brings_one_package_and_the_fleet_three(installed: Mapping[str, Path]) -> None:
     found = {
         name: {each.name for each in directory.iterdir() if each.is_dir()} - {"bin"}
         for name, directory in installed.items()
@@ -94,7 +94,7 @@ def test_the_client_brings_one_package_and_the_fleet_two(installed: Mapping[str,
     }
     assert found == {
         "muster-client": {"muster", f"muster_client-{__version__}.dist-info"},
-        "muster-fleet": {"coordinator", "agent", f"muster_fleet-{__version__}.dist-info"},
+        "muster-fleet": {"coordinator", "agent", "console", f"muster_fleet-{__version__}.dist-info"},
     }
     programs = {name: {each.name for each in (directory / "bin").iterdir()} for name, directory in installed.items()}
     assert (programs["muster-client"], programs["muster-fleet"]) == (
