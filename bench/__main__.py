@@ -27,6 +27,7 @@ from bench import (
     recovery,
     rendezvous,
     resident,
+    rest,
     scale,
     telemetry,
     throughput,
@@ -60,6 +61,7 @@ SECTIONS: Mapping[str, Callable[[Setting], Awaitable[None]]] = {
     "commands": gang_commands.measure,
     "attaching": attaching.measure,
     "telemetry": telemetry.measure,
+    "rest": rest.measure,
 }
 PEERS = ("slurm", "ray", "torch", "docker", "mpi", "sshd")
 WITHIN = 90.0
