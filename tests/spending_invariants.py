@@ -1,17 +1,25 @@
 """Accounts are what was held: nothing is left out, and nothing counts twice."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.spent import SpentSums, SpentWish
+from coordinator.core.turn.metering import reading
 from coordinator.core.turn.spending import spent_of
 from muster.domain.fleet.quota import NO_AMOUNTS, Amounts, amounts_of
 from muster.domain.ids import AttemptId, ExecutionId, JobId
 from muster.domain.jobs.lifecycle import TERMINAL
 
 _SECOND = timedelta(seconds=1) // timedelta(microseconds=1)
+_MICROSECOND = timedelta(microseconds=1)
+_GPU_SECOND = 1000
+_MILLION = 10**6
 _ALL = SpentWish(since=None, until=datetime.max.replace(tzinfo=UTC), words=("job",), most=1_000_000)
+
+
+_BY_POOL = replace(_ALL, words=("project", "pool"))
 
 
 class SpendingWitness:
@@ -22,6 +30,7 @@ class SpendingWitness:
         """What holds something, how much of it, and since when."""
         self._over: dict[AttemptId, Amounts] = {}
         """What attempts have held through executions that hold nothing any more, times microseconds."""
+        self._borrowing = _BorrowingWitness()
 
     def see(self, cluster: Cluster, spent: Callable[[SpentWish], SpentSums], now: datetime) -> None:
         """Compare what is stored, and what runs, with what was seen to be held; `spent` asks the store."""
@@ -34,6 +43,7 @@ class SpendingWitness:
             self._held[name] = (each.attempt_id, amounts_of(job.spec, each.rank), now)
         seen, told = self._seen(now), self._told(cluster, spent, now)
         assert told == seen, f"held {seen}, and the accounts say {told}"
+        self._borrowing.see(cluster, spent, now)
 
     def _add(self, attempt: AttemptId, amounts: Amounts, since: datetime, now: datetime) -> None:
         span = amounts.times(max(timedelta(), now - since) // timedelta(microseconds=1))
@@ -59,7 +69,63 @@ class SpendingWitness:
             found[JobId(group.job)] = group.held
         for key, attempt in cluster.attempts.items():
             if attempt.ended_at is None and attempt.placed_at is not None:
-                running = spent_of(cluster.jobs[key.job], attempt, cluster.gangs.members(key), now)
+                job, members = cluster.jobs[key.job], cluster.gangs.members(key)
+                running = spent_of(job, attempt, members, now, attempt.metered_from)
                 assert running is not None, f"{key} was placed"
                 found[key.job] = found.get(key.job, NO_AMOUNTS).plus(running.held)
         return {job: total for job, total in found.items() if total != NO_AMOUNTS}
+
+
+class _BorrowingWitness:
+    """Adds up by itself what projects hold of pools above their quotas, from one look to the next."""
+
+    def __init__(self) -> None:
+        self._borrows: dict[tuple[str, str], int] = {}
+        """Thousandths of GPUs above the quota since the last look, by project and pool."""
+        self._borrowed: dict[tuple[str, str], int] = {}
+        """The same times microseconds, by then."""
+        self._held: dict[tuple[str, str], int] = {}
+        """All that was held times microseconds, which says how far roundings may have gone."""
+        self._looked: datetime | None = None
+
+    def see(self, cluster: Cluster, spent: Callable[[SpentWish], SpentSums], now: datetime) -> None:
+        """Compare what the accounts say of each project in each pool with what was seen, to the second."""
+        passed = 0 if self._looked is None else max(timedelta(), now - self._looked) // _MICROSECOND
+        self._looked = now if self._looked is None else max(now, self._looked)
+        for key, borrows in self._borrows.items():
+            self._borrowed[key] = self._borrowed.get(key, 0) + borrows * passed
+        told = self._told(cluster, spent, now)
+        held: dict[tuple[str, str], int] = {}
+        for each in cluster.executions.values():
+            if each.node and each.state not in TERMINAL:
+                job = cluster.jobs[each.job]
+                key = (job.spec.project, cluster.attempts[each.attempt_id].pool)
+                held[key] = held.get(key, 0) + amounts_of(job.spec, each.rank).gpus
+        for key in self._borrowed.keys() | told.keys():
+            seen, said = self._borrowed.get(key, 0) // _SECOND, told.get(key, 0)
+            slack = 2 * _GPU_SECOND + 2 * self._held.get(key, 0) // _SECOND // _MILLION
+            assert abs(seen - said) <= slack, f"{key} borrowed {seen}, and the accounts say {said}"
+        for key in self._held.keys() | held.keys():
+            self._held[key] = self._held.get(key, 0) + held.get(key, 0) * passed
+        self._borrows = {key: max(0, amount - self._quota(cluster, *key, amount)) for key, amount in held.items()}
+
+    @staticmethod
+    def _quota(cluster: Cluster, project: str, pool: str, held: int) -> int:
+        units = cluster.unit_load.units
+        return units.entitlement(project, pool).quota.gpus if 0 in units.counted(pool) else held
+
+    @staticmethod
+    def _told(cluster: Cluster, spent: Callable[[SpentWish], SpentSums], now: datetime) -> dict[tuple[str, str], int]:
+        """What the accounts say is borrowed: what is stored, and what runs."""
+        found: dict[tuple[str, str], int] = {}
+        for group in spent(_BY_POOL).groups:
+            found[group.project, group.pool] = group.borrowed
+        for key, attempt in cluster.attempts.items():
+            if attempt.ended_at is None and attempt.placed_at is not None:
+                job = cluster.jobs[key.job]
+                meter = reading(cluster, job.spec.project, attempt.pool, now)
+                running = spent_of(job, attempt, cluster.gangs.members(key), now, meter)
+                assert running is not None, f"{key} was placed"
+                of = (job.spec.project, attempt.pool)
+                found[of] = found.get(of, 0) + running.borrowed
+        return found

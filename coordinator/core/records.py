@@ -116,6 +116,8 @@ class Attempt:
     placed_at: datetime | None = None
     pool: str = ""
     """The pool of its nodes when it was placed; empty before that."""
+    metered_from: timedelta = timedelta()
+    """What the meter of its project and pool said when it was placed."""
     longest_run: timedelta | None = None
     """How long user code might run in that pool then; None: as long as the job says."""
     longest_idle: timedelta | None = None
@@ -181,6 +183,10 @@ class Execution:
     ports: tuple[PortLease, ...] = ()
     exit: Exit | None = None
     failure: Failure | None = None
+    borrowed: timedelta = timedelta()
+    """Once it has ended: how much of the time for which it held its GPUs counts as borrowed."""
+    gpu_busy_ms: int | None = None
+    """Milliseconds in which something ran on its GPUs, of all together, as its agent last told; None: it has not."""
     last_permit_at: datetime | None = None
     """Once its end is confirmed: when its agent can last have told a peer to go on without the coordinator."""
     silent_until: datetime | None = None
@@ -219,7 +225,31 @@ class Node:
     """What keeps jobs off it, in the order of keys and effects."""
 
 
-Record = Job | Attempt | Execution | Node | Project | Window | Department | Pool
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuotaMeter:
+    """How much of what a project holds of a pool is above its quota, added up over time.
+
+    It says for how long a GPU counts as borrowed that is held all the time, so that whoever holds GPUs from one time to
+    another has borrowed each of them for the difference.
+    """
+
+    project: str
+    pool: str
+    since: datetime
+    """When the part became what it is."""
+    millionths: int
+    """The part of the GPUs that the project holds there which is above its quota."""
+    borrowed: timedelta
+    """What the meter said then."""
+
+    def at(self, now: datetime) -> timedelta:
+        """What the meter says at a time that is not before `since`."""
+        return self.borrowed + max(timedelta(), now - self.since) * self.millionths // _MILLION
+
+
+_MILLION = 10**6
+
+Record = Job | Attempt | Execution | Node | Project | Window | Department | Pool | QuotaMeter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

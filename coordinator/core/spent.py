@@ -1,8 +1,10 @@
 """What attempts have held, and for how long; it outlives their jobs."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from heapq import merge
+from itertools import islice
 
 from muster.domain.fleet.quota import Amounts
 from muster.domain.ids import JobId
@@ -32,6 +34,10 @@ class SpentGroup:
     """Amounts times seconds."""
     lost: int
     """The part of the GPUs that was in vain."""
+    borrowed: int = 0
+    """The part of the GPUs that was above the quota of the project."""
+    busy: int | None = None
+    """The part of the GPUs in which something ran on them, as far as they told; None: none did."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +57,12 @@ class Spent:
     """Amounts times seconds, of all its executions together."""
     lost: int
     """The part of the GPUs that was held after its last checkpoint, if it did not end well."""
+    borrowed: int = 0
+    """The part of the GPUs that was above the quota of its project."""
+    busy: int | None = None
+    """The part of the GPUs in which something ran on them; None: they did not tell."""
+    waited: int | None = None
+    """Milliseconds for which it was in the queue; None: it is not known."""
     placed_at: datetime
     ended_at: datetime
     """When its last execution held nothing any more."""
@@ -62,7 +74,12 @@ class Spent:
         good = self.held.gpus - self.lost
         lost = max(0, self._by(until, self.held.gpus) - good) - max(0, self._by(begin, self.held.gpus) - good)
         said: dict[str, str] = {word: getattr(self, word) for word in words}
-        return SpentGroup(attempts=1, evicted=int(self.outcome == EVICTED), held=Amounts(*parts), lost=lost, **said)
+        borrowed = self._by(until, self.borrowed) - self._by(begin, self.borrowed)
+        busy = None if self.busy is None else self._by(until, self.busy) - self._by(begin, self.busy)
+        evicted = int(self.outcome == EVICTED)
+        return SpentGroup(
+            attempts=1, evicted=evicted, held=Amounts(*parts), lost=lost, borrowed=borrowed, busy=busy, **said
+        )
 
     def _by(self, at: datetime, amount: int) -> int:
         """How much of an amount was held until then, as if it had been held evenly."""
@@ -71,6 +88,13 @@ class Spent:
         if at <= self.placed_at:
             return 0
         return amount * ((at - self.placed_at) // _TICK) // ((self.ended_at - self.placed_at) // _TICK)
+
+
+def sum_known(one: int | None, other: int | None) -> int | None:
+    """Both together, as far as they are known; None: neither is."""
+    if one is None or other is None:
+        return one if other is None else other
+    return one + other
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +112,19 @@ class SpentWish:
     most: int
     """Groups that are given at most."""
 
+    def takes(self, spent: Spent) -> bool:
+        """Whether some of what an attempt has held counts."""
+        return (
+            spent.placed_at < self.until
+            and (self.since is None or spent.ended_at > self.since)
+            and (self.projects is None or spent.project in self.projects)
+            and (not self.pool or spent.pool == self.pool)
+        )
+
+    def takes_placement(self, spent: Spent) -> bool:
+        """Whether an attempt counts by the time of its placement."""
+        return self.takes(spent) and (self.since is None or spent.placed_at >= self.since)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpentSums:
@@ -99,3 +136,31 @@ class SpentSums:
     """Attempts of which only a part lies in it."""
     kept_since: datetime | None = None
     """What ended before was dropped; None: nothing was."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpentWaits:
+    """How long the attempts of a group were in the queue; words are empty that were not asked for."""
+
+    project: str = ""
+    owner: str = ""
+    pool: str = ""
+    job_class: str = ""
+    job: str = ""
+    name: str = ""
+    waits: tuple[int, ...]
+    """Milliseconds, in no order."""
+
+
+MEDIAN, MOST = 50, 95
+"""Percents of the attempts of which the longest wait is told."""
+_SORTED_AT_ONCE = 20_000
+"""Waits that are sorted in one go: nothing else of the coordinator goes on meanwhile."""
+
+
+def longest_waits(waits: Sequence[int]) -> tuple[int, int]:
+    """What half of at least one wait, and 95 % of them, do not exceed."""
+    sorted_parts = (sorted(waits[first : first + _SORTED_AT_ONCE]) for first in range(0, len(waits), _SORTED_AT_ONCE))
+    places = [-(-len(waits) * percent // 100) - 1 for percent in (MEDIAN, MOST)]
+    ranked = list(islice(merge(*sorted_parts), places[-1] + 1))
+    return ranked[places[0]], ranked[places[1]]

@@ -155,6 +155,8 @@ def finish(turn: Turn) -> None:
         turn.queue_considered()
         turn.notes.follow_room()
         schedule(turn)
+    for meter in turn.metering.settled(turn.now):
+        turn.put(meter)
 
 
 def _give_up_untold(turn: Turn, event: PlanTooLarge) -> Answer:

@@ -4,11 +4,12 @@ import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from typing import TypeVar
 
 from coordinator.core.records import Execution
-from coordinator.core.spent import SpentSums, SpentWish
+from coordinator.core.spent import SpentSums, SpentWaits, SpentWish
 from coordinator.engine.engine import Engine
 from coordinator.service.watching.logs import LogMerge
 from coordinator.service.watching.points import PointMerge
@@ -55,6 +56,10 @@ class StoredPast:
     async def spent(self, wish: SpentWish) -> SpentSums:
         """What attempts have held in a span of time; raises ExhaustedError if it takes too long."""
         return await self._read("what was used", partial(self._store.spent, wish))
+
+    async def waits(self, wish: SpentWish, seen_at: datetime) -> tuple[SpentWaits, ...]:
+        """How long attempts that had ended were in the queue; raises ExhaustedError if it takes too long."""
+        return await self._read("how long jobs waited", partial(self._store.waits, wish, seen_at))
 
     async def _read(self, what: str, read: Callable[[], T]) -> T:
         found = asyncio.get_running_loop().run_in_executor(self._readers, read)

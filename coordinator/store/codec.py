@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from pydantic import ConfigDict, TypeAdapter
 
-from coordinator.core.records import Attempt, Execution, Job, Node, Record
+from coordinator.core.records import Attempt, Execution, Job, Node, QuotaMeter, Record
 from muster.domain.event import FleetEvent, JobEvent, NodeEvent, StoryEvent
 from muster.domain.fleet.access import Project
 from muster.domain.fleet.pool import Pool
@@ -16,7 +16,19 @@ from muster.domain.fleet.quota import Department
 from muster.domain.fleet.window import Window
 
 RecordT = TypeVar(
-    "RecordT", Job, Attempt, Execution, Node, Project, Department, JobEvent, NodeEvent, FleetEvent, Window, Pool
+    "RecordT",
+    Job,
+    Attempt,
+    Execution,
+    Node,
+    Project,
+    Department,
+    JobEvent,
+    NodeEvent,
+    FleetEvent,
+    Window,
+    Pool,
+    QuotaMeter,
 )
 
 
@@ -49,4 +61,5 @@ _ADAPTERS: Mapping[type[Record | JobEvent | StoryEvent], TypeAdapter[Any]] = {
     Department: TypeAdapter(Department | None, config=_CONFIG),
     Window: TypeAdapter(Window | None, config=_CONFIG),
     Pool: TypeAdapter(Pool | None, config=_CONFIG),
+    QuotaMeter: TypeAdapter(QuotaMeter | None, config=_CONFIG),
 }

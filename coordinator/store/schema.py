@@ -24,7 +24,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-from coordinator.core.records import Attempt, Execution, Job, Node, Record
+from coordinator.core.records import Attempt, Execution, Job, Node, QuotaMeter, Record
 from coordinator.core.spent import Spent
 from coordinator.store.codec import encode
 from muster.domain.event import JobEvent, StoryEvent
@@ -33,7 +33,7 @@ from muster.domain.fleet.pool import Pool
 from muster.domain.fleet.quota import RESOURCES, Department
 from muster.domain.fleet.window import Window
 
-VERSION = "0109"
+VERSION = "0110"
 """The newest migration."""
 
 PART_OF_KEY: dict[str, bool] = {"part of key": True}
@@ -164,6 +164,15 @@ pools = Table(
 )
 """Which nodes are in a pool, and what holds there."""
 
+meters = Table(
+    "meters",
+    metadata,
+    Column("project", String, primary_key=True),
+    Column("pool", String, primary_key=True),
+    Column("body", Text, nullable=False),
+)
+"""How much of what projects hold of pools is above their quotas, added up over time."""
+
 EVENT_ID = ("job", "attempt", "kind", "rank", "again")
 """What the id of an event of a job is made of."""
 GIVEN_OF_EVENTS = (*EVENT_ID, "at", "body")
@@ -221,6 +230,9 @@ spent = Table(
     Column("cpus", BigInteger, nullable=False),
     Column("memory", BigInteger, nullable=False),
     Column("lost", BigInteger, nullable=False),
+    Column("borrowed", BigInteger, nullable=False, server_default="0"),
+    Column("busy", BigInteger),
+    Column("waited", BigInteger),
     Column("placed_at", UtcTime, nullable=False),
     Column("ended_at", UtcTime, nullable=False, index=True),
     UniqueConstraint("job", "attempt"),
@@ -228,6 +240,7 @@ spent = Table(
 """What attempts have held, in the order in which they ended; they outlive their jobs.
 
 It has no `body`, as the database sums it up. Amounts are times seconds: thousandths of GPUs and CPUs, and mebibytes.
+`lost`, `borrowed` and `busy` are parts of the GPUs; `waited` is in milliseconds. What is absent is not known.
 """
 GIVEN_OF_SPENT = tuple(column.name for column in spent.columns if column.name != "number")
 """Columns of it that the program writes; the database gives the number."""
@@ -256,6 +269,8 @@ def row(record: Record) -> tuple[Table, Row]:  # noqa: PLR0911 - one case for ea
             return windows, _window(record)
         case Pool():
             return pools, {"name": record.name, "body": encode(record)}
+        case QuotaMeter():
+            return meters, {"project": record.project, "pool": record.pool, "body": encode(record)}
         case _:
             assert_never(record)
 

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Protocol
 
-from coordinator.core.records import Attempt, Change, Execution, Job, Node, Record
-from coordinator.core.spent import SpentSums, SpentWish
+from coordinator.core.records import Attempt, Change, Execution, Job, Node, QuotaMeter, Record
+from coordinator.core.spent import SpentSums, SpentWaits, SpentWish
 from muster.domain.errors import MusterError
 from muster.domain.event import FleetEvent, JobEvent, NodeEvent
 from muster.domain.fleet.access import Project
@@ -43,11 +44,13 @@ class Snapshot:
     """The windows by name."""
     pools: tuple[Pool, ...] = ()
     """What is said of pools, by name."""
+    meters: tuple[QuotaMeter, ...] = ()
+    """Meters of quotas, by project and pool."""
 
     @property
     def records(self) -> tuple[Record, ...]:
         """All of them, those that others belong to first."""
-        units: tuple[Record, ...] = (*self.departments, *self.projects, *self.pools)
+        units: tuple[Record, ...] = (*self.departments, *self.projects, *self.pools, *self.meters)
         return (*units, *self.nodes, *self.jobs, *self.attempts, *self.executions, *self.windows)
 
 
@@ -78,6 +81,13 @@ class Store(Protocol):
 
     def spent(self, wish: SpentWish) -> SpentSums:
         """What attempts have held that touch a span of time, also those of deleted jobs; any thread may ask."""
+        ...
+
+    def waits(self, wish: SpentWish, seen_at: datetime) -> tuple[SpentWaits, ...]:
+        """How long attempts were in the queue that were placed in a span of time, and had ended at a moment, by group.
+
+        Any thread may ask.
+        """
         ...
 
     def commit(self, changes: Sequence[Change]) -> None:
@@ -113,6 +123,7 @@ class _Sorted:
         self.units: list[Project | Department] = []
         self.windows: list[Window] = []
         self.pools: list[Pool] = []
+        self.meters: list[QuotaMeter] = []
 
     def add(self, record: Record) -> None:
         match record:
@@ -130,6 +141,8 @@ class _Sorted:
                 self.windows.append(record)
             case Pool():
                 self.pools.append(record)
+            case QuotaMeter():
+                self.meters.append(record)
 
     def snapshot(self) -> Snapshot:
         jobs = sorted(self.jobs, key=lambda job: (job.sequence, job.id))
@@ -144,4 +157,5 @@ class _Sorted:
             departments=tuple(unit for unit in units if isinstance(unit, Department)),
             windows=tuple(sorted(self.windows, key=lambda window: window.name)),
             pools=tuple(sorted(self.pools, key=lambda pool: pool.name)),
+            meters=tuple(sorted(self.meters, key=lambda meter: (meter.project, meter.pool))),
         )

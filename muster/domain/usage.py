@@ -1,7 +1,7 @@
 """What was used of GPUs, CPUs and memory over time, as people are shown it."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from muster.domain.fleet.quota import NO_AMOUNTS, Amounts
@@ -59,6 +59,14 @@ class UsageRow:
     """What they held, each amount times seconds."""
     lost: int = 0
     """The part of the GPUs that was in vain: after the last checkpoint of attempts that did not end well."""
+    borrowed: int = 0
+    """The part of the GPUs that was above the quota of their project; the rest was within it."""
+    busy: int | None = None
+    """The part of the GPUs in which something ran on them, as far as they told; None: none did."""
+    median_wait: timedelta | None = None
+    """How long half of the attempts that were placed in that time had been queued at most; None: none was."""
+    long_wait: timedelta | None = None
+    """How long 95 % of these had been queued at most."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

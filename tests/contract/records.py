@@ -11,6 +11,7 @@ from coordinator.core.records import (
     KeepStoryEvent,
     Node,
     Put,
+    QuotaMeter,
     Record,
     SeatClaim,
 )
@@ -118,6 +119,12 @@ def window(name: str = "disks", *, reason: str = "") -> Window:
 
 def pool(name: str = "h100", **selector: str) -> Pool:
     return Pool(name=name, selector=selector, longest_run=timedelta(days=3))
+
+
+def meter(project: str, pool: str = "h100", *, millionths: int = 250_000) -> QuotaMeter:
+    return QuotaMeter(
+        project=project, pool=pool, since=AT, millionths=millionths, borrowed=timedelta(microseconds=10**12 + 1)
+    )
 
 
 def fleet_event(project: str = "") -> KeepStoryEvent:

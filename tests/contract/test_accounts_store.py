@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 from coordinator.core.records import DropJob, KeepSpent, TrimSpent
-from coordinator.core.spent import Spent, SpentGroup, SpentWish
+from coordinator.core.spent import Spent, SpentGroup, SpentWaits, SpentWish
 from coordinator.store.store import Store
 from muster.domain.fleet.quota import Amounts
 from muster.domain.ids import JobId
@@ -24,6 +24,7 @@ def spent(number: int, first: int, last: int, **other: object) -> KeepSpent:
             name=f"job-{number}",
             held=Amounts(1000 * seconds, 2000 * seconds, 3 * seconds),
             lost=500 * seconds,
+            borrowed=100 * seconds,
             placed_at=hour(first),
             ended_at=hour(last),
             **{"outcome": "succeeded", **said},  # type: ignore[arg-type]  # a builder takes any field
@@ -54,6 +55,7 @@ def test_attempts_that_are_alike_are_summed_up_and_are_there_when_it_is_opened_a
     assert (red.owner, red.pool, red.job_class, red.job, red.name) == ("ann", "h100", "spare", "", "")
     assert red.held == Amounts(1000 * 5 * 3600, 2000 * 5 * 3600, 3 * 5 * 3600)
     assert red.lost == 500 * 5 * 3600
+    assert red.borrowed == 100 * 5 * 3600
     assert (found.edges, found.kept_since) == ((), None)
 
 
@@ -121,3 +123,43 @@ def test_a_store_in_which_nothing_was_used_says_so(store: Store) -> None:
     store.commit([TrimSpent(keep=3)])
     found = store.spent(wish(None, 9))
     assert (found.groups, found.edges, found.kept_since) == ((), (), None)
+
+
+def test_busy_time_is_that_of_attempts_whose_gpus_told_and_absent_where_none_did(store: Store) -> None:
+    told = [spent(1, 0, 1, busy=700), spent(2, 0, 1, busy=30), spent(3, 0, 1), spent(4, 0, 1, project="blue")]
+    store.commit(told)
+
+    assert {each.project: each.busy for each in store.spent(wish(None, 9)).groups} == {"red": 730, "blue": None}
+
+
+def waits(found: tuple[SpentWaits, ...]) -> dict[str, list[int]]:
+    return {each.project: sorted(each.waits) for each in found}
+
+
+def test_waits_are_told_by_group(store: Store) -> None:
+    red = [spent(number, 0, 1, waited=waited) for number, waited in enumerate([90, 10, 10])]
+    store.commit([*red, spent(20, 0, 1, project="blue", waited=7)])
+
+    found = store.waits(wish(None, 9), hour(9))
+
+    assert waits(found) == {"red": [10, 10, 90], "blue": [7]}
+    assert {(each.owner, each.pool, each.job) for each in found} == {("ann", "h100", "")}
+    assert len(store.waits(wish(None, 9, most=1), hour(9))) == 1
+
+
+def test_waits_count_by_the_time_of_the_placement_once_the_attempt_has_ended(store: Store) -> None:
+    before, within, over_end, after, later = (
+        spent(1, 0, 4, waited=1),
+        spent(2, 2, 3, waited=2),
+        spent(3, 5, 8, waited=30),
+        spent(4, 6, 7, waited=4),
+        spent(5, 5, 9, waited=5),
+    )
+    store.commit([before, within, over_end, after, later])
+    assert waits(store.waits(wish(2, 6), hour(8))) == {"red": [2, 30]}
+
+
+def test_attempts_of_which_no_wait_is_known_are_left_out(store: Store) -> None:
+    store.commit([spent(1, 0, 1), spent(2, 0, 1, waited=3)])
+    assert waits(store.waits(wish(None, 9), hour(9))) == {"red": [3]}
+    assert store.waits(wish(None, 9, projects=frozenset({"blue"})), hour(9)) == ()

@@ -20,7 +20,7 @@ from coordinator.store.store import Snapshot, Store, StoreError
 from muster.domain.event import JobEventKind
 from muster.domain.ids import JobId, NodeId
 from muster.domain.jobs.lifecycle import State
-from tests.contract.records import attempt, events, execution, gang, ids, job, node, pool, project, puts, window
+from tests.contract.records import attempt, events, execution, gang, ids, job, meter, node, pool, project, puts, window
 from tests.contract.stores import Open
 
 
@@ -111,6 +111,16 @@ def test_pools_come_by_name_as_they_were_put_last_and_go_alone(store: Store) -> 
     store.commit([DropPool(pool="a")])
 
     assert store.load().pools == (pool("b"),)
+
+
+def test_meters_come_by_project_and_pool_and_go_with_their_project(store: Store) -> None:
+    store.commit(puts(meter("b"), meter("a", "v100"), meter("a"), project("a"), project("b")))
+    store.commit(puts(meter("a", millionths=0)))
+    assert store.load().meters == (meter("a", millionths=0), meter("a", "v100"), meter("b"))
+
+    store.commit([DropProject(project="a")])
+
+    assert store.load().meters == (meter("b"),)
 
 
 def test_what_others_belong_to_is_loaded_before_them(store: Store) -> None:

@@ -106,6 +106,10 @@ usage_rows = st.builds(
     evicted=numbers,
     held=amounts,
     lost=some,
+    borrowed=some,
+    busy=optional(some),
+    median_wait=optional(spans),
+    long_wait=optional(spans),
 )
 usage_reports = st.builds(
     usage.UsageReport,

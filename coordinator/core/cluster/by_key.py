@@ -3,14 +3,14 @@
 from collections.abc import Iterator, MutableMapping
 from typing import TypeVar, cast
 
-from coordinator.core.records import Attempt, Execution, Job, Node, Record
+from coordinator.core.records import Attempt, Execution, Job, Node, QuotaMeter, Record
 from muster.domain.fleet.access import Project
 from muster.domain.fleet.pool import Pool
 from muster.domain.fleet.quota import Department
 from muster.domain.fleet.window import Window
 from muster.domain.ids import AttemptId, ExecutionId, JobId, NodeId
 
-RecordT = TypeVar("RecordT", Job, Attempt, Execution, Node, Project, Department, Window, Pool)
+RecordT = TypeVar("RecordT", bound=Record)
 
 RecordKey = tuple[type[Record], object]
 """The kind of a record and its key among those of its kind."""
@@ -27,10 +27,12 @@ def key_of_record(record: Record) -> RecordKey:
             return (Attempt, record.attempt_id)
         case Node() | Project() | Department() | Window() | Pool():
             return (type(record), record.name)
+        case QuotaMeter():
+            return (QuotaMeter, (record.project, record.pool))
 
 
 class Records:
-    """Jobs, attempts, executions, nodes, projects, departments, windows and pools by key."""
+    """Jobs, attempts, executions, nodes, projects, departments, windows, pools and meters by key."""
 
     def __init__(self) -> None:
         self.jobs: dict[JobId, Job] = {}
@@ -41,6 +43,8 @@ class Records:
         self.departments: dict[str, Department] = {}
         self.windows: dict[str, Window] = {}
         self.pools: dict[str, Pool] = {}
+        self.meters: dict[tuple[str, str], QuotaMeter] = {}
+        """Meters by project and pool."""
         self._tables: dict[type[Record], MutableMapping[object, Record]] = {
             Job: cast("MutableMapping[object, Record]", self.jobs),
             Attempt: cast("MutableMapping[object, Record]", self.attempts),
@@ -50,6 +54,7 @@ class Records:
             Department: cast("MutableMapping[object, Record]", self.departments),
             Window: cast("MutableMapping[object, Record]", self.windows),
             Pool: cast("MutableMapping[object, Record]", self.pools),
+            QuotaMeter: cast("MutableMapping[object, Record]", self.meters),
         }
 
     def __iter__(self) -> Iterator[Record]:

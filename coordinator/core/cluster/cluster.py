@@ -16,7 +16,7 @@ from coordinator.core.cluster.presence import Presence, Presences
 from coordinator.core.cluster.queue import Queue, QueueOrder
 from coordinator.core.cluster.unit_load import UnitLoad
 from coordinator.core.limits import Limits
-from coordinator.core.records import Attempt, Execution, Job, Node, Record
+from coordinator.core.records import Attempt, Execution, Job, Node, QuotaMeter, Record
 from muster.domain.fleet.access import Project
 from muster.domain.fleet.node import NodeState
 from muster.domain.fleet.pool import Pool
@@ -130,10 +130,7 @@ class Cluster:
                 self.load.node_changed(before, record)
                 self.unit_load.node_changed(before, record)
                 self.draining.changed(before, record)
-            case Project():
-                before = self.records.put(record)
-                self.unit_load.unit_changed(record)
-            case Department():
+            case Project() | Department():
                 before = self.records.put(record)
                 self.unit_load.unit_changed(record)
             case Window():
@@ -142,6 +139,8 @@ class Cluster:
             case Pool():
                 before = self.records.put(record)
                 self._rules_changed()
+            case QuotaMeter():
+                before = self.records.put(record)
         return before
 
     def drop_job(self, job: JobId) -> None:
@@ -173,8 +172,10 @@ class Cluster:
         self.deadlines.forget_node(node)
 
     def drop_unit(self, unit: Project | Department) -> None:
-        """Forget a project, whose ended jobs stay, or a department without projects."""
+        """Forget a project with its meters, whose ended jobs stay, or a department without projects."""
         self.records.drop(unit)
+        for meter in [each for each in self.records.meters.values() if each.project == unit.name]:
+            self.records.drop(meter)
         self.unit_load.unit_dropped(unit.name)
 
     def drop_rule(self, rule: Window | Pool) -> None:

@@ -33,6 +33,7 @@ from coordinator.core.scheduling.passing import Passing
 from coordinator.core.scheduling.run_limits import longest_runs, pools_for
 from coordinator.core.scheduling.windows import closed_nodes
 from coordinator.core.turn import idling
+from coordinator.core.turn.metering import reading
 from coordinator.core.turn.turn import Turn
 from muster.domain.gangs.plan import Goal
 from muster.domain.ids import JobId
@@ -244,6 +245,7 @@ def _seat(turn: Turn, job: Job, fit: Placement) -> None:
         goal=Goal.PREPARE,
         placed_at=turn.now,
         pool=pool,
+        metered_from=reading(cluster, job.spec.project, pool, turn.now),
         longest_run=longest_runs(cluster).get(pool),
         longest_idle=idling.limit_by_terms(cluster, job.spec.project, pool, (seat.node for seat in fit.seats)),
         deadline=deadline,

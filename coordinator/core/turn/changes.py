@@ -17,6 +17,7 @@ from coordinator.core.records import (
     Job,
     Node,
     Put,
+    QuotaMeter,
     Record,
 )
 from muster.domain.fleet.access import Project
@@ -51,7 +52,7 @@ class Changes:
         """Whether something changed, and nothing but how far some executions are."""
         return (
             bool(self._puts)
-            and all(isinstance(record, Execution) for record in self._puts.values())
+            and all(isinstance(record, Execution | QuotaMeter) for record in self._puts.values())
             and not (self._jobs or self._nodes or self._projects or self._departments)
             and not (self._windows or self._pools)
         )
@@ -80,10 +81,12 @@ class Changes:
         self._puts.pop(key_of_record(node), None)
         self._nodes[node.name] = None
 
-    def drop_project(self, project: Project) -> None:
-        """Note that a project is forgotten."""
-        self.forget(project)
-        self._puts.pop(key_of_record(project), None)
+    def drop_project(self, project: Project, meters: Iterable[QuotaMeter]) -> None:
+        """Note that a project is forgotten with its meters."""
+        records: tuple[Record, ...] = (project, *meters)
+        for record in records:
+            self.forget(record)
+            self._puts.pop(key_of_record(record), None)
         self._projects[project.name] = None
 
     def drop_department(self, department: Department) -> None:

@@ -5,12 +5,13 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from coordinator.core.records import Attempt, Execution, Job, KeepSpent, TrimSpent
-from coordinator.core.spent import SPENT_KEPT, Spent
+from coordinator.core.spent import SPENT_KEPT, Spent, sum_known
 from muster.domain.fleet.quota import Amounts, amounts_of
 from muster.domain.jobs.lifecycle import TERMINAL, State
 
 _TICK = timedelta(microseconds=1)
 _TICKS = timedelta(seconds=1) // _TICK
+_MILLISECOND = timedelta(milliseconds=1)
 
 
 class SpendingLedger:
@@ -22,7 +23,7 @@ class SpendingLedger:
     def close(self, job: Job, attempt: Attempt, members: Iterable[Execution]) -> None:
         """Note what an attempt has held that has ended; nothing of one that was never placed."""
         assert attempt.ended_at is not None
-        spent = spent_of(job, attempt, members, attempt.ended_at)
+        spent = spent_of(job, attempt, members, attempt.ended_at, attempt.metered_from)  # all of it has ended
         if spent is not None:
             self._spent.append(spent)
 
@@ -33,20 +34,27 @@ class SpendingLedger:
         return (*(KeepSpent(spent=spent) for spent in self._spent), TrimSpent(keep=SPENT_KEPT))
 
 
-def spent_of(job: Job, attempt: Attempt, members: Iterable[Execution], now: datetime) -> Spent | None:
-    """What an attempt has held by now; None: it was not placed."""
+def spent_of(job: Job, attempt: Attempt, members: Iterable[Execution], now: datetime, meter: timedelta) -> Spent | None:
+    """What an attempt has held by now, when its meter says this; None: it was not placed."""
     if attempt.placed_at is None:
         return None
     totals, ended_at, good = [0, 0, 0], attempt.placed_at, False
+    borrowed, busy, queued_at = 0, None, attempt.placed_at
     for member in members:
         began = member.times.get(State.PLACED)
         if began is None:
             continue
         ended = member.times[member.state] if member.state in TERMINAL else now
         ticks = max(timedelta(), ended - began) // _TICK
-        for place, amount in enumerate(amounts_of(job.spec, member.rank)):
+        amounts = amounts_of(job.spec, member.rank)
+        for place, amount in enumerate(amounts):
             totals[place] += amount * ticks
+        over_quota = member.borrowed if member.state in TERMINAL else meter - attempt.metered_from
+        borrowed += amounts.gpus * (over_quota // _TICK)
+        busy = sum_known(busy, member.gpu_busy_ms)
+        queued_at = min(queued_at, member.times.get(State.QUEUED, queued_at))
         ended_at, good = max(ended_at, ended), good or member.state is State.SUCCEEDED
+    held = Amounts(*(total // _TICKS for total in totals))
     spent = Spent(
         job=job.id,
         attempt=attempt.number,
@@ -56,12 +64,25 @@ def spent_of(job: Job, attempt: Attempt, members: Iterable[Execution], now: date
         pool=attempt.pool,
         job_class=job.job_class.value,
         outcome=_outcome(attempt, good=good),
-        held=Amounts(*(total // _TICKS for total in totals)),
+        held=held,
         lost=0,
+        borrowed=min(max(0, borrowed // _TICKS), held.gpus),
+        busy=None if busy is None else min(busy, held.gpus),
+        waited=_waited(attempt, queued_at, attempt.placed_at) // _MILLISECOND,
         placed_at=attempt.placed_at,
         ended_at=ended_at,
     )
     return spent if attempt.failure is None else _with_loss(spent, attempt)
+
+
+def _waited(attempt: Attempt, queued_at: datetime, placed_at: datetime) -> timedelta:
+    """How long it was in the queue.
+
+    A coordinator that starts counts its stay anew, and executions know when that began; if it was held meanwhile, they
+    know of the last stay alone.
+    """
+    stay = placed_at - max(queued_at, attempt.not_before or queued_at)
+    return max(timedelta(), stay, attempt.queue_time(placed_at))
 
 
 def _with_loss(spent: Spent, attempt: Attempt) -> Spent:

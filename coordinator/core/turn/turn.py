@@ -9,6 +9,7 @@ from coordinator.core.effects import AnnounceJob, AnnounceStory, Effect, ForgetL
 from coordinator.core.notes import TurnNotes
 from coordinator.core.records import Attempt, Change, Execution, Job, Node, Record
 from coordinator.core.turn.changes import Changes
+from coordinator.core.turn.metering import Metering
 from coordinator.core.turn.sends import Sends
 from coordinator.core.turn.spending import SpendingLedger
 from muster.domain.errors import IllegalTransitionError
@@ -45,6 +46,8 @@ class Turn:
         self.sends = Sends(cluster, self.notes)
         self.ledger = SpendingLedger()
         """What attempts that end in this turn have held."""
+        self.metering = Metering(cluster)
+        """The meters of quotas that run at another pace after this step."""
         self._changes = Changes()
         self._jobs: dict[JobId, None] = {}
         """Jobs that are other than before."""
@@ -55,6 +58,8 @@ class Turn:
 
     def go_on(self, now: datetime) -> None:
         """Take in more events, which came at this time."""
+        for meter in self.metering.settled(self.now):
+            self.put(meter)
         self.now = now
 
     def reconsider_queue(self) -> None:
@@ -75,6 +80,8 @@ class Turn:
         self._changes.put(before, record)
         if isinstance(record, Job | Attempt):
             self.notes.change(before if isinstance(before, Job | Attempt) else None, record)
+        if isinstance(record, Project | Department):
+            self.metering.touch_all()
         if isinstance(record, Execution | Attempt):
             self._jobs[record.job] = None
         elif isinstance(record, Job):
@@ -87,7 +94,7 @@ class Turn:
         except IllegalTransitionError as error:
             raise error.after(_moves(execution, self.notes)) from None
         times = {each: at for each, at in execution.times.items() if each is not state}
-        after = replace(execution, state=state, times={**times, state: self.now})
+        after = self.metering.moved(execution, replace(execution, state=state, times={**times, state: self.now}))
         self.notes.transition(execution, after)
         self.put(after)
         if state not in _AS_ORDERED:
@@ -144,11 +151,14 @@ class Turn:
                 self.cluster.drop_node(node)
                 self.reconsider_queue()
             case Project():
-                self._changes.drop_project(record)
+                meters = self.cluster.records.meters.values()
+                self._changes.drop_project(record, [each for each in meters if each.project == record.name])
                 self.cluster.drop_unit(record)
+                self.metering.touch_all()
             case Department():
                 self._changes.drop_department(record)
                 self.cluster.drop_unit(record)
+                self.metering.touch_all()
             case Window():
                 self._changes.drop_window(record)
                 self.cluster.drop_rule(record)

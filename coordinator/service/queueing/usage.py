@@ -1,13 +1,14 @@
 """What was used of GPUs, CPUs and memory over time, as far as callers may see it."""
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.records import Attempt, Execution, Job
-from coordinator.core.spent import Spent, SpentGroup, SpentWish
+from coordinator.core.spent import Spent, SpentGroup, SpentWaits, SpentWish, longest_waits, sum_known
 from coordinator.core.turn.spending import spent_of
 from coordinator.engine.engine import Engine, Freshness
 from coordinator.service.archive import StoredPast
@@ -38,10 +39,15 @@ class _Present:
     holders: Mapping[AttemptId, tuple[Job, Attempt, Sequence[Execution]]]
     departments: Mapping[str, str]
     """The department of each project."""
+    meters: Mapping[tuple[str, str], timedelta]
+    """What the meters of projects in pools say."""
 
     def spent(self) -> Iterable[Spent]:
         """What each of them has held by now."""
-        found = (spent_of(*each, self.now) for each in self.holders.values())
+        found = (
+            spent_of(job, attempt, members, self.now, self.meters.get((job.spec.project, attempt.pool), timedelta()))
+            for job, attempt, members in self.holders.values()
+        )
         return [each for each in found if each is not None]
 
 
@@ -75,12 +81,11 @@ class UsageOperations:
                     f"since ({wish.since:%Y-%m-%d %H:%M:%S} UTC) must be before until, and have passed"
                 )
             words = _WORDS[wish.by]
-            stored = await self._past.spent(
-                SpentWish(
-                    since=wish.since, until=until, words=words, projects=seen, pool=wish.pool, most=MOST_USAGE_ROWS + 1
-                )
+            asked = SpentWish(
+                since=wish.since, until=until, words=words, projects=seen, pool=wish.pool, most=MOST_USAGE_ROWS + 1
             )
-            running = await asyncio.to_thread(present.spent)
+            stored = await self._past.spent(asked)
+            running = tuple(await asyncio.to_thread(present.spent))
             # Whoever has ended since is told of by both.
             edges = [each for each in stored.edges if (each.job, each.attempt) not in present.holders]
             sums = _Sums(wish.by, present.departments)
@@ -94,6 +99,9 @@ class UsageOperations:
                     f"that are more than {MOST_USAGE_ROWS} rows; ask for a shorter time, for one project or pool, "
                     "or by something else"
                 )
+            ended = await self._past.waits(asked, present.now)
+            waits = [*ended, *(_waits_of(spent, words) for spent in running if asked.takes_placement(spent))]
+            await asyncio.to_thread(sums.add_waits, waits)
             return UsageReport(
                 by=wish.by, since=wish.since, until=until, rows=sums.sorted(), kept_since=stored.kept_since
             )
@@ -121,15 +129,31 @@ class _Sums:
             evicted=group.evicted + (before.evicted if before else 0),
             held=group.held.plus(before.held if before else NO_AMOUNTS),
             lost=group.lost + (before.lost if before else 0),
+            borrowed=group.borrowed + (before.borrowed if before else 0),
+            busy=sum_known(group.busy, before.busy if before else None),
         )
+
+    def add_waits(self, waits: Iterable[SpentWaits]) -> None:
+        """Tell of rows how long their attempts waited."""
+        together: defaultdict[str, list[int]] = defaultdict(list)
+        for each in waits:
+            together[self._key(each)] += each.waits
+        for key in [key for key, each in together.items() if each and key in self.rows]:
+            median, long = (timedelta(milliseconds=wait) for wait in longest_waits(together[key]))
+            self.rows[key] = replace(self.rows[key], median_wait=median, long_wait=long)
 
     def sorted(self) -> tuple[UsageRow, ...]:
         """The rows, the largest first."""
         return tuple(sorted(self.rows.values(), key=lambda row: (_negative(row.held), row.of)))
 
-    def _key(self, group: SpentGroup) -> str:
+    def _key(self, group: SpentGroup | SpentWaits) -> str:
         key: str = getattr(group, _WORDS[self.by][0])
         return self.departments.get(key, "") if self.by is UsageBy.DEPARTMENT else key
+
+
+def _waits_of(spent: Spent, words: Iterable[str]) -> SpentWaits:
+    said: dict[str, str] = {word: getattr(spent, word) for word in words}
+    return SpentWaits(waits=() if spent.waited is None else (spent.waited,), **said)
 
 
 def _negative(held: Amounts) -> tuple[int, ...]:
@@ -143,4 +167,5 @@ def _present(cluster: Cluster, now: datetime, wish: UsageWish, seen: frozenset[s
         if (seen is None or job.spec.project in seen) and wish.pool in {"", attempt.pool}:
             holders[attempt_id] = (job, attempt, tuple(cluster.gangs.members(attempt_id)))
     departments = {project.name: project.department for project in cluster.projects.values()}
-    return _Present(now, holders, departments)
+    meters = {key: meter.at(now) for key, meter in cluster.records.meters.items()}
+    return _Present(now, holders, departments, meters)

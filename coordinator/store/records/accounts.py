@@ -1,11 +1,12 @@
 """What attempts have held, in SQL: rows that the database sums up."""
 
 from collections.abc import Iterable
+from datetime import datetime
 
-from sqlalchemy import ColumnElement, Connection, Engine, and_, case, delete, func, not_, select
+from sqlalchemy import ColumnElement, Connection, Engine, String, and_, case, cast, delete, func, not_, select
 
 from coordinator.core.records import KeepSpent, SpentChange, TrimSpent
-from coordinator.core.spent import EVICTED, Spent, SpentGroup, SpentSums, SpentWish
+from coordinator.core.spent import EVICTED, Spent, SpentGroup, SpentSums, SpentWaits, SpentWish
 from coordinator.store import schema
 from coordinator.store.dialect import Written, addition, reading
 from muster.domain.fleet.quota import Amounts
@@ -42,7 +43,8 @@ class SqlAccounts:
         inside, touching = _inside(wish), _touching(wish)
         keys = [schema.spent.c[word] for word in wish.words]
         evicted = func.sum(case((_ROWS.outcome == EVICTED, 1), else_=0))
-        amounts = (func.sum(column) for column in (_ROWS.gpus, _ROWS.cpus, _ROWS.memory, _ROWS.lost))
+        summed = (_ROWS.gpus, _ROWS.cpus, _ROWS.memory, _ROWS.lost, _ROWS.borrowed, _ROWS.busy)
+        amounts = map(func.sum, summed)
         grouped = select(*keys, func.count(), evicted, *amounts).where(inside).group_by(*keys).limit(wish.most)
         edges = select(schema.spent).where(touching, not_(inside))
         oldest = select(_ROWS.number, _ROWS.ended_at).order_by(_ROWS.number).limit(1)
@@ -53,6 +55,17 @@ class SqlAccounts:
                 edges=tuple(_spent(dict(row._mapping)) for row in connection.execute(edges)),  # noqa: SLF001 - the public way to names
                 kept_since=None if first is None or first[0] == 1 else first[1],
             )
+
+    def waits(self, wish: SpentWish, seen_at: datetime) -> tuple[SpentWaits, ...]:
+        """How long attempts were in the queue, by group: the waits of each group come as one text."""
+        keys = [schema.spent.c[word] for word in wish.words]
+        counted = [_touching(wish), _ROWS.waited.is_not(None), _ROWS.ended_at <= seen_at]
+        if wish.since is not None:
+            counted.append(_ROWS.placed_at >= wish.since)
+        every = func.aggregate_strings(cast(_ROWS.waited, String), ",")
+        found = select(*keys, every).where(*counted).group_by(*keys).limit(wish.most)
+        with reading(self._engine) as connection:
+            return tuple(_waits(wish.words, tuple(row)) for row in connection.execute(found))
 
 
 def _touching(wish: SpentWish) -> ColumnElement[bool]:
@@ -73,8 +86,22 @@ def _inside(wish: SpentWish) -> ColumnElement[bool]:
 
 def _group(words: tuple[str, ...], row: tuple[object, ...]) -> SpentGroup:
     said = dict(zip(words, map(str, row), strict=False))
-    attempts, evicted, gpus, cpus, memory, lost = (int(str(each)) for each in row[len(words) :])
-    return SpentGroup(attempts=attempts, evicted=evicted, held=Amounts(gpus, cpus, memory), lost=lost, **said)
+    *sums, busy = row[len(words) :]
+    attempts, evicted, gpus, cpus, memory, lost, borrowed = (int(str(each)) for each in sums)
+    return SpentGroup(
+        attempts=attempts,
+        evicted=evicted,
+        held=Amounts(gpus, cpus, memory),
+        lost=lost,
+        borrowed=borrowed,
+        busy=None if busy is None else int(str(busy)),
+        **said,
+    )
+
+
+def _waits(words: tuple[str, ...], row: tuple[object, ...]) -> SpentWaits:
+    said = dict(zip(words, map(str, row), strict=False))
+    return SpentWaits(waits=tuple(int(each) for each in str(row[-1]).split(",")), **said)
 
 
 def _spent(row: dict[str, object]) -> Spent:

@@ -1,7 +1,8 @@
 """A store without a disk: for unit tests and the simulator."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from itertools import chain, count, islice
 from typing import TypeVar, assert_never
 
@@ -23,13 +24,14 @@ from coordinator.core.records import (
     KeepStoryEvent,
     Node,
     Put,
+    QuotaMeter,
     Record,
     SpentChange,
     StoryChange,
     TrimSpent,
     TrimStory,
 )
-from coordinator.core.spent import SpentSums, SpentWish
+from coordinator.core.spent import SpentSums, SpentWaits, SpentWish
 from coordinator.store.records.memory_accounts import MemoryAccounts
 from coordinator.store.records.memory_stories import MemoryStories
 from coordinator.store.store import Snapshot, StoreError, snapshot_of
@@ -55,6 +57,7 @@ class MemoryStore:
         self._departments: dict[str, Department] = {}
         self._windows: dict[str, Window] = {}
         self._pools: dict[str, Pool] = {}
+        self._meters: dict[tuple[str, str], QuotaMeter] = {}
         self._stories = MemoryStories()
         self._accounts = MemoryAccounts()
 
@@ -71,6 +74,7 @@ class MemoryStore:
                 self._departments.values(),
                 self._windows.values(),
                 self._pools.values(),
+                self._meters.values(),
             )
         )
 
@@ -98,9 +102,13 @@ class MemoryStore:
         """What attempts have held in a span of time."""
         return self._accounts.sums(wish)
 
+    def waits(self, wish: SpentWish, seen_at: datetime) -> tuple[SpentWaits, ...]:
+        """How long attempts were in the queue, by group."""
+        return self._accounts.waits(wish, seen_at)
+
     def commit(self, changes: Sequence[Change]) -> None:
         """Apply all changes, or none if one is impossible."""
-        draft = _Draft(self._jobs, self._numbers)
+        draft = _Draft(self._jobs, self._numbers, self._meters)
         for change in changes:
             draft.take(change)
         for job, kept in draft.jobs.items():
@@ -111,6 +119,7 @@ class MemoryStore:
         _settle(self._departments, draft.departments)
         _settle(self._windows, draft.windows)
         _settle(self._pools, draft.pools)
+        _settle(self._meters, draft.meters)
         self._stories.apply(draft.stories)
         self._accounts.apply(draft.spent)
 
@@ -121,8 +130,11 @@ class MemoryStore:
 class _Draft:
     """What a commit makes of the records that it touches; None: it drops one."""
 
-    def __init__(self, kept: Mapping[JobId, "_Kept"], numbers: Iterator[int]) -> None:
+    def __init__(
+        self, kept: Mapping[JobId, "_Kept"], numbers: Iterator[int], meters: Iterable[tuple[str, str]]
+    ) -> None:
         self._kept = kept
+        self._meters = meters
         self._numbers = numbers
         self.jobs: dict[JobId, _Kept] = {}
         self.nodes: dict[NodeId, Node | None] = {}
@@ -130,6 +142,7 @@ class _Draft:
         self.departments: dict[str, Department | None] = {}
         self.windows: dict[str, Window | None] = {}
         self.pools: dict[str, Pool | None] = {}
+        self.meters: dict[tuple[str, str], QuotaMeter | None] = {}
         self.stories: list[StoryChange] = []
         self.spent: list[SpentChange] = []
 
@@ -160,6 +173,7 @@ class _Draft:
                 self.nodes[node] = None
             case DropProject(project=project):
                 self.projects[project] = None
+                self.meters.update({key: None for key in (*self._meters, *self.meters) if key[0] == project})
             case DropDepartment(department=department):
                 self.departments[department] = None
             case DropWindow(window=window):
@@ -181,6 +195,8 @@ class _Draft:
                 self.windows[record.name] = record
             case Pool():
                 self.pools[record.name] = record
+            case QuotaMeter():
+                self.meters[record.project, record.pool] = record
             case Job():
                 self.of_job(record.id).put(record)
             case Attempt() | Execution():

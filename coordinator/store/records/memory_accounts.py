@@ -1,11 +1,13 @@
 """What attempts have held, in memory."""
 
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
+from datetime import datetime
 from itertools import count
 
 from coordinator.core.records import KeepSpent, SpentChange
-from coordinator.core.spent import Spent, SpentGroup, SpentSums, SpentWish
+from coordinator.core.spent import Spent, SpentGroup, SpentSums, SpentWaits, SpentWish, sum_known
 from muster.domain.fleet.quota import Amounts
 from muster.domain.ids import JobId
 
@@ -34,13 +36,13 @@ class MemoryAccounts:
         groups: dict[SpentGroup, SpentGroup] = {}
         edges: list[Spent] = []
         for _, spent in self._spent.values():
-            if not _wanted(spent, wish):
+            if not wish.takes(spent):
                 continue
             if spent.ended_at > wish.until or (wish.since is not None and spent.placed_at < wish.since):
                 edges.append(spent)
                 continue
             part = spent.within(wish.since, wish.until, wish.words)
-            key = replace(part, attempts=0, evicted=0, held=Amounts(), lost=0)
+            key = replace(part, attempts=0, evicted=0, held=Amounts(), lost=0, borrowed=0, busy=None)
             groups[key] = _together(groups.get(key, key), part)
         first = next(iter(self._spent.values()), None)
         return SpentSums(
@@ -49,14 +51,16 @@ class MemoryAccounts:
             kept_since=None if first is None or first[0] == 1 else first[1].ended_at,
         )
 
-
-def _wanted(spent: Spent, wish: SpentWish) -> bool:
-    return (
-        spent.placed_at < wish.until
-        and (wish.since is None or spent.ended_at > wish.since)
-        and (wish.projects is None or spent.project in wish.projects)
-        and (not wish.pool or spent.pool == wish.pool)
-    )
+    def waits(self, wish: SpentWish, seen_at: datetime) -> tuple[SpentWaits, ...]:
+        """How long attempts were in the queue, by group."""
+        groups: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
+        for _, spent in self._spent.values():
+            if spent.ended_at <= seen_at and spent.waited is not None and wish.takes_placement(spent):
+                groups[tuple(getattr(spent, word) for word in wish.words)].append(spent.waited)
+        return tuple(
+            SpentWaits(waits=tuple(waits), **dict(zip(wish.words, key, strict=True)))
+            for key, waits in list(groups.items())[: wish.most]
+        )
 
 
 def _together(one: SpentGroup, other: SpentGroup) -> SpentGroup:
@@ -66,4 +70,6 @@ def _together(one: SpentGroup, other: SpentGroup) -> SpentGroup:
         evicted=one.evicted + other.evicted,
         held=one.held.plus(other.held),
         lost=one.lost + other.lost,
+        borrowed=one.borrowed + other.borrowed,
+        busy=sum_known(one.busy, other.busy),
     )

@@ -3,10 +3,11 @@
 import logging
 import time
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from pathlib import Path
 
 from coordinator.core.records import Change, DropJob, Execution
-from coordinator.core.spent import SpentSums, SpentWish
+from coordinator.core.spent import SpentSums, SpentWaits, SpentWish
 from coordinator.store.held_room import hold_room
 from coordinator.store.store import Snapshot, Store, StoreError
 from muster.domain.event import FleetEvent, JobEvent, NodeEvent
@@ -57,6 +58,10 @@ class ReservingStore:
     def spent(self, wish: SpentWish) -> SpentSums:
         """What attempts have held in a span of time."""
         return self._store.spent(wish)
+
+    def waits(self, wish: SpentWish, seen_at: datetime) -> tuple[SpentWaits, ...]:
+        """How long attempts were in the queue, by group."""
+        return self._store.waits(wish, seen_at)
 
     def commit(self, changes: Sequence[Change]) -> None:
         """Apply all changes in one transaction; those that delete a job may use the reserve."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from datetime import datetime
 from itertools import chain
 from pathlib import Path
 from typing import assert_never
@@ -26,13 +27,14 @@ from coordinator.core.records import (
     KeepStoryEvent,
     Node,
     Put,
+    QuotaMeter,
     Record,
     SpentChange,
     StoryChange,
     TrimSpent,
     TrimStory,
 )
-from coordinator.core.spent import SpentSums, SpentWish
+from coordinator.core.spent import SpentSums, SpentWaits, SpentWish
 from coordinator.store import schema
 from coordinator.store.codec import RecordT
 from coordinator.store.dialect import Written, addition, connect, explained, reading, upsert
@@ -57,6 +59,7 @@ _PARENTS_FIRST = (
     schema.nodes,
     schema.windows,
     schema.pools,
+    schema.meters,
 )
 _NAMED = (schema.departments, schema.projects, schema.nodes, schema.windows, schema.pools)
 """Tables whose rows are dropped by name."""
@@ -84,6 +87,7 @@ class SqlStore:
         self._stories = SqlStories(engine)
         self._accounts = SqlAccounts(engine)
         self._delete_job = delete(schema.jobs).where(schema.jobs.c.id == bindparam("key"))
+        self._delete_meters = delete(schema.meters).where(schema.meters.c.project == bindparam("of"))
         members = (schema.executions.c.job == bindparam("of"), schema.executions.c.attempt == bindparam("number"))
         self._delete_members = delete(schema.executions).where(*members)
         self._select_members = select(schema.executions.c.body).where(*members).order_by(schema.executions.c.rank)
@@ -111,6 +115,7 @@ class SqlStore:
                     _records(connection, schema.departments, Department),
                     _records(connection, schema.windows, Window),
                     _records(connection, schema.pools, Pool),
+                    _records(connection, schema.meters, QuotaMeter),
                 )
             )
 
@@ -139,6 +144,10 @@ class SqlStore:
         """What attempts have held in a span of time."""
         return self._accounts.sums(wish)
 
+    def waits(self, wish: SpentWish, seen_at: datetime) -> tuple[SpentWaits, ...]:
+        """How long attempts were in the queue, by group."""
+        return self._accounts.waits(wish, seen_at)
+
     def commit(self, changes: Sequence[Change]) -> None:  # noqa: C901, PLR0912 - a case for each kind of change
         """Apply all changes in one transaction; StoreError: none of them is there."""
         with explained(self._engine), self._engine.begin() as connection:
@@ -165,6 +174,7 @@ class SqlStore:
                         self._drop(connection, batch, schema.nodes, name)
                     case DropProject(project=name):
                         self._drop(connection, batch, schema.projects, name)
+                        connection.execute(self._delete_meters, {"of": name})
                     case DropDepartment(department=name):
                         self._drop(connection, batch, schema.departments, name)
                     case DropWindow(window=name):

@@ -983,6 +983,10 @@ class UsageRow(_message.Message):
     EVICTED_FIELD_NUMBER: _builtins.int
     HELD_FIELD_NUMBER: _builtins.int
     LOST_FIELD_NUMBER: _builtins.int
+    BORROWED_FIELD_NUMBER: _builtins.int
+    BUSY_FIELD_NUMBER: _builtins.int
+    MEDIAN_WAIT_FIELD_NUMBER: _builtins.int
+    LONG_WAIT_FIELD_NUMBER: _builtins.int
     of: _builtins.str
     """Its name; of a job its id. Empty: projects without a department."""
     name: _builtins.str
@@ -997,9 +1001,21 @@ class UsageRow(_message.Message):
     """How many of them had to make room for others."""
     lost: _builtins.int
     """The part of the GPUs, times seconds, after the last checkpoint of attempts that did not end well."""
+    borrowed: _builtins.int
+    """The part of the GPUs, times seconds, that was above the quota of their project."""
+    busy: _builtins.int
+    """The part of the GPUs, times seconds, in which something ran on them, as far as they told; absent: none did."""
     @_builtins.property
     def held(self) -> Global___Amounts:
         """What they held, each amount times seconds."""
+
+    @_builtins.property
+    def median_wait(self) -> _duration_pb2.Duration:
+        """How long half of the attempts that were placed in that time had been queued at most; absent: none was."""
+
+    @_builtins.property
+    def long_wait(self) -> _duration_pb2.Duration:
+        """How long 95 % of these had been queued at most."""
 
     def __init__(
         self,
@@ -1012,12 +1028,18 @@ class UsageRow(_message.Message):
         evicted: _builtins.int = ...,
         held: Global___Amounts | None = ...,
         lost: _builtins.int = ...,
+        borrowed: _builtins.int = ...,
+        busy: _builtins.int | None = ...,
+        median_wait: _duration_pb2.Duration | None = ...,
+        long_wait: _duration_pb2.Duration | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["held", b"held"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_busy", b"_busy", "busy", b"busy", "held", b"held", "long_wait", b"long_wait", "median_wait", b"median_wait"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempts", b"attempts", "evicted", b"evicted", "held", b"held", "lost", b"lost", "name", b"name", "of", b"of", "project", b"project", "user", b"user"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_busy", b"_busy", "attempts", b"attempts", "borrowed", b"borrowed", "busy", b"busy", "evicted", b"evicted", "held", b"held", "long_wait", b"long_wait", "lost", b"lost", "median_wait", b"median_wait", "name", b"name", "of", b"of", "project", b"project", "user", b"user"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__busy: _TypeAlias = _typing.Literal["busy"]  # noqa: Y015
+    _WhichOneofArgType__busy: _TypeAlias = _typing.Literal["_busy", b"_busy"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__busy) -> _WhichOneofReturnType__busy | None: ...
 
 Global___UsageRow: _TypeAlias = UsageRow  # noqa: Y015
 

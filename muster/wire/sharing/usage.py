@@ -62,6 +62,10 @@ def _row_to_wire(row: UsageRow) -> pb.UsageRow:
         evicted=row.evicted,
         held=amounts_to_wire(row.held),
         lost=row.lost,
+        borrowed=row.borrowed,
+        busy=row.busy,
+        median_wait=checks.duration(row.median_wait),
+        long_wait=checks.duration(row.long_wait),
     )
 
 
@@ -75,4 +79,8 @@ def _row(message: pb.UsageRow) -> UsageRow:
         evicted=message.evicted,
         held=amounts_from_wire(message.held),
         lost=message.lost,
+        borrowed=message.borrowed,
+        busy=message.busy if message.HasField("busy") else None,
+        median_wait=checks.optional_span(message, "median_wait"),
+        long_wait=checks.optional_span(message, "long_wait"),
     )

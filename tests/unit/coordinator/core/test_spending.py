@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinator.core.spent import SPENT_WORDS, Spent, SpentSums, SpentWish
+from coordinator.core.events import UnholdRequested
+from coordinator.core.spent import SPENT_WORDS, Spent, SpentSums, SpentWish, longest_waits
 from muster.domain.fleet.quota import Amounts
 from muster.domain.gangs.plan import Stage
 from muster.domain.ids import JobId, NodeId
@@ -24,6 +25,12 @@ HOUR = timedelta(hours=1)
 
 def sums(w: World, **wish: object) -> SpentSums:
     return w.store.spent(SpentWish(**{"since": None, "until": LATER, "words": SPENT_WORDS, "most": 99, **wish}))  # type: ignore[arg-type]  # a builder takes any field
+
+
+def waits(w: World) -> list[int]:
+    """What all attempts have waited that have ended, in milliseconds."""
+    found = w.store.waits(SpentWish(since=None, until=LATER, words=("job",), most=99), w.now)
+    return [wait for group in found for wait in group.waits]
 
 
 def end(w: World, job: JobId) -> None:
@@ -161,3 +168,37 @@ def test_what_was_lost_is_the_end_of_an_attempt() -> None:
     attempt = spent(1000, 250, 100)
     assert attempt.within(None, AT + timedelta(seconds=75)).lost == 0
     assert attempt.within(AT + timedelta(seconds=75), LATER).lost == 250
+
+
+@given(st.lists(st.integers(0, 10**10), min_size=1, max_size=300))
+def test_so_many_of_a_hundred_waits_are_not_longer(told: list[int]) -> None:
+    median, most = longest_waits(told)
+    assert {median, most} <= set(told)
+    for longest, percent in ((median, 50), (most, 95)):
+        assert 100 * sum(wait <= longest for wait in told) >= percent * len(told)
+        assert 100 * sum(wait < longest for wait in told) < percent * len(told)
+
+
+def test_many_waits_are_ranked_as_few_are() -> None:
+    assert longest_waits([*range(50_000, 0, -1), *range(50_001, 100_001)]) == (50_000, 95_000)
+    assert longest_waits([7]) == (7, 7)
+
+
+def test_what_an_attempt_waited_is_its_time_in_the_queue_also_over_restarts_of_the_coordinator() -> None:
+    w = World()
+    job = w.submit(spec(1, 1), queue_anyway=True)
+    pass_time(w, 60)
+    w.restart()
+    pass_time(w, 30)
+    w.connect("n1", inventory("n1", 1))
+    end(w, job)
+    assert waits(w) == [90_000]
+
+
+def test_time_on_hold_is_no_wait() -> None:
+    w = World(("n1", 1))
+    job = w.submit(spec(1, 1, hold=True))
+    pass_time(w, 60)
+    w.turn(UnholdRequested(job=job))
+    end(w, job)
+    assert waits(w) == [0]

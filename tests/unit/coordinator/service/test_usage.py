@@ -101,6 +101,31 @@ async def test_spans_that_follow_each_other_add_up_and_nothing_comes_after_now()
     assert last.until == w.now
 
 
+async def test_waits_of_what_runs_and_of_what_has_ended_are_ranked_together() -> None:
+    async with fleet() as (w, usage, *_):
+        first = w.running(spec(1, 8, project="red"))
+        w.submit(spec(1, 8, project="red"))
+        pass_time(w, 600)
+        w.tell_all(first, Stage.EXITED, exit=Exit(code=0))
+        pass_time(w, 10)
+        by_department = await usage.report(ADMIN, UsageWish(by=UsageBy.DEPARTMENT))
+        later = await usage.report(ADMIN, UsageWish(since=w.now - timedelta(seconds=15)))
+
+    told = {row.of: (row.median_wait, row.long_wait) for row in by_department.rows}
+    assert told == {"research": (timedelta(0), timedelta(minutes=10)), "": (timedelta(0), timedelta(0))}
+    assert {row.of: row.median_wait for row in later.rows} == {"red": timedelta(minutes=10), "blue": None}
+
+
+async def test_what_is_borrowed_counts_while_it_runs() -> None:
+    async with fleet() as (w, usage, _, runs):
+        w.promise("blue", quota=6)
+        pass_time(w, 600)
+        [row] = (await usage.report(ADMIN, UsageWish(project="blue", by=UsageBy.JOB))).rows
+
+    assert (row.of, row.borrowed) == (runs, 2 * GPU_HOUR // 6)
+    assert (row.held.gpus, row.busy) == (8 * 2400 * 1000, None)
+
+
 async def test_who_may_look_at_one_project_sees_that_one_alone() -> None:
     async with fleet() as (_, usage, ended, _):
         mine = await usage.report(RED, UsageWish())
