@@ -38,7 +38,7 @@ from agent.logs.file import DEFAULT_LIMIT
 from agent.logs.push import LogPusher
 from agent.loop.attachments import AttachmentsHere
 from agent.loop.gangs import GangsHere
-from agent.loop.looks import counts_of_running
+from agent.loop.looks import counts_of_running, use_of_gpus
 from agent.loop.loop import Loop
 from agent.loop.recovery import clear_leftovers
 from agent.loop.workbench import Workbench
@@ -181,8 +181,7 @@ class NodeAgent:
     async def _gpu_use(self) -> Mapping[GpuUuid, GpuUse]:
         """What is seen of this node's own GPUs."""
         own = [gpu.uuid for gpu in self._watch.inventory.gpus]
-        seen = await self._bench.gpu_use() if own else {}
-        return {gpu: seen[gpu] for gpu in own if gpu in seen}
+        return await use_of_gpus(self._bench, self._state, own)
 
     async def close(self, *, stop: bool) -> None:
         """Let go of everything, after `run` has ended; executions are stopped, or go on until the next agent."""

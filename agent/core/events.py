@@ -82,6 +82,15 @@ class Used:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GpusBusy:
+    """The GPUs of an execution told how busy they are."""
+
+    execution: ExecutionId
+    milliseconds: int
+    """Time in which something ran on them by now, of all of them together."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Saved:
     """User code has told that a checkpoint is whole."""
 
@@ -155,6 +164,8 @@ class Recovered:
     """None where they were not noted."""
     fenced: str = ""
     """Why a former agent, or the killer, stopped it; empty: neither did."""
+    gpu_busy_ms: int | None = None
+    """Milliseconds for which a former agent saw its GPUs busy; None: they did not tell."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -222,6 +233,7 @@ Observed = (
     | ActionFailed
     | Used
     | Saved
+    | GpusBusy
     | StoppingFound
     | Exited
     | Halted

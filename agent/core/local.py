@@ -178,6 +178,8 @@ class LocalExecution:
     """When user code last told that a checkpoint is whole, by the node's clock; None: it has not."""
     used_at: datetime | None = None
     """When it was last used, by the node's clock; None: not since the agent started, or nobody needs to know."""
+    gpu_busy_ms: int | None = None
+    """Milliseconds in which something ran on its GPUs; None: they do not tell."""
     end: LocalEnd = LocalEnd()
     log_complete: bool = False
 
@@ -298,4 +300,5 @@ def report(local: LocalExecution) -> Report | None:
         log_complete=local.log_complete,
         used_at=local.used_at,
         saved_at=local.saved_at,
+        gpu_busy_ms=local.gpu_busy_ms,
     )

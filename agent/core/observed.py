@@ -10,6 +10,7 @@ from agent.core.events import (
     Armed,
     Exited,
     Fenced,
+    GpusBusy,
     Halted,
     LogCompleted,
     Observed,
@@ -56,6 +57,7 @@ def recover(ledger: Ledger, event: Recovered, now: datetime) -> None:
             started_at=(event.started_at or now) if event.started else None,
             terms=event.terms,
             cut=FenceCut(message=event.fenced) if event.fenced else None,
+            gpu_busy_ms=event.gpu_busy_ms,
             end=LocalEnd(before=event.ended),
         )
     )
@@ -79,6 +81,8 @@ def observe(ledger: Ledger, event: Observed, now: datetime) -> list[LedgerAction
             return _fail(ledger, local, event, now)
         case Saved():
             return _save(ledger, local, event)
+        case GpusBusy():
+            return _count_busy(ledger, local, event)
         case StoppingFound():
             return _go_on_stopping(ledger, local, event, now)
         case Used():
@@ -107,6 +111,13 @@ def _save(ledger: Ledger, local: LocalExecution, event: Saved) -> list[LedgerAct
     if local.phase not in ALIVE or (known is not None and event.at <= known):
         return []
     return ledger.keep(replace(local, saved_at=event.at))
+
+
+def _count_busy(ledger: Ledger, local: LocalExecution, event: GpusBusy) -> list[LedgerAction]:
+    """What is told of busy GPUs never goes back."""
+    if local.phase not in ALIVE or (local.gpu_busy_ms is not None and event.milliseconds <= local.gpu_busy_ms):
+        return []
+    return ledger.keep(replace(local, gpu_busy_ms=event.milliseconds))
 
 
 def _go_on_stopping(ledger: Ledger, local: LocalExecution, event: StoppingFound, now: datetime) -> list[LedgerAction]:

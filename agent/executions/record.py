@@ -3,7 +3,7 @@
 import json
 import logging
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -42,6 +42,8 @@ class ExecutionRecord:
     grace: timedelta = DEFAULT_GRACE
     fence: Fence | None = None
     """None where an agent wrote the record that did not know of it."""
+    gpu_busy_ms: int | None = None
+    """Milliseconds in which something ran on its GPUs by then; None: they do not tell."""
 
     @property
     def terms(self) -> Terms | None:
@@ -75,6 +77,13 @@ def note(directory: ExecutionDirectory, record: ExecutionRecord) -> None:
     write_whole(directory.path / EXECUTION_RECORD, _written(record), PRIVATE_RECORD)
 
 
+def note_busy(directory: ExecutionDirectory, milliseconds: int) -> None:
+    """Add to its record how long its GPUs were busy, for an agent that starts after this one."""
+    record = noted(directory)
+    if record is not None:
+        note(directory, replace(record, gpu_busy_ms=milliseconds))
+
+
 def is_damaged(directory: ExecutionDirectory) -> bool:
     """Whether there is a record that nobody can read; a copy of it is kept for people."""
     if not (directory.path / EXECUTION_RECORD).exists() or noted(directory) is not None:
@@ -99,6 +108,7 @@ def noted(directory: ExecutionDirectory) -> ExecutionRecord | None:
             started_at=started_at and datetime.fromisoformat(started_at),
             grace=timedelta(seconds=facts["grace"]) if "grace" in facts else DEFAULT_GRACE,
             fence=_fence(facts["fence"]) if facts.get("fence") else None,
+            gpu_busy_ms=int(facts["gpu_busy_ms"]) if facts.get("gpu_busy_ms") is not None else None,
         )
     except (FileNotFoundError, ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
         return None
@@ -115,6 +125,7 @@ def _written(record: ExecutionRecord) -> bytes:
         "started_at": record.started_at and record.started_at.isoformat(),
         "grace": record.grace.total_seconds(),
         "fence": record.fence and _fence_facts(record.fence),
+        "gpu_busy_ms": record.gpu_busy_ms,
     }
     return json.dumps(facts).encode()
 

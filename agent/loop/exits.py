@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 
-from agent.core.events import Exited, Fenced, LogCompleted
+from agent.core.events import Exited, Fenced, GpusBusy, LogCompleted
 from agent.core.launching.main_program import SETUP_FAILED
 from agent.executions.layout import ExecutionDirectory
 from agent.fencing.deadlines import why_fenced
@@ -97,6 +97,8 @@ class Exits:
         """Report the end, and what was saved before; one that was told to stop has ended when all of it has."""
         await ended(self._work.under_way(ended_as.execution))
         self._saves.look(ended_as.execution)
+        if (busy := self._bench.busy.of(ended_as.execution)) is not None:
+            self._bench.inbox.put(GpusBusy(execution=ended_as.execution, milliseconds=busy))
         self._bench.held.leave(ended_as.execution, vacant=sandbox.vacant)
         self._bench.inbox.put(ended_as)
 

@@ -18,6 +18,7 @@ from agent.loop.checkpoints import CheckpointWatch
 from agent.loop.disk import VolumeWatch
 from agent.loop.doors import ExecutionDoors
 from agent.loop.exits import Exits
+from agent.loop.looks import tell_busy
 from agent.loop.recovery import recovered
 from agent.loop.uses import UseWatch
 from agent.loop.workbench import OngoingWork, Workbench
@@ -119,6 +120,9 @@ class Loop:
     async def shut_down(self, *, stop: bool) -> None:
         """Let go of everything, after `run` was cancelled; executions are ended, or left to the next agent."""
         bench = self._bench
+        for execution in self._state.ledger.live():
+            if (busy := bench.busy.of(execution)) is not None:
+                await tell_busy(bench, execution, busy)
         live = bench.live.values() if stop else ()
         sandboxes = [live.sandbox for live in live if live.sandbox is not None]
         await asyncio.gather(*map(_end, sandboxes), return_exceptions=True)

@@ -62,7 +62,14 @@ async def _adopt(bench: Workbench, directory: ExecutionDirectory, sandbox: Sandb
     if ended or not started:
         bench.held.leave(found.execution, vacant=sandbox.vacant or not started)
     terms, started_at = record.terms, record.started_at
-    return replace(found, address=record.address, ports=record.ports, started_at=started_at, terms=terms)
+    return replace(
+        found,
+        address=record.address,
+        ports=record.ports,
+        started_at=started_at,
+        terms=terms,
+        gpu_busy_ms=record.gpu_busy_ms,
+    )
 
 
 def _sweep(bench: Workbench) -> None:

@@ -21,6 +21,7 @@ from agent.loop.live_execution import LiveExecution
 from agent.mailbox import Inbox
 from agent.runtimes.runtime import Runtime
 from agent.secrets.store import ExecutionSecrets
+from agent.telemetry.busy import BusyTime
 from muster.domain.ids import ExecutionId, GpuUuid
 from muster.domain.jobs.job import RuntimeKind
 from muster.domain.telemetry.sample import GpuUse
@@ -61,6 +62,8 @@ class Workbench:
     """Returns when every fault of a GPU that came before the call is known here."""
     gpu_use: Callable[[], Awaitable[Mapping[GpuUuid, GpuUse]]] = _no_gpus
     """What is seen of each GPU that answers."""
+    busy: BusyTime = field(default_factory=BusyTime)
+    """How long the GPUs of executions were busy."""
     usage: Usage = field(default_factory=Usage)
     """When executions were last used by who is attached to them."""
     launches: LaunchesFirst = field(default_factory=lambda: LaunchesFirst(time.monotonic))

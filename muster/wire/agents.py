@@ -2,7 +2,7 @@
 
 from functools import lru_cache
 
-from muster.domain.gangs.plan import Report, Stage
+from muster.domain.gangs.plan import MOST_BUSY, Report, Stage
 from muster.domain.ids import ExecutionId
 from muster.rpc.v1 import agents_pb2 as pb
 from muster.wire import checks
@@ -50,6 +50,7 @@ def report_to_wire(report: Report) -> pb.ExecutionReport:
         no_permit_for=checks.duration(report.no_permit_for),
         used_at=checks.timestamp(report.used_at),
         saved_at=checks.timestamp(report.saved_at),
+        gpu_busy_ms=report.gpu_busy_ms,
     )
 
 
@@ -78,7 +79,15 @@ def report_from_wire(message: pb.ExecutionReport) -> Report:
         else None,
         used_at=checks.optional_moment(message, "used_at"),
         saved_at=checks.optional_moment(message, "saved_at"),
+        gpu_busy_ms=_busy(message),
     )
+
+
+def _busy(message: pb.ExecutionReport) -> int | None:
+    if not message.HasField("gpu_busy_ms"):
+        return None
+    checks.between(message.gpu_busy_ms, 0, MOST_BUSY, "ExecutionReport.gpu_busy_ms")
+    return message.gpu_busy_ms
 
 
 def _check_says_how(message: pb.ExecutionReport, stage: Stage) -> None:

@@ -315,6 +315,7 @@ def reports(draw: st.DrawFn) -> plan.Report:
         no_permit_for=draw(optional(spans)),
         used_at=draw(optional(moments)),
         saved_at=draw(optional(moments)),
+        gpu_busy_ms=draw(optional(st.integers(0, 2**53))),
     )
 
 

@@ -27,6 +27,8 @@ def take(turn: Turn, node: NodeId, report: Report, *, log_kept: bool) -> None:
         lost = execution.state is State.LOST
         execution = replace(execution, last_permit_at=_last_permit_at(turn, report), surely_over=lost)
         turn.put(execution)
+    if report.gpu_busy_ms is not None and execution.state not in TERMINAL:
+        execution = _count_busy(turn, execution, report.gpu_busy_ms)
     if report.saved_at is not None:
         _save(turn, execution, report.saved_at)
     if report.used_at is not None:
@@ -45,6 +47,14 @@ def _save(turn: Turn, execution: Execution, saved_at: datetime) -> None:
     attempt, saved_at = turn.cluster.attempts[execution.attempt_id], min(saved_at, turn.now)
     if attempt.saved_at is None or saved_at >= attempt.saved_at + SAVED_APART:
         turn.put(replace(attempt, saved_at=saved_at))
+
+
+def _count_busy(turn: Turn, execution: Execution, gpu_busy_ms: int) -> Execution:
+    """Note how long its GPUs were busy; what is told never goes back."""
+    if execution.gpu_busy_ms is None or gpu_busy_ms > execution.gpu_busy_ms:
+        execution = replace(execution, gpu_busy_ms=gpu_busy_ms)
+        turn.put(execution)
+    return execution
 
 
 def _nowhere(execution: Execution, report: Report) -> bool:

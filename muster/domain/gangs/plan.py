@@ -18,6 +18,9 @@ from muster.domain.jobs.placing.portion import GpuShare
 from muster.domain.jobs.stopping.notice import StopOrder
 from muster.domain.jobs.stopping.preemption import PreemptSignal
 
+MOST_BUSY = 1 << 53
+"""Milliseconds of GPUs that one execution can have been busy; more is nobody's, and would not fit into databases."""
+
 
 class Goal(IntEnum):
     """How far the coordinator wants an execution to go; it only rises. The gaps leave room for goals to come."""
@@ -165,6 +168,8 @@ class Report:
     """When it was last used, by the node's clock; None: not since its agent started, or nobody needs to know of it."""
     saved_at: datetime | None = None
     """When user code last told that a checkpoint is whole, by the node's clock; None: it has not."""
+    gpu_busy_ms: int | None = None
+    """Milliseconds in which something ran on its GPUs, of all of them together; None: they do not tell."""
 
 
 LAUNCH_PROGRAMS = "bin"

@@ -793,6 +793,7 @@ class ExecutionReport(_message.Message):
     NO_PERMIT_FOR_FIELD_NUMBER: _builtins.int
     SAVED_AT_FIELD_NUMBER: _builtins.int
     USED_AT_FIELD_NUMBER: _builtins.int
+    GPU_BUSY_MS_FIELD_NUMBER: _builtins.int
     execution: _builtins.str
     """Which one."""
     stage: Global___Stage.ValueType
@@ -803,6 +804,10 @@ class ExecutionReport(_message.Message):
     """Where peers reach it; empty before STAGE_PREPARED."""
     log_complete: _builtins.bool
     """Whether the coordinator has acknowledged all that it printed."""
+    gpu_busy_ms: _builtins.int
+    """Milliseconds in which something ran on its GPUs, of all of them together and of its portions of them; told every few
+    minutes and with its end. Absent: its GPUs do not tell.
+    """
     @_builtins.property
     def at(self) -> _timestamp_pb2.Timestamp:
         """Since when, by the node's clock."""
@@ -855,12 +860,15 @@ class ExecutionReport(_message.Message):
         no_permit_for: _duration_pb2.Duration | None = ...,
         saved_at: _timestamp_pb2.Timestamp | None = ...,
         used_at: _timestamp_pb2.Timestamp | None = ...,
+        gpu_busy_ms: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["at", b"at", "exit", b"exit", "failure", b"failure", "no_permit_for", b"no_permit_for", "saved_at", b"saved_at", "started_at", b"started_at", "used_at", b"used_at"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_gpu_busy_ms", b"_gpu_busy_ms", "at", b"at", "exit", b"exit", "failure", b"failure", "gpu_busy_ms", b"gpu_busy_ms", "no_permit_for", b"no_permit_for", "saved_at", b"saved_at", "started_at", b"started_at", "used_at", b"used_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["address", b"address", "at", b"at", "detail", b"detail", "execution", b"execution", "exit", b"exit", "failure", b"failure", "log_complete", b"log_complete", "no_permit_for", b"no_permit_for", "ports", b"ports", "saved_at", b"saved_at", "stage", b"stage", "started_at", b"started_at", "used_at", b"used_at"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_gpu_busy_ms", b"_gpu_busy_ms", "address", b"address", "at", b"at", "detail", b"detail", "execution", b"execution", "exit", b"exit", "failure", b"failure", "gpu_busy_ms", b"gpu_busy_ms", "log_complete", b"log_complete", "no_permit_for", b"no_permit_for", "ports", b"ports", "saved_at", b"saved_at", "stage", b"stage", "started_at", b"started_at", "used_at", b"used_at"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__gpu_busy_ms: _TypeAlias = _typing.Literal["gpu_busy_ms"]  # noqa: Y015
+    _WhichOneofArgType__gpu_busy_ms: _TypeAlias = _typing.Literal["_gpu_busy_ms", b"_gpu_busy_ms"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__gpu_busy_ms) -> _WhichOneofReturnType__gpu_busy_ms | None: ...
 
 Global___ExecutionReport: _TypeAlias = ExecutionReport  # noqa: Y015
 

@@ -202,3 +202,32 @@ def test_time_on_hold_is_no_wait() -> None:
     w.turn(UnholdRequested(job=job))
     end(w, job)
     assert waits(w) == [0]
+
+
+def test_busy_time_is_what_agents_told_last_also_of_nodes_that_are_lost() -> None:
+    w = World(*((name, 2) for name in "ab"))
+    job = w.running(spec(2, 2, max_per_node=1))
+    w.tell(job, 0, Stage.RUNNING, gpu_busy_ms=5_000)
+    w.tell(job, 1, Stage.RUNNING, gpu_busy_ms=7_000)
+    pass_time(w, 90, w.seat(job))
+    w.tell(job, 1, Stage.EXITED, exit=Exit(code=143), gpu_busy_ms=70_000)
+    assert [group.busy for group in sums(w).groups] == [75_000]
+
+
+def test_busy_time_never_goes_back_and_is_never_more_than_what_was_held() -> None:
+    w = World(("n1", 2))
+    job = w.running(spec(1, 2))
+    w.tell(job, 0, Stage.RUNNING, gpu_busy_ms=9_000)
+    w.tell(job, 0, Stage.RUNNING, gpu_busy_ms=4_000)
+    assert w.rank(job, 0).gpu_busy_ms == 9_000
+    pass_time(w, 10)
+    w.tell(job, 0, Stage.EXITED, exit=Exit(code=0), gpu_busy_ms=10**9)
+    assert [(group.busy, group.held.gpus) for group in sums(w).groups] == [(20_000, 20_000)]
+
+
+def test_where_no_agent_told_busy_time_is_not_known() -> None:
+    w = World(("n1", 2))
+    job = w.running(spec(1, 2))
+    pass_time(w, 10)
+    end(w, job)
+    assert [group.busy for group in sums(w).groups] == [None]
