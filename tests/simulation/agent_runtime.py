@@ -14,6 +14,7 @@ from muster.domain.ids import ExecutionId
 from muster.domain.jobs.failure import FailureKind
 from muster.domain.jobs.ports import ports_of
 from tests.simulation.agent_logs import AgentLogs
+from tests.simulation.agent_saves import save_now_and_then
 from tests.simulation.agent_uses import watch_use
 from tests.simulation.truth import KILLED, Loss, Note, Sandbox, SimulatedNode
 from tests.simulation.world import SECOND, Life, Timer
@@ -287,6 +288,7 @@ class AgentRuntime:
         self._logs.grow(sandbox.execution, sandbox.behaviour.log)
         self._put(Started(execution=sandbox.execution))
         watch_use(self._life, sandbox, self._put, self._node.world.chance(f"use {sandbox.execution}"))
+        save_now_and_then(self._life, sandbox, self._put, self._node.world.chance(f"save {sandbox.execution}"))
         if sandbox.note is not None:
             sandbox.note.started_at = self._life.clock.now
 

@@ -1,6 +1,7 @@
 """What must be true of evictions: decided by the rules, told in one commit, and a claim is kept while it can be."""
 
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.records import Attempt, Change, Job, Put, SeatClaim
@@ -11,6 +12,7 @@ from muster.domain.ids import AttemptId, JobId
 from muster.domain.jobs.job_class import JobClass
 from muster.domain.jobs.lifecycle import State
 from tests.eviction_invariants import EvictionWitness
+from tests.simulation.head_truth import HeadTruth
 from tests.simulation.world import Violation
 
 
@@ -22,11 +24,15 @@ class EvictionTruth:
         """Attempts that had to make room."""
         self._witness = EvictionWitness()
         self._claims: dict[AttemptId, SeatClaim] = {}
+        self._saved: dict[AttemptId, datetime] = {}
+        self._head = HeadTruth()
 
     def loaded(self, cluster: Cluster) -> None:
         """Go on from what is stored."""
         claims = ((attempt.attempt_id, attempt.claim) for attempt in cluster.attempts.values())
         self._claims = {name: claim for name, claim in claims if claim is not None}
+        saved = ((attempt.attempt_id, attempt.saved_at) for attempt in cluster.attempts.values())
+        self._saved = {name: at for name, at in saved if at is not None}
 
     def stepped(self, cluster: Cluster, changes: Sequence[Change]) -> None:
         """Hold the evictions of one turn to the rules."""
@@ -43,6 +49,19 @@ class EvictionTruth:
         changed = {each.id for each in records if isinstance(each, Job)}
         evicted = [cluster.jobs[name] for name in dict.fromkeys(victim.job for victim in new)]
         self._check_claims(cluster, attempts, changed, evicted)
+        self._check_saved(attempts)
+        self._head.stepped(cluster, attempts)
+
+    def _check_saved(self, attempts: Iterable[Attempt]) -> None:
+        """Look for a checkpoint that an attempt told of, and that does not count any more."""
+        for attempt in attempts:
+            known = self._saved.get(attempt.attempt_id)
+            if known is not None and (attempt.saved_at is None or attempt.saved_at < known):
+                raise Violation(
+                    f"{attempt.job} saved at {known}, which is forgotten for {attempt.saved_at}", attempt.job
+                )
+            if attempt.saved_at is not None:
+                self._saved[attempt.attempt_id] = attempt.saved_at
 
     def _check_claims(
         self, cluster: Cluster, attempts: Iterable[Attempt], changed: set[JobId], evicted: Sequence[Job]

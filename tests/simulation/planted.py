@@ -31,7 +31,8 @@ from muster.domain.gangs.fence import LEASE, PeerWord
 from muster.domain.gangs.plan import Goal, Report, Stage
 from muster.domain.ids import NodeId
 from muster.domain.jobs.job import JobSpec
-from muster.domain.jobs.lifecycle import JobPhase, State, Trigger
+from muster.domain.jobs.job_class import JobClass
+from muster.domain.jobs.lifecycle import NOT_PLACED, TERMINAL, JobPhase, State, Trigger
 from muster.domain.jobs.placing.affinity import Affinity
 from muster.domain.jobs.placing.topology import ANYWHERE
 from muster.domain.jobs.queueing.waiting import WaitKind, WaitReason
@@ -208,6 +209,38 @@ def _letting_victims_go_first(turn: Turn, event: Event) -> Answer:
     return answer
 
 
+def _keeping_what_was_guaranteed(turn: Turn, event: Event) -> Answer:
+    """Goes on counting what guaranteed jobs had, once they have ended, for the quota of their units."""
+    cluster = turn.cluster
+    held = [
+        (each, cluster.jobs[each.job], cluster.unit_load.pool_of(cluster.jobs[each.job]))
+        for each in cluster.executions.values()
+        if each.state not in NOT_PLACED | TERMINAL and cluster.jobs[each.job].job_class is JobClass.GUARANTEED
+    ]
+    answer = step(turn, event)
+    for execution, job, pool in held:
+        now = cluster.executions.get(execution.id)
+        if now is not None and now.state in TERMINAL:
+            amounts = amounts_of(job.spec, execution.rank)
+            cluster.unit_load.units.count(job.spec.project, pool, Tally.FIXED, amounts)
+    return answer
+
+
+def _taking_checkpoints_back(turn: Turn, event: Event) -> Answer:
+    """Takes the checkpoint that a rank told of last for that of its gang, also where another rank has saved since."""
+    answer = step(turn, event)
+    for report in event.reports if isinstance(event, ExecutionsReported) else ():
+        execution = turn.cluster.executions.get(report.execution)
+        if report.saved_at is not None and execution is not None:
+            turn.put(replace(turn.cluster.attempts[execution.attempt_id], saved_at=report.saved_at))
+    return answer
+
+
+def _running_half_as_long(spec: JobSpec) -> JobSpec:
+    run = spec.timeouts.run
+    return spec if run is None else replace(spec, timeouts=replace(spec.timeouts, run=run / 2))
+
+
 def _protecting_from_the_placement_on(turn: Turn) -> None:
     """Takes the time of an attempt's placement for that of its start."""
     finish(turn)
@@ -291,6 +324,9 @@ PORTIONS_ADDED_UP = Cores(finish=_adding_portions_up)
 CLAIM_NOT_KEPT = Cores(finish=_claiming_nothing)
 VICTIM_GONE_AT_ONCE = Cores(finish=_taking_victims_for_gone)
 VICTIM_FIRST = Cores(step=_letting_victims_go_first)
+FIXED_NOT_LOWERED = Cores(step=_keeping_what_was_guaranteed)
+CHECKPOINT_TAKEN_BACK = Cores(step=_taking_checkpoints_back)
+PASSING_TOO_LATE = Cores(finish=_ignoring_wishes(_running_half_as_long))
 PROTECTED_FROM_PLACEMENT = Cores(finish=_protecting_from_the_placement_on)
 DEVICE_COUNTED_WHOLE = Cores(finish=_counting_devices_whole)
 LEVEL_IGNORED = Cores(finish=_ignoring_wishes(_anywhere))

@@ -9,7 +9,7 @@ from muster.domain.jobs.job_class import JobClass
 from muster.domain.jobs.placing.pool_choice import PoolChoice
 from muster.domain.jobs.placing.toleration import TaintEffect, Toleration, TolerationOperator
 from muster.domain.jobs.restart import RestartPolicy
-from muster.domain.jobs.stopping.preemption import OnPreempt
+from muster.domain.jobs.stopping.preemption import OnPreempt, PreemptSignal
 from tests.simulation.agent_program import Frailty
 from tests.simulation.network import Harshness
 from tests.simulation.scenario import GIB, TEAMS, Scenario
@@ -129,7 +129,9 @@ def _crowding(spec: JobSpec, job_class: JobClass | None, project: str, number: i
         priority=number * 7 % 5,
         node_labels={},
         exclusive=number % 11 == 5,
-        on_preempt=OnPreempt(restart=number % 9 != 4),
+        on_preempt=OnPreempt(
+            signal=PreemptSignal.USR1 if number % 4 < 2 else PreemptSignal.TERM, restart=number % 9 != 4
+        ),
         restarts=RestartPolicy(limit=2, infrastructure=4, backoff=timedelta()),
     )
 

@@ -101,6 +101,24 @@ def test_a_victim_that_may_be_placed_before_the_claimant_is_found() -> None:
     assert "has lost its claim for no reason" in str(outcome.problem)
 
 
+def test_a_quota_that_stays_taken_when_a_guaranteed_job_has_ended_is_found() -> None:
+    outcome = _first_problem(planted.FIXED_NOT_LOWERED, "crowded")
+
+    assert ": fixed in default is" in str(outcome.problem)
+
+
+def test_a_checkpoint_that_is_taken_back_is_found() -> None:
+    outcome = _first_problem(planted.CHECKPOINT_TAKEN_BACK, "crowded")
+
+    assert ", which is forgotten for" in str(outcome.problem)
+
+
+def test_a_job_that_passes_the_head_and_does_not_end_in_time_is_found() -> None:
+    outcome = _first_problem(planted.PASSING_TOO_LATE, "crowded")
+
+    assert "were to be free by" in str(outcome.problem)
+
+
 def test_portions_that_are_added_over_several_gpus_are_found() -> None:
     outcome = _first_problem(planted.PORTIONS_ADDED_UP, "sharing")
 
