@@ -147,7 +147,7 @@ def _in_portions(spec: JobSpec, number: int) -> JobSpec:
     part, memory = ((500, None), (250, None), (None, 20 * GIB), (None, None), (700, None))[number % 5]
     needs = replace(spec.roles[0].resources, gpus=1 + number % 7 // 5, gpu_portion=part, gpu_memory=memory)
     roles = tuple(replace(role, count=1 + number % 2, resources=needs) for role in spec.roles)
-    return replace(spec, roles=roles)
+    return replace(spec, roles=roles, on_preempt=replace(spec.on_preempt, signal=PreemptSignal.TERM))
 
 
 def peaceful(scenario: Scenario) -> Scenario:
