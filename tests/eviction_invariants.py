@@ -8,7 +8,7 @@ from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.placement.node_capacity import total_capacity
 from coordinator.core.records import Attempt, Execution, Job
 from coordinator.core.sharing.standing import PLACES, Tally
-from muster.domain.fleet.quota import Amounts, amounts_of_job
+from muster.domain.fleet.quota import UNLIMITED_AMOUNT, amounts_of_job
 from muster.domain.gangs.plan import Goal
 from muster.domain.ids import AttemptId, GpuUuid, JobId, NodeId
 from muster.domain.jobs.failure import FailureKind
@@ -77,7 +77,7 @@ class EvictionWitness:
 
     def __init__(self) -> None:
         self._evicted: set[AttemptId] = set()
-        self._held: dict[tuple[str, str], tuple[object, Amounts]] = {}
+        self._held: dict[tuple[str, str, str], tuple[object, Sequence[int]]] = {}
 
     def see(self, cluster: Cluster) -> None:
         """Compare with what was seen before."""
@@ -89,12 +89,16 @@ class EvictionWitness:
         return attempt in self._evicted
 
     def see_limits(self, cluster: Cluster) -> None:
-        """Hold units to their limits."""
+        """Hold units to their limits, and what is guaranteed to their quotas."""
         for pool in cluster.unit_load.units.pools:
             for unit in cluster.unit_load.units:
                 if (standing := cluster.unit_load.units.in_pool(pool).get(unit.name)) is not None:
                     state = (standing.entitlement.limit, tuple(standing.below), standing.above)
-                    self._hold_to_limit((unit.name, pool), state, Amounts(*standing.held), standing.entitlement.limit)
+                    self._hold_to("limit", (unit.name, pool), state, standing.held, standing.entitlement.limit)
+                    quota = standing.entitlement.quota
+                    counted = cluster.unit_load.units.counted(pool)
+                    within = [quota[place] if place in counted else UNLIMITED_AMOUNT for place in PLACES]
+                    self._hold_to("quota", (unit.name, pool), (state, *within), standing.fixed, within)
 
     def see_attempts(self, cluster: Cluster, attempts: Iterable[Attempt]) -> None:
         """Hold evictions that were decided in this turn to the rules."""
@@ -124,14 +128,14 @@ class EvictionWitness:
         safe = _min_runtime(cluster, job, within=within) * 2 ** min(job.evictions - 1, MOST_DOUBLINGS)
         assert not stopped or min(stopped) >= max(started) + safe, f"{job.id} was evicted while it was safe"
 
-    def _hold_to_limit(self, key: tuple[str, str], state: object, held: Amounts, limit: Amounts) -> None:
-        """Hold a unit to its limit: it may have more only if it had so when the limit was set."""
-        before_state, before = self._held.get(key, (None, held))
-        self._held[key] = (state, held)
+    def _hold_to(self, term: str, of: tuple[str, str], state: object, held: Sequence[int], most: Sequence[int]) -> None:
+        """Hold a unit to a term: it may have more only if it had so when the term was set."""
+        before_state, before = self._held.get((term, *of), (None, held))
+        self._held[term, *of] = (state, tuple(held))
         if before_state == state:
             for place in PLACES:
-                within = held[place] <= max(limit[place], before[place])
-                assert within, f"{key} holds {held[place]} of its limit of {limit[place]}"
+                within = held[place] <= max(most[place], before[place])
+                assert within, f"{of} holds {held[place]} of its {term} of {most[place]}"
 
 
 def _min_runtime(cluster: Cluster, job: Job, *, within: bool) -> timedelta:

@@ -36,7 +36,7 @@ from tests.eviction_invariants import (
     only_who_is_queued_claims_seats,
     who_stays_leaves_room_for_claims,
 )
-from tests.portion_invariants import no_gpu_is_given_beyond_what_it_has, portions_of, whole_of
+from tests.portion_invariants import gpus_are_as_asked, no_gpu_is_given_beyond_what_it_has, portions_of, whole_of
 
 LEGAL = {(before, after) for (before, _), after in TRANSITIONS.items()}
 
@@ -335,8 +335,8 @@ def _a_job_that_has_its_nodes_for_itself_shares_none(cluster: Cluster, node: Nod
 def _gpus_are_of_the_kind_that_was_asked_for(cluster: Cluster, node: NodeId, members: list[Execution]) -> None:
     there = {gpu.uuid: gpu for gpu in cluster.nodes[node].inventory.gpus}
     for member in members:
-        asked, given = _need(cluster, member).mig, {there[gpu].mig for gpu in member.gpus if gpu in there}
-        assert given <= {asked}, f"{member.id} asked for {asked or 'whole GPUs'} and has {given}"
+        given = [there[gpu] for gpu in member.gpus if gpu in there]
+        gpus_are_as_asked(member.id, _need(cluster, member), given)
 
 
 def _no_port_is_given_twice(cluster: Cluster, node: NodeId, seated: list[Execution]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.placement.capacity import Capacity
 from muster.domain.fleet.node import Gpu
-from muster.domain.ids import GpuUuid, NodeId
+from muster.domain.ids import ExecutionId, GpuUuid, NodeId
 from muster.domain.jobs.job import Resources
 from muster.domain.jobs.placing.portion import Portion
 
@@ -82,3 +82,10 @@ def claimed_on(cluster: Cluster, node: NodeId) -> list[Held]:
         for seat in attempt.claim.seats
         if seat.node == node
     ]
+
+
+def gpus_are_as_asked(whose: ExecutionId, need: Resources, gpus: Iterable[Gpu]) -> None:
+    """MIG devices are of the profile, and GPUs of the model, that an execution wants."""
+    for gpu in gpus:
+        assert gpu.mig == need.mig, f"{whose} asked for {need.mig or 'whole GPUs'} and has {gpu.mig or 'a whole one'}"
+        assert (need.gpu_model or "").lower() in gpu.model.lower(), f"{whose} asked for {need.gpu_model}, has {gpu}"

@@ -14,12 +14,24 @@ def check_places(job: Job, placed_at: datetime | None, nodes: Sequence[Node]) ->
         _check_pool(job, placed_at, {node.inventory.labels.get("pool", "") for node in nodes})
     terms = job.spec.affinity.required
     for node in nodes:
+        _check_node(job, node)
         labels = node.inventory.labels
         if terms and not any(all(_says(each, labels) for each in term) for term in terms):
             raise Violation(f"{job.id} is placed on {node.name}, which it does not want", job.id, node.name)
     level = job.spec.topology.required
     if level is not None and len({node.inventory.labels.get(level) for node in nodes}) != 1:
         raise Violation(f"{job.id} is placed in more than one {level}", job.id)
+
+
+def _check_node(job: Job, node: Node) -> None:
+    """Look at what a job says of each of its nodes: labels, types, and which it must not have."""
+    labels, about = node.inventory.labels, (job.id, node.name)
+    if node.name in job.spec.exclude_nodes:
+        raise Violation(f"{job.id} is placed on {node.name}, which it excludes", *about)
+    if not job.spec.node_labels.items() <= labels.items():
+        raise Violation(f"{job.id} is placed on {node.name}, which has not all of its labels", *about)
+    if job.spec.node_types and labels.get("type") not in job.spec.node_types:
+        raise Violation(f"{job.id} is placed on {node.name}, which is of another type", *about)
 
 
 def _check_pool(job: Job, placed_at: datetime | None, pools: set[str]) -> None:
