@@ -36,6 +36,7 @@ from tests.eviction_invariants import (
     only_who_is_queued_claims_seats,
     who_stays_leaves_room_for_claims,
 )
+from tests.outputs_invariants import a_job_ends_with_its_last_execution_and_says_why
 from tests.portion_invariants import gpus_are_as_asked, no_gpu_is_given_beyond_what_it_has, portions_of, whole_of
 
 LEGAL = {(before, after) for (before, _), after in TRANSITIONS.items()}
@@ -86,7 +87,7 @@ def validate_job(cluster: Cluster, name: JobId) -> None:
         for member in members:
             _its_past_follows_the_table(member)
             _it_has_what_it_asked_for(job, member)
-    _a_job_ends_with_its_last_execution_and_says_why(cluster, job)
+    a_job_ends_with_its_last_execution_and_says_why(cluster, job)
     _names_and_keys_lead_to_it(cluster, job)
     _its_project_is_there_while_it_goes_on(cluster, job)
 
@@ -205,20 +206,6 @@ def _it_has_what_it_asked_for(job: Job, member: Execution) -> None:
     assert member.exit is None or State.RUNNING in member.times or State.STOPPING in member.times, f"exit {member.id}"
 
 
-def _a_job_ends_with_its_last_execution_and_says_why(cluster: Cluster, job: Job) -> None:
-    attempt = cluster.newest_attempt(job.id)
-    over = all(member.state in TERMINAL for member in cluster.gangs.members(job.attempt_id))
-    assert (job.ended_at is not None) == over, f"{job.id} and its executions do not end together"
-    assert attempt.ended_at == job.ended_at, f"{job.id} and its attempt do not end together"
-    phase = cluster.phase(job.id)
-    assert phase.ended == over, f"{job.id} is {phase}, its executions say otherwise"
-    if phase is JobPhase.FAILED:
-        assert attempt.failure is not None, f"{job.id} failed and nobody knows why"
-    if phase is JobPhase.SUCCEEDED:
-        assert attempt.failure is None, f"{job.id} succeeded and failed: {attempt.failure}"
-    assert over is False or not job.delete_when_ended, f"{job.id} was to be deleted"
-
-
 def _names_and_keys_lead_to_it(cluster: Cluster, job: Job) -> None:
     newest = cluster.job_index.newest_named(job.spec.name)
     assert newest is not None, f"the name of {job.id} leads nowhere"
@@ -312,9 +299,13 @@ def _seated(cluster: Cluster) -> dict[NodeId, list[Execution]]:
     """The executions that their nodes still have to do with, in one walk over all."""
     seated: dict[NodeId, list[Execution]] = {}
     for execution in cluster.executions.values():
-        if execution.node is not None and (execution.state not in TERMINAL or not execution.log_complete):
+        if execution.node is not None and _is_listed(execution):
             seated.setdefault(execution.node, []).append(execution)
     return seated
+
+
+def _is_listed(execution: Execution) -> bool:
+    return execution.state not in TERMINAL or not execution.log_complete or execution.stores
 
 
 def _no_gpu_is_given_twice(cluster: Cluster, node: NodeId, seated: list[Execution]) -> None:

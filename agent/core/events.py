@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from agent.core.terms import Terms
+from muster.domain.data.outputs import ExecutionOutputs
 from muster.domain.gangs.fence import PeerWord
 from muster.domain.gangs.plan import Plan
 from muster.domain.gangs.roster import PortLease
@@ -141,6 +142,14 @@ class LogCompleted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OutputsSeen:
+    """User code that ends, or has ended, has left something, or what it has left got further."""
+
+    execution: ExecutionId
+    outputs: ExecutionOutputs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Removed:
     """Nothing of an execution is left on the node."""
 
@@ -240,6 +249,7 @@ Observed = (
     | Fenced
     | VolumeOutgrown
     | LogCompleted
+    | OutputsSeen
     | Removed
 )
 """Events about an execution that the agent knows."""

@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from agent.core.actions import Arm, Halt, LedgerAction, Prepare, Remove, Start
 from agent.core.terms import Terms
+from muster.domain.data.outputs import ExecutionOutputs
 from muster.domain.errors import IllegalTransitionError
 from muster.domain.gangs.plan import Assignment, Goal, Report, Stage
 from muster.domain.gangs.roster import PortLease, Roster
@@ -182,6 +183,8 @@ class LocalExecution:
     """Milliseconds in which something ran on its GPUs; None: they do not tell."""
     end: LocalEnd = LocalEnd()
     log_complete: bool = False
+    outputs: ExecutionOutputs | None = None
+    """What user code has left; None: nothing, or that is not known yet. Nobody is told before it is over."""
 
     @property
     def idle_limit(self) -> timedelta | None:
@@ -301,4 +304,5 @@ def report(local: LocalExecution) -> Report | None:
         used_at=local.used_at,
         saved_at=local.saved_at,
         gpu_busy_ms=local.gpu_busy_ms,
+        outputs=local.outputs if local.phase in OVER else None,
     )

@@ -14,6 +14,7 @@ from agent.core.events import (
     Halted,
     LogCompleted,
     Observed,
+    OutputsSeen,
     Prepared,
     Progressed,
     Recovered,
@@ -66,7 +67,7 @@ def recover(ledger: Ledger, event: Recovered, now: datetime) -> None:
 def observe(ledger: Ledger, event: Observed, now: datetime) -> list[LedgerAction]:  # noqa: C901, PLR0911, PLR0912 - one each
     """Take in what happened to an execution, unless it is not known, or its end is known already."""
     local = ledger.get(event.execution)
-    if local is None or (local.phase in OVER and not isinstance(event, LogCompleted | Removed)):
+    if local is None or (local.phase in OVER and not isinstance(event, LogCompleted | OutputsSeen | Removed)):
         return []
     match event:
         case Progressed():
@@ -98,11 +99,22 @@ def observe(ledger: Ledger, event: Observed, now: datetime) -> list[LedgerAction
             return _cut(ledger, local, outgrown, now) if local.phase is LocalState.RUNNING and not local.over else []
         case LogCompleted():
             return ledger.keep(replace(local, log_complete=True))
+        case OutputsSeen():
+            return _see_outputs(ledger, local, event)
         case Removed():
             ledger.forget(local)
             return []
         case _:
             assert_never(event)
+
+
+def _see_outputs(ledger: Ledger, local: LocalExecution, event: OutputsSeen) -> list[LedgerAction]:
+    """Before it is over nobody is told: the coordinator is to hear of both at once, as its job waits for outputs."""
+    seen = replace(local, outputs=event.outputs)
+    if local.phase in OVER:
+        return ledger.keep(seen)
+    ledger.put(seen)
+    return []
 
 
 def _save(ledger: Ledger, local: LocalExecution, event: Saved) -> list[LedgerAction]:

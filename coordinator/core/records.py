@@ -1,11 +1,12 @@
 """The records of the coordinator: frozen values; the store keeps exactly these."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from coordinator.core.spent import Spent
 from muster.domain.data.job_input import FoundInput
+from muster.domain.data.outputs import ExecutionOutputs, OutputsStage
 from muster.domain.event import JobEvent, StoryEvent, StorySubject
 from muster.domain.fleet.access import Project
 from muster.domain.fleet.node import Cordon, Inventory
@@ -198,11 +199,25 @@ class Execution:
     log_complete: bool = False
     log_kept: bool = False
     """Whether there was a file of the log when it became complete; of silent executions there is none."""
+    outputs: ExecutionOutputs | None = None
+    """What it has left, once its user code has ended; None: nothing that its agent told of."""
 
     @property
     def attempt_id(self) -> AttemptId:
         """Names the attempt that it belongs to."""
         return AttemptId(self.job, self.attempt)
+
+    @property
+    def stores(self) -> bool:
+        """Whether its outputs are on their way, so that its node is to keep them and its job to wait."""
+        return self.outputs is not None and self.outputs.on_their_way
+
+    def given_up(self, why: str) -> "Execution":
+        """The same where nobody waits for the rest of its log, nor for its outputs, which its node keeps."""
+        outputs = self.outputs
+        if outputs is not None and outputs.on_their_way:
+            outputs = replace(outputs, stage=OutputsStage.ON_NODE, why=why)
+        return replace(self, log_complete=True, outputs=outputs)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -160,4 +160,5 @@ def _execution_view(job: Job, execution: Execution) -> ExecutionView:
         exit=execution.exit,
         transitions=tuple(Transition(state=state, at=at) for state, at in execution.times.items()),
         log_complete=execution.log_complete,
+        outputs=execution.outputs,
     )

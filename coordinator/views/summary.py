@@ -9,14 +9,24 @@ from muster.domain.ids import AttemptId, JobId
 from muster.domain.jobs.failure import FailureKind
 from muster.domain.jobs.lifecycle import PROGRESS, JobPhase, State
 from muster.domain.jobs.queueing.waiting import WaitKind, WaitReason
-from muster.domain.quantity import moment_text
+from muster.domain.quantity import counted, moment_text
 
 
-def summarise(cluster: Cluster, job: JobId) -> str:  # noqa: PLR0911 - one for each phase
+def summarise(cluster: Cluster, job: JobId) -> str:
     """One line on what a job is doing or how it ended."""
+    phase, storing = cluster.phase(job), cluster.gangs.storing(job)
+    if phase is JobPhase.STORING:
+        return both(
+            _in_phase(cluster, job, cluster.phase(job, outputs=False)),
+            f"storing the outputs of {counted(storing, 'execution')}",
+        )
+    return _in_phase(cluster, job, phase)
+
+
+def _in_phase(cluster: Cluster, job: JobId, phase: JobPhase) -> str:  # noqa: PLR0911 - one for each phase
     record, attempt = cluster.jobs[job], cluster.newest_attempt(job)
     tally, size = cluster.gangs.tally(record.attempt_id), record.spec.size
-    match cluster.phase(job):
+    match phase:
         case JobPhase.WAITING:
             return held_back(record.holds)
         case JobPhase.QUEUED:
@@ -31,7 +41,7 @@ def summarise(cluster: Cluster, job: JobId) -> str:  # noqa: PLR0911 - one for e
             return "; ".join(part for part in (str(attempt.failure or "failed"), record.gave_up) if part)
         case JobPhase.SUCCEEDED:
             return "all succeeded" if tally[State.SUCCEEDED] == size else "rank 0 succeeded"
-        case JobPhase.STOPPED:
+        case JobPhase.STOPPED | JobPhase.STORING:
             return _why_stopped(record, attempt)
 
 

@@ -7,6 +7,7 @@ from muster.domain.ids import ExecutionId
 from muster.rpc.v1 import agents_pb2 as pb
 from muster.wire import checks
 from muster.wire.checks import WireError
+from muster.wire.data.outputs import execution_outputs_from_wire, execution_outputs_to_wire
 from muster.wire.model import (
     exit_from_wire,
     exit_to_wire,
@@ -51,6 +52,7 @@ def report_to_wire(report: Report) -> pb.ExecutionReport:
         used_at=checks.timestamp(report.used_at),
         saved_at=checks.timestamp(report.saved_at),
         gpu_busy_ms=report.gpu_busy_ms,
+        outputs=None if report.outputs is None else execution_outputs_to_wire(report.outputs),
     )
 
 
@@ -80,6 +82,7 @@ def report_from_wire(message: pb.ExecutionReport) -> Report:
         used_at=checks.optional_moment(message, "used_at"),
         saved_at=checks.optional_moment(message, "saved_at"),
         gpu_busy_ms=_busy(message),
+        outputs=execution_outputs_from_wire(message.outputs) if message.HasField("outputs") else None,
     )
 
 

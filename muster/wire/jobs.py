@@ -8,6 +8,7 @@ from muster.domain.jobs.view import AttemptView, ExecutionView, JobView, LogLine
 from muster.rpc.v1 import jobs_pb2 as pb
 from muster.wire import checks
 from muster.wire.checks import WireError
+from muster.wire.data.outputs import execution_outputs_from_wire, execution_outputs_to_wire
 from muster.wire.explanations import wait_reason_from_wire, wait_reason_to_wire
 from muster.wire.model import (
     exit_from_wire,
@@ -139,6 +140,7 @@ def execution_to_wire(execution: ExecutionView) -> pb.Execution:
         exit=None if execution.exit is None else exit_to_wire(execution.exit),
         transitions=[pb.Transition(state=t.state, at=checks.timestamp(t.at)) for t in execution.transitions],
         log_complete=execution.log_complete,
+        outputs=None if execution.outputs is None else execution_outputs_to_wire(execution.outputs),
     )
 
 
@@ -158,6 +160,7 @@ def execution_from_wire(message: pb.Execution) -> ExecutionView:
         exit=exit_from_wire(message.exit) if message.HasField("exit") else None,
         transitions=tuple(_transition(transition) for transition in message.transitions),
         log_complete=message.log_complete,
+        outputs=execution_outputs_from_wire(message.outputs) if message.HasField("outputs") else None,
     )
 
 

@@ -6,8 +6,21 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from agent.core.actions import Arm, Halt, LedgerAction, Prepare, Remove, Start, Tell
-from agent.core.events import ActionFailed, Armed, Event, Exited, Fenced, Halted, Prepared, Progressed, Removed, Started
+from agent.core.events import (
+    ActionFailed,
+    Armed,
+    Event,
+    Exited,
+    Fenced,
+    Halted,
+    OutputsSeen,
+    Prepared,
+    Progressed,
+    Removed,
+    Started,
+)
 from agent.core.terms import Terms
+from muster.domain.data.outputs import STORING_OUTPUTS, ExecutionOutputs, OutputsStage
 from muster.domain.gangs.plan import Assignment
 from muster.domain.gangs.roster import PortLease
 from muster.domain.ids import ExecutionId
@@ -69,6 +82,7 @@ class AgentRuntime:
         self._logs = logs
         self._troubles = troubles
         self._chance = node.chance
+        self._store_chance = node.world.chance(f"stores {node.name}")
         self._preparing: dict[ExecutionId, Timer | None] = {}
         """What is to end each preparation; None: it hangs."""
         self._halted_at: dict[ExecutionId, float] = {}
@@ -142,6 +156,9 @@ class AgentRuntime:
         assert exit_ is not None
         sandbox.on_exit = None
         patience = (0.3 if exit_.code else 0.01) * self._chance.random()
+        if sandbox.behaviour.storing is not None:
+            self._put(OutputsSeen(execution=sandbox.execution, outputs=STORING_OUTPUTS))
+            self._store(sandbox, sandbox.behaviour.storing)
         if sandbox.lost is not None:
             kind = FailureKind.AGENT_RESTARTED if sandbox.lost is Loss.NODE else FailureKind.RUNTIME
             self._cannot_tell(sandbox, kind, sandbox.lost)
@@ -156,6 +173,15 @@ class AgentRuntime:
             )
             drained = patience + (2.0 if self._chance.random() < 0.2 else 0.01) * self._chance.random()
             self._once_halted(sandbox.execution, drained, lambda: self._logs.finish(sandbox.execution))
+
+    def _store(self, sandbox: Sandbox, seconds: float) -> None:
+        """Store what is not stored yet, and tell so only after that; who dies meanwhile begins anew."""
+
+        def stored() -> None:
+            sandbox.stored = True
+            self._life.after(0.01 * self._store_chance.random(), lambda: self._put(_stored(sandbox.execution)))
+
+        self._life.after(0.0 if sandbox.stored else seconds * self._store_chance.random(), stored)
 
     def _cannot_tell(self, sandbox: Sandbox, kind: FailureKind, message: str) -> None:
         failed = ActionFailed(execution=sandbox.execution, kind=kind, message=message)
@@ -361,3 +387,10 @@ class AgentRuntime:
             number = request.port or self._next_port
             leases.append(PortLease(name=request.name, host_port=number, container_port=number))
         return tuple(leases)
+
+
+def _stored(execution: ExecutionId) -> OutputsSeen:
+    return OutputsSeen(
+        execution=execution,
+        outputs=ExecutionOutputs(stage=OutputsStage.STORED, tree=f"tree of {execution}", files=1, bytes=1),
+    )

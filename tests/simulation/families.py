@@ -276,6 +276,18 @@ def _passing_projects(scenario: Scenario) -> Scenario:
     return replace(_fickle(scenario), specs=tuple(specs), project_spell=20.0)
 
 
+def _leaving(scenario: Scenario) -> Scenario:
+    """User code leaves something, and agents, nodes and the coordinator go while it is stored."""
+    return replace(
+        scenario,
+        fault_every=20.0 / len(scenario.parts),
+        faults=("kill an agent", "kill the coordinator", "cut a node off", "lose a node", "reinstall a node"),
+        code_seconds=3.0,
+        leaves=0.8,
+        spells=(1.0, 12.0, 120.0),
+    )
+
+
 FAMILIES: Mapping[str, tuple[float, Callable[[Scenario], Scenario]]] = {
     "anything": (0.31, _as_it_is),
     "silent": (0.15, _silent),
@@ -300,5 +312,6 @@ FAMILIES: Mapping[str, tuple[float, Callable[[Scenario], Scenario]]] = {
     "labelled": (0.05, labelled),
     "sharing": (0.05, sharing),
     "divided": (0.05, divided),
+    "leaving": (0.05, _leaving),
 }
 """Families by name: how often, and what it makes of what was drawn."""

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from agent.core.actions import Action
-from agent.core.events import Contact, PeerAsked, PlanReceived
+from agent.core.events import Contact, OutputsSeen, PeerAsked, PlanReceived
 from agent.core.events import Event as AgentEvent
 from agent.core.step import AgentState, Now
 from agent.core.step import step as agent_step
@@ -26,6 +26,7 @@ from coordinator.core.events import (
 from coordinator.core.sharing.standing import Tally
 from coordinator.core.step import finish, step
 from coordinator.core.turn.turn import Turn
+from muster.domain.data.outputs import OutputsStage
 from muster.domain.fleet.quota import MILLIS_PER_GPU, Amounts, amounts_of
 from muster.domain.gangs.fence import LEASE, PeerWord
 from muster.domain.gangs.plan import Goal, Report, Stage
@@ -310,6 +311,40 @@ def _never_doubting(stream: StreamState, event: StreamEvent, at: float) -> list[
     return advance(stream, event, at)
 
 
+def _storing_with_all_it_had(turn: Turn, event: Event) -> Answer:
+    """Takes an execution that stores its outputs for one that still runs, so that it keeps its GPUs."""
+    if isinstance(event, ExecutionsReported):
+        for report in event.reports:
+            known = turn.cluster.executions.get(report.execution)
+            if known is not None and _is_storing(report) and known.state is State.RUNNING:
+                turn.put(replace(known, outputs=report.outputs))
+        event = replace(event, reports=tuple(each for each in event.reports if not _is_storing(each)))
+    return step(turn, event)
+
+
+def _is_storing(report: Report) -> bool:
+    return report.outputs is not None and report.outputs.on_their_way
+
+
+def _telling_before_it_is_stored(state: AgentState, event: AgentEvent, now: Now) -> list[Action]:
+    """Says that outputs are stored when they are about to be."""
+    if isinstance(event, OutputsSeen) and event.outputs.on_their_way:
+        event = replace(event, outputs=replace(event.outputs, stage=OutputsStage.STORED))
+    return agent_step(state, event, now)
+
+
+def _losing_what_is_stored(turn: Turn, event: Event) -> Answer:
+    """Gives outputs up whose agent begins anew with them, also where they were stored before."""
+    answer = step(turn, event)
+    if isinstance(event, NodeConnected | ExecutionsReported):
+        for report in event.reports:
+            known = turn.cluster.executions.get(report.execution)
+            stored = known is not None and known.outputs is not None and known.outputs.stage is OutputsStage.STORED
+            if known is not None and stored and report.outputs is not None and _is_storing(report):
+                turn.put(replace(known, outputs=replace(report.outputs, stage=OutputsStage.LOST)))
+    return answer
+
+
 RELEASED_TOO_EARLY = Cores(step=_taking_a_check_in_for_an_arming)
 STOP_IGNORED = Cores(step=_ignoring_stops)
 LAST_WORDS_FORGOTTEN = Cores(step=_forgetting_last_words)
@@ -335,6 +370,9 @@ WAIT_FOR_POOL_IGNORED = Cores(finish=_opening_pools_early)
 HELD_JOB_QUEUED = Cores(step=_leaving_held_jobs_queued)
 REMOVAL_NOT_STORED = Cores(step=_removing_from_memory)
 SILENCE_NEVER_NOTICED = Cores(stream=_never_doubting)
+STORING_HOLDS = Cores(step=_storing_with_all_it_had)
+STORED_TOLD_EARLY = Cores(agent=_telling_before_it_is_stored)
+STORED_FORGOTTEN = Cores(step=_losing_what_is_stored)
 CONNECTED_NEVER_SAID = Cores(agent=_never_connected)
 
 

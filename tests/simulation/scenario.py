@@ -101,6 +101,8 @@ class Scenario:
     """Whether an operator gives nodes taints."""
     quotas: bool = False
     """Whether there are departments, and an admin changes what they and their projects may have."""
+    leaves: float = 0.0
+    """How often user code leaves something that is stored after its end."""
     skew: float = 0.0
     """How much faster or slower than true time clocks run at most."""
 
@@ -130,6 +132,7 @@ def anything(chance: Random, scale: Scale) -> Scenario:
         code_seconds=chance.choice((3.0, 30.0, 120.0)),
         spells=chance.choice(SPELLS),
         skew=chance.choice((0.0, 0.01, 0.024)),
+        leaves=chance.choice((0.0, 0.0, 0.5)),
     )
 
 
@@ -142,6 +145,7 @@ def behaviour(chance: Random, scenario: Scenario) -> Behaviour:
         on_term=chance.choice((0.01, 0.2, 3.0, 1e6)),
         term_code=chance.choice((0, 143, 143, 1)),
         log=chance.choice((0, 80, 3000, 15_000)),
+        storing=chance.choice((0.1, 5.0, 60.0)) if chance.random() < scenario.leaves else None,
     )
 
 

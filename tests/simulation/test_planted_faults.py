@@ -149,6 +149,20 @@ def test_protection_from_the_placement_on_is_found() -> None:
     assert "was evicted before it had started" in str(outcome.problem)
 
 
+def test_storing_that_keeps_what_it_had_is_found() -> None:
+    assert "stores outputs and holds what it had" in str(_first_problem(planted.STORING_HOLDS, "leaving").problem)
+
+
+def test_outputs_that_are_told_before_they_are_stored_are_found() -> None:
+    outcome = _first_problem(planted.STORED_TOLD_EARLY, "leaving")
+
+    assert "count as stored, and the depot does not have them" in str(outcome.problem)
+
+
+def test_stored_outputs_that_are_forgotten_are_found() -> None:
+    assert "were stored, and then they are" in str(_first_problem(planted.STORED_FORGOTTEN, "leaving").problem)
+
+
 def test_an_agent_that_never_says_that_it_is_connected_is_found() -> None:
     outcome = _first_problem(planted.CONNECTED_NEVER_SAID, "lonely")
 

@@ -35,6 +35,8 @@ class Behaviour:
     term_code: int = TERMINATED
     log: int = 1000
     """Bytes that it prints."""
+    storing: float | None = None
+    """Seconds that it takes to store what it leaves; None: it leaves nothing."""
 
 
 class Loss(StrEnum):
@@ -77,6 +79,8 @@ class Sandbox:
     """The note on the node's disk."""
     start_noted: bool = False
     """Whether its agent noted that it was about to start it."""
+    stored: bool = False
+    """Whether the depot has what it left, and keeps it."""
     terminated: bool = False
     fenced: str = ""
     """Why its agent or the killer ended it, as noted on the node's disk."""

@@ -19,6 +19,7 @@ from tests.invariants import lasting, validate, validate_job
 from tests.simulation.calendar_truth import CalendarTruth
 from tests.simulation.device_truth import check_devices
 from tests.simulation.eviction_truth import EvictionTruth
+from tests.simulation.outputs_truth import check_outputs
 from tests.simulation.place_truth import check_places
 from tests.simulation.scenario import Scenario, behaviour
 from tests.simulation.taint_truth import TaintTruth
@@ -151,7 +152,8 @@ class Watcher:
     def check_stop(self, job: JobId) -> None:
         """A client was told that its order to stop a job is taken; so it must be stored."""
         stored = self._jobs.get(job)
-        if stored is not None and stored.ended_at is None and stored.stop_requested_at is None:
+        goes_on = stored is not None and self._attempts[job, stored.attempt].ended_at is None
+        if stored is not None and goes_on and stored.stop_requested_at is None:
             raise Violation(f"the order to stop {job} was acknowledged, but it is not stored", job)
 
     def check_project(self, name: str, answer: Answer) -> None:
@@ -214,7 +216,6 @@ class Watcher:
                     self._projects.add(project.name)
                 case DropProject(project=name):
                     self._projects.discard(name)
-
         self._check_calendar(changes)
 
     def _check_calendar(self, changes: tuple[Change, ...]) -> None:
@@ -287,6 +288,7 @@ class Watcher:
             self.taints.check_placed(after, self._jobs[after.job].spec)
             if after.node in closed:
                 raise Violation(f"{after.id} is placed on {after.node}, which is cordoned", *about)
+        check_outputs(before, after, self._newest.get(after.id))
         self._check_belief(after, None if before is None else before.address, about)
 
     def _check_seat(self, after: Execution, about: tuple[str, ...]) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 from google.protobuf.message import Message
@@ -21,10 +22,12 @@ from muster.rpc.v1 import (
     telemetry_pb2,
     trust_pb2,
 )
+from muster.wire.data import outputs
 from tests.unit import (
     attachment_values,
     event_values,
     node_values,
+    output_values,
     point_values,
     quota_values,
     sample_values,
@@ -41,15 +44,17 @@ class Pair:
     name: str
     strategy: st.SearchStrategy[Any]
     message: type[Message]
+    place: ModuleType = wire
+    """Where the functions are."""
 
     @property
     def to_wire(self) -> Callable[[Any], Message]:
-        found: Callable[[Any], Message] = getattr(wire, f"{self.name}_to_wire")
+        found: Callable[[Any], Message] = getattr(self.place, f"{self.name}_to_wire")
         return found
 
     @property
     def from_wire(self) -> Callable[[Message], Any]:
-        found: Callable[[Message], Any] = getattr(wire, f"{self.name}_from_wire")
+        found: Callable[[Message], Any] = getattr(self.place, f"{self.name}_from_wire")
         return found
 
 
@@ -80,6 +85,8 @@ PAIRS = (
     Pair("job_change", values.job_changes, jobs_pb2.ChangeRequest),
     Pair("wait_reason", values.wait_reasons, jobs_pb2.WaitReason),
     Pair("attempt", values.attempt_views, jobs_pb2.Attempt),
+    Pair("execution_outputs", output_values.execution_outputs, model_pb2.ExecutionOutputs, outputs),
+    Pair("job_outputs", output_values.job_outputs, data_pb2.OutputsResponse, outputs),
     Pair("depot_use", quota_values.depot_uses, data_pb2.StorageResponse),
     Pair("delivered", secret_values.delivered, agents_pb2.DeliveredSecret),
     Pair("execution", values.execution_views, jobs_pb2.Execution),

@@ -18,7 +18,7 @@ from muster.domain.jobs.secret_use import KEY_FORM, SecretUse
 from muster.domain.jobs.stopping.notice import StopOrder, StopReason
 from muster.domain.jobs.stopping.preemption import OnPreempt, PreemptSignal
 from muster.wire.checks import LONGEST_SPAN
-from tests.unit import volume_values
+from tests.unit import output_values, volume_values
 from tests.unit.placing_values import affinities, gpu_shares, tolerations, topologies
 from tests.unit.plain_values import (
     absolute_paths,
@@ -316,6 +316,7 @@ def reports(draw: st.DrawFn) -> plan.Report:
         used_at=draw(optional(moments)),
         saved_at=draw(optional(moments)),
         gpu_busy_ms=draw(optional(st.integers(0, 2**53))),
+        outputs=draw(optional(output_values.execution_outputs)),
     )
 
 
@@ -335,6 +336,7 @@ execution_views = st.builds(
     exit=optional(exits),
     transitions=tuples_of(st.builds(view.Transition, state=states, at=moments)),
     log_complete=st.booleans(),
+    outputs=optional(output_values.execution_outputs),
 )
 attempt_views = st.builds(
     view.AttemptView,

@@ -10,7 +10,7 @@ from coordinator.core.turn import idling
 from coordinator.core.turn.turn import Turn
 from muster.domain.fleet.node import NodeState
 from muster.domain.gangs.plan import Goal
-from muster.domain.ids import AttemptId, ExecutionId, NodeId
+from muster.domain.ids import AttemptId, ExecutionId, JobId, NodeId
 from muster.domain.jobs.failure import Exit, Failure, FailureKind
 from muster.domain.jobs.job_class import JobClass
 from muster.domain.jobs.lifecycle import NOT_PLACED, PROGRESS, TERMINAL, State, Trigger
@@ -121,10 +121,19 @@ def settle(turn: Turn, attempt_id: AttemptId) -> None:
         turn.put(over := replace(attempt, goal=Goal.STOP, ended_at=turn.now))
         turn.ledger.close(job, over, cluster.gangs.members(attempt_id))
         if not start_again(turn, attempt_id):
-            turn.put(ended := replace(cluster.jobs[job.id], ended_at=turn.now))
-            cluster.deadlines.watch_job(ended)
-            if job.delete_when_ended:
-                turn.doom(job.id)
+            end_job(turn, job.id)
+
+
+def end_job(turn: Turn, name: JobId) -> None:
+    """End a job once nothing of it will run any more, and no outputs of it are on their way."""
+    job = turn.cluster.jobs[name]
+    waits = turn.cluster.gangs.storing(name) > 0 and not job.delete_when_ended
+    if job.ended_at is not None or waits or turn.cluster.newest_attempt(name).ended_at is None:
+        return
+    turn.put(ended := replace(job, ended_at=turn.now))
+    turn.cluster.deadlines.watch_job(ended)
+    if job.delete_when_ended:
+        turn.doom(name)
 
 
 def miss_check_in(turn: Turn, attempt_id: AttemptId) -> None:

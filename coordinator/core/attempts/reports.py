@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from coordinator.core.attempts import attempts, unused
+from coordinator.core.attempts import attempts, storing, unused
 from coordinator.core.records import Execution
 from coordinator.core.turn.turn import Turn
 from muster.domain.gangs.plan import Report, Stage
@@ -33,13 +33,22 @@ def take(turn: Turn, node: NodeId, report: Report, *, log_kept: bool) -> None:
         _save(turn, execution, report.saved_at)
     if report.used_at is not None:
         unused.take_use(turn, execution, report.used_at)
+    if report.stage in ENDED_STAGES:
+        execution = storing.begin(turn, execution, report)
     if _nowhere(execution, report):
         message = "its agent does not say where its peers reach it"
         attempts.fail(turn, execution, Failure(kind=FailureKind.RUNTIME, message=message))
     elif execution.state not in TERMINAL:
         _progress(turn, execution, report)
+    _take_outputs(turn, report)
     if report.log_complete:
         _complete_log(turn, report, log_kept=log_kept)
+
+
+def _take_outputs(turn: Turn, report: Report) -> None:
+    execution = turn.cluster.executions.get(report.execution)
+    if execution is not None and execution.state in TERMINAL:
+        storing.take(turn, execution, report, ended=report.stage in ENDED_STAGES)
 
 
 def _save(turn: Turn, execution: Execution, saved_at: datetime) -> None:
@@ -142,8 +151,9 @@ def _stopped(turn: Turn, execution: Execution, report: Report) -> None:
 def _complete_log(turn: Turn, report: Report, *, log_kept: bool) -> None:
     execution = turn.cluster.executions.get(report.execution)
     if execution is not None and not execution.log_complete and execution.state in TERMINAL:
-        turn.put(replace(execution, log_complete=True, log_kept=log_kept))
-        turn.dismiss(execution)
+        turn.put(complete := replace(execution, log_complete=True, log_kept=log_kept))
+        if not complete.stores:
+            turn.dismiss(complete)
 
 
 def _forget_unwanted(turn: Turn, node: NodeId, report: Report) -> None:

@@ -49,7 +49,7 @@ def start_again(turn: Turn, attempt_id: AttemptId) -> bool:
     """
     job, ended = turn.cluster.jobs[attempt_id.job], turn.cluster.attempts[attempt_id]
     suspended = ended.failure is not None and ended.failure.kind is FailureKind.SUSPENDED
-    failed = suspended or turn.cluster.phase(job.id) is JobPhase.FAILED
+    failed = suspended or turn.cluster.phase(job.id, outputs=False) is JobPhase.FAILED
     if not failed or job.stop_requested_at is not None:
         return False
     attempts = (turn.cluster.attempts[AttemptId(job.id, number)] for number in range(1, job.attempt + 1))

@@ -88,11 +88,12 @@ class Cluster:
         """The attempt that counts."""
         return self.records.attempts[self.records.jobs[job].attempt_id]
 
-    def phase(self, job: JobId) -> JobPhase:
-        """The phase of a job, from its newest attempt."""
+    def phase(self, job: JobId, *, outputs: bool = True) -> JobPhase:
+        """The phase of a job, from its newest attempt; `outputs`: False as if none of it were on their way."""
         attempt_id = self.records.jobs[job].attempt_id
         present = {state for state, count in self.gangs.tally(attempt_id).items() if count}
-        return phase(present, decided=self.gangs.has_succeeded(attempt_id))
+        storing = outputs and self.gangs.storing(job) > 0
+        return phase(present, decided=self.gangs.has_succeeded(attempt_id), storing=storing)
 
     def placeable(self, node: NodeId) -> str | None:
         """Why nothing can be placed on a node at all; None: something can."""

@@ -23,6 +23,8 @@ class Gangs:
         self._tally: dict[AttemptId, Counter[State]] = {}
         self._rosters: dict[AttemptId, Roster] = {}
         """Rosters of attempts that have checked in and not ended; built on first use."""
+        self._storing: Counter[JobId] = Counter()
+        """How many executions of each job have outputs on their way; none of them is zero."""
         self.uses = Uses(started_at)
         self.evictable = Evictable(jobs, self.members)
 
@@ -37,6 +39,10 @@ class Gangs:
     def tally(self, attempt: AttemptId) -> Counter[State]:
         """How many executions of an attempt are in which state."""
         return self._tally[attempt]
+
+    def storing(self, job: JobId) -> int:
+        """How many executions of a job have outputs on their way, of whichever attempts."""
+        return self._storing.get(job, 0)
 
     def has_succeeded(self, attempt: AttemptId) -> bool:
         """Whether the executions that decide on the success have ended well; never where all decide."""
@@ -54,6 +60,8 @@ class Gangs:
 
     def changed(self, before: Execution | None, after: Execution | None) -> None:
         """Hear of an execution that is new, other than before, or forgotten."""
+        self._count_storing(before, -1)
+        self._count_storing(after, 1)
         if after is None:
             assert before is not None
             self._drop(before)
@@ -75,6 +83,12 @@ class Gangs:
         self.evictable.changed(before, after)
         if before is not None and (after is None or after.ended_at is not None):
             self._rosters.pop(before.attempt_id, None)
+
+    def _count_storing(self, execution: Execution | None, change: int) -> None:
+        if execution is not None and execution.stores:
+            self._storing[execution.job] += change
+            if not self._storing[execution.job]:
+                del self._storing[execution.job]
 
     def _drop(self, execution: Execution) -> None:
         attempt_id = execution.attempt_id

@@ -193,4 +193,4 @@ def _holds(execution: Execution) -> bool:
 
 def _listed(execution: Execution) -> bool:
     """A lost one, too: its node may come back, with the rest of its log."""
-    return execution.state not in TERMINAL or not execution.log_complete
+    return execution.state not in TERMINAL or not execution.log_complete or execution.stores

@@ -42,7 +42,7 @@ def take(turn: Turn, event: ChangeRequested) -> Answer:
 def _not_now(cluster: Cluster, job: Job, event: ChangeRequested) -> Refused | None:
     """Why a job is too far for a change; None: it is not."""
     phase = cluster.phase(job.id)
-    if job.ended_at is not None:
+    if cluster.newest_attempt(job.id).ended_at is not None:
         return Refused(cause=RefusalCause.CONFLICT, message=f"job {job.id} has ended ({phase})")
     if cluster.gangs.rank(job.attempt_id, 0).state in NOT_PLACED or event.change.of_placed_jobs:
         return None

@@ -88,7 +88,7 @@ def stop(turn: Turn, event: StopRequested) -> Answer:
     job = turn.cluster.jobs.get(event.job)
     if job is None:
         return unknown(event.job)
-    if job.ended_at is None and job.stop_requested_at is None:
+    if turn.cluster.newest_attempt(job.id).ended_at is None and job.stop_requested_at is None:
         who = turn.notes.cause.who
         reason = f"{who} asked for it" if who not in {"", LOCAL_OWNER} else ""
         turn.put(replace(job, stop_requested_at=turn.now, stop_reason=reason))
@@ -108,6 +108,7 @@ def delete(turn: Turn, event: DeleteRequested) -> Answer:
         message = f"job {job.id} has not ended ({turn.cluster.phase(job.id)}); stop it first, or delete it with force"
         return Refused(cause=RefusalCause.CONFLICT, message=message)
     turn.put(replace(job, delete_when_ended=True))
+    attempts.end_job(turn, job.id)  # one whose outputs alone are on their way
     return stop(turn, StopRequested(job=job.id))
 
 

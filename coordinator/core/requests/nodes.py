@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from coordinator.core.answers import Answer, Noted, RefusalCause, Refused
-from coordinator.core.attempts import attempts, reports
+from coordinator.core.attempts import attempts, reports, storing
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.events import (
     ExecutionsReported,
@@ -21,6 +21,7 @@ from coordinator.core.requests.inventories import notice_news
 from coordinator.core.turn.fencing import lost_at
 from coordinator.core.turn.notices import notice_node
 from coordinator.core.turn.turn import Turn
+from muster.domain.data.outputs import OutputsStage
 from muster.domain.event import NodeEventKind
 from muster.domain.fleet.node import NodeState, relabelled
 from muster.domain.gangs.fence import LEASE
@@ -131,6 +132,7 @@ def judge(turn: Turn, node: NodeId) -> None:
     if presence.state is not NodeState.LOST and turn.now >= heard_at + DEFAULT_LOST_AFTER:
         notice_node(turn, node, NodeEventKind.LOST)
         presence.lost()
+        storing.lose(turn, node, "its node is lost")
         turn.reconsider_queue()  # what is claimed there is lost
     if presence.state is not NodeState.LOST:
         looks.append(heard_at + DEFAULT_LOST_AFTER)
@@ -186,6 +188,7 @@ def remove(turn: Turn, event: RemovalRequested) -> Answer:
     for name in [planned.id for planned in turn.cluster.load.planned(event.node)]:
         attempts.lose(turn, turn.cluster.executions[name], failure)
         turn.put(replace(turn.cluster.executions[name], log_complete=True))  # as complete as it will ever be
+    storing.lose(turn, event.node, "its node was removed by an operator")
     notice_node(turn, event.node, NodeEventKind.REMOVED)
     turn.forget(turn.cluster.nodes[event.node])
     return Noted()
@@ -232,7 +235,8 @@ def _miss_executions(turn: Turn, event: NodeConnected) -> None:
         if execution is None or execution.id in reported:
             continue
         if execution.state in TERMINAL:
-            turn.put(replace(execution, log_complete=True))
+            turn.put(complete := replace(execution, log_complete=True))
+            storing.give_up(turn, complete, OutputsStage.LOST, storing.NOT_THERE_ANY_MORE)
         elif execution.state is State.STOPPING:
             attempts.confirm_stop(turn, replace(execution, last_permit_at=turn.now))
         elif execution.state not in {State.PLACED, State.PREPARING}:

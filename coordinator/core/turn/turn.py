@@ -24,6 +24,9 @@ from muster.domain.jobs.lifecycle import State, Trigger, advance
 _AS_ORDERED = frozenset({State.PREPARING, State.CHECKED_IN, State.ARMED, State.RUNNING, State.SUCCEEDED})
 """States that an agent reached because it was told to; what it does next, or does not, needs no other order."""
 
+_TOO_OLD = "many attempts have come after it"
+"""Why nobody waits for outputs of an attempt whose executions are forgotten."""
+
 MOVES_TOLD = 5
 """Last moves of an execution that the error about an impossible one tells."""
 DISMISSED_WITHIN = timedelta(seconds=0.2)
@@ -130,7 +133,7 @@ class Turn:
         for execution in list(self.cluster.gangs.members(attempt_id)):
             self._changes.forget(execution)
             if execution.node is not None and self.cluster.load.is_planned(execution.node, execution.id):
-                self.put(replace(execution, log_complete=True))  # as complete as it will ever be
+                self.put(execution.given_up(_TOO_OLD))
                 self.dismiss(execution)
         self.cluster.drop_members(attempt_id)
         attempt = self.cluster.attempts[attempt_id]

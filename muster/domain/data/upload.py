@@ -15,6 +15,8 @@ class DepotPass:
     depot: str
     """HOST:PORT; an empty host is the one at which the coordinator was reached."""
     ticket: str = field(repr=False)
+    allowed: int = 0
+    """Bytes that may be sent with it; 0: it opens what is fetched."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

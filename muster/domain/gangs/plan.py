@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import IntEnum, StrEnum
 
+from muster.domain.data.outputs import ExecutionOutputs
 from muster.domain.fleet.secret import Handover
 from muster.domain.gangs.fence import Fence
 from muster.domain.gangs.roster import PortLease, Roster
@@ -170,6 +171,8 @@ class Report:
     """When user code last told that a checkpoint is whole, by the node's clock; None: it has not."""
     gpu_busy_ms: int | None = None
     """Milliseconds in which something ran on its GPUs, of all of them together; None: they do not tell."""
+    outputs: ExecutionOutputs | None = None
+    """What its user code has left, once that has ended; None: nothing."""
 
 
 LAUNCH_PROGRAMS = "bin"

@@ -92,6 +92,7 @@ class JobPhase(StrEnum):
     PREPARING = "preparing"
     RUNNING = "running"
     STOPPING = "stopping"
+    STORING = "storing"
     SUCCEEDED = "succeeded"
     FAILED = "failed"
     STOPPED = "stopped"
@@ -114,14 +115,16 @@ def success_named(text: str) -> SuccessRule | str | None:
     return next((rule for rule in SuccessRule if rule == text), text) or None
 
 
-def phase(states: Collection[State], *, decided: bool) -> JobPhase:
+def phase(states: Collection[State], *, decided: bool, storing: bool = False) -> JobPhase:
     """The phase of a job from the states of its current attempt: the first line that fits.
 
-    `decided`: some executions decide on the success, and all of these ended well.
+    `decided`: some executions decide on the success, and all of these ended well. `storing`: outputs are on their way.
     """
     present = set(states)
     if not present <= TERMINAL:
         return _live_phase(present)
+    if storing:
+        return JobPhase.STORING
     if decided:
         return JobPhase.SUCCEEDED
     if present & {State.FAILED, State.LOST}:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from muster.domain.data.outputs import ExecutionOutputs
 from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId
 from muster.domain.jobs.failure import Exit, Failure
 from muster.domain.jobs.job import JobSpec
@@ -42,6 +43,8 @@ class ExecutionView:
     transitions: tuple[Transition, ...] = ()
     """Oldest first."""
     log_complete: bool = False
+    outputs: ExecutionOutputs | None = None
+    """What it has left; None: nothing, or its user code has not ended."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

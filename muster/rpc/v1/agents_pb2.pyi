@@ -791,6 +791,7 @@ class ExecutionReport(_message.Message):
     FAILURE_FIELD_NUMBER: _builtins.int
     LOG_COMPLETE_FIELD_NUMBER: _builtins.int
     NO_PERMIT_FOR_FIELD_NUMBER: _builtins.int
+    OUTPUTS_FIELD_NUMBER: _builtins.int
     SAVED_AT_FIELD_NUMBER: _builtins.int
     USED_AT_FIELD_NUMBER: _builtins.int
     GPU_BUSY_MS_FIELD_NUMBER: _builtins.int
@@ -835,6 +836,10 @@ class ExecutionReport(_message.Message):
         """
 
     @_builtins.property
+    def outputs(self) -> _model_pb2.ExecutionOutputs:
+        """What its user code has left, once that has ended; absent: nothing."""
+
+    @_builtins.property
     def saved_at(self) -> _timestamp_pb2.Timestamp:
         """When user code last told that a checkpoint is whole, by the node's clock; absent: it has not."""
 
@@ -858,13 +863,14 @@ class ExecutionReport(_message.Message):
         failure: _model_pb2.Failure | None = ...,
         log_complete: _builtins.bool = ...,
         no_permit_for: _duration_pb2.Duration | None = ...,
+        outputs: _model_pb2.ExecutionOutputs | None = ...,
         saved_at: _timestamp_pb2.Timestamp | None = ...,
         used_at: _timestamp_pb2.Timestamp | None = ...,
         gpu_busy_ms: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_gpu_busy_ms", b"_gpu_busy_ms", "at", b"at", "exit", b"exit", "failure", b"failure", "gpu_busy_ms", b"gpu_busy_ms", "no_permit_for", b"no_permit_for", "saved_at", b"saved_at", "started_at", b"started_at", "used_at", b"used_at"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_gpu_busy_ms", b"_gpu_busy_ms", "at", b"at", "exit", b"exit", "failure", b"failure", "gpu_busy_ms", b"gpu_busy_ms", "no_permit_for", b"no_permit_for", "outputs", b"outputs", "saved_at", b"saved_at", "started_at", b"started_at", "used_at", b"used_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_gpu_busy_ms", b"_gpu_busy_ms", "address", b"address", "at", b"at", "detail", b"detail", "execution", b"execution", "exit", b"exit", "failure", b"failure", "gpu_busy_ms", b"gpu_busy_ms", "log_complete", b"log_complete", "no_permit_for", b"no_permit_for", "ports", b"ports", "saved_at", b"saved_at", "stage", b"stage", "started_at", b"started_at", "used_at", b"used_at"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_gpu_busy_ms", b"_gpu_busy_ms", "address", b"address", "at", b"at", "detail", b"detail", "execution", b"execution", "exit", b"exit", "failure", b"failure", "gpu_busy_ms", b"gpu_busy_ms", "log_complete", b"log_complete", "no_permit_for", b"no_permit_for", "outputs", b"outputs", "ports", b"ports", "saved_at", b"saved_at", "stage", b"stage", "started_at", b"started_at", "used_at", b"used_at"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__gpu_busy_ms: _TypeAlias = _typing.Literal["gpu_busy_ms"]  # noqa: Y015
     _WhichOneofArgType__gpu_busy_ms: _TypeAlias = _typing.Literal["_gpu_busy_ms", b"_gpu_busy_ms"]  # noqa: Y015
@@ -1099,16 +1105,20 @@ class DataRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     EXECUTION_FIELD_NUMBER: _builtins.int
+    OUTPUTS_FIELD_NUMBER: _builtins.int
     execution: _builtins.str
     """Its id."""
+    outputs: _builtins.bool
+    """Whether the depot is to take its outputs; otherwise it gives its code."""
     def __init__(
         self,
         *,
         execution: _builtins.str = ...,
+        outputs: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["execution", b"execution"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["execution", b"execution", "outputs", b"outputs"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1116,25 +1126,29 @@ Global___DataRequest: _TypeAlias = DataRequest  # noqa: Y015
 
 @_typing.final
 class DataResponse(_message.Message):
-    """What opens the depot for the code of an execution."""
+    """What opens the depot for the code or the outputs of an execution."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     DEPOT_FIELD_NUMBER: _builtins.int
     TICKET_FIELD_NUMBER: _builtins.int
+    ALLOWED_FIELD_NUMBER: _builtins.int
     depot: _builtins.str
     """HOST:PORT of the depot; an empty host is the one that the agent has reached the coordinator at."""
     ticket: _builtins.str
     """What the agent shows the depot."""
+    allowed: _builtins.int
+    """Bytes of outputs that the depot takes with it."""
     def __init__(
         self,
         *,
         depot: _builtins.str = ...,
         ticket: _builtins.str = ...,
+        allowed: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["depot", b"depot", "ticket", b"ticket"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["allowed", b"allowed", "depot", b"depot", "ticket", b"ticket"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

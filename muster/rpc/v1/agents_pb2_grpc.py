@@ -101,7 +101,7 @@ class AgentServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def Data(self, request, context):
-        """The way to the data of an execution that is placed on the node that asks and is not over.
+        """The way to the code of an execution that is placed on the node that asks and is not over, or for its outputs.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

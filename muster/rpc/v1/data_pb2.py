@@ -23,25 +23,32 @@ _sym_db = _symbol_database.Default()
 
 
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
+from muster.rpc.v1 import model_pb2 as muster_dot_rpc_dot_v1_dot_model__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18muster/rpc/v1/data.proto\x12\rmuster.rpc.v1\x1a\x1fgoogle/protobuf/timestamp.proto\" \n\rUploadRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\"/\n\x0eUploadResponse\x12\r\n\x05\x64\x65pot\x18\x01 \x01(\t\x12\x0e\n\x06ticket\x18\x02 \x01(\t\"\x10\n\x0eStorageRequest\"\xea\x01\n\x0fStorageResponse\x12&\n\x02\x61t\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x08projects\x18\x02 \x03(\x0b\x32\x1d.muster.rpc.v1.ProjectHolding\x12\x0f\n\x07objects\x18\x03 \x01(\x04\x12\r\n\x05\x62ytes\x18\x04 \x01(\x04\x12\x17\n\x0funnamed_objects\x18\x05 \x01(\x04\x12\x15\n\runnamed_bytes\x18\x06 \x01(\x04\x12\x17\n\x0fremoved_objects\x18\x07 \x01(\x04\x12\x15\n\rremoved_bytes\x18\x08 \x01(\x04\"_\n\x0eProjectHolding\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\r\n\x05trees\x18\x02 \x01(\x04\x12\x0f\n\x07objects\x18\x03 \x01(\x04\x12\r\n\x05\x62ytes\x18\x04 \x01(\x04\x12\r\n\x05limit\x18\x05 \x01(\x04\x32\x9e\x01\n\x0b\x44\x61taService\x12\x45\n\x06Upload\x12\x1c.muster.rpc.v1.UploadRequest\x1a\x1d.muster.rpc.v1.UploadResponse\x12H\n\x07Storage\x12\x1d.muster.rpc.v1.StorageRequest\x1a\x1e.muster.rpc.v1.StorageResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18muster/rpc/v1/data.proto\x12\rmuster.rpc.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19muster/rpc/v1/model.proto\" \n\rUploadRequest\x12\x0f\n\x07project\x18\x01 \x01(\t\"/\n\x0eUploadResponse\x12\r\n\x05\x64\x65pot\x18\x01 \x01(\t\x12\x0e\n\x06ticket\x18\x02 \x01(\t\"\x10\n\x0eStorageRequest\"\xea\x01\n\x0fStorageResponse\x12&\n\x02\x61t\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12/\n\x08projects\x18\x02 \x03(\x0b\x32\x1d.muster.rpc.v1.ProjectHolding\x12\x0f\n\x07objects\x18\x03 \x01(\x04\x12\r\n\x05\x62ytes\x18\x04 \x01(\x04\x12\x17\n\x0funnamed_objects\x18\x05 \x01(\x04\x12\x15\n\runnamed_bytes\x18\x06 \x01(\x04\x12\x17\n\x0fremoved_objects\x18\x07 \x01(\x04\x12\x15\n\rremoved_bytes\x18\x08 \x01(\x04\"_\n\x0eProjectHolding\x12\x0f\n\x07project\x18\x01 \x01(\t\x12\r\n\x05trees\x18\x02 \x01(\x04\x12\x0f\n\x07objects\x18\x03 \x01(\x04\x12\r\n\x05\x62ytes\x18\x04 \x01(\x04\x12\r\n\x05limit\x18\x05 \x01(\x04\"L\n\x0eOutputsRequest\x12\x0b\n\x03job\x18\x01 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\x02 \x01(\r\x12\r\n\x05ranks\x18\x03 \x03(\r\x12\r\n\x05\x66irst\x18\x04 \x01(\r\"\x9c\x01\n\x0fOutputsResponse\x12\x0b\n\x03job\x18\x01 \x01(\t\x12\x10\n\x08job_name\x18\x02 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\x03 \x01(\r\x12\x0c\n\x04size\x18\x04 \x01(\r\x12\r\n\x05\x64\x65pot\x18\x05 \x01(\t\x12)\n\x05ranks\x18\x06 \x03(\x0b\x32\x1a.muster.rpc.v1.RankOutputs\x12\x11\n\tfollowing\x18\x07 \x01(\r\"k\n\x0bRankOutputs\x12\x0c\n\x04rank\x18\x01 \x01(\r\x12\x0c\n\x04role\x18\x02 \x01(\t\x12\x30\n\x07outputs\x18\x03 \x01(\x0b\x32\x1f.muster.rpc.v1.ExecutionOutputs\x12\x0e\n\x06ticket\x18\x04 \x01(\t2\xe8\x01\n\x0b\x44\x61taService\x12\x45\n\x06Upload\x12\x1c.muster.rpc.v1.UploadRequest\x1a\x1d.muster.rpc.v1.UploadResponse\x12H\n\x07Storage\x12\x1d.muster.rpc.v1.StorageRequest\x1a\x1e.muster.rpc.v1.StorageResponse\x12H\n\x07Outputs\x12\x1d.muster.rpc.v1.OutputsRequest\x1a\x1e.muster.rpc.v1.OutputsResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'muster.rpc.v1.data_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_UPLOADREQUEST']._serialized_start=76
-  _globals['_UPLOADREQUEST']._serialized_end=108
-  _globals['_UPLOADRESPONSE']._serialized_start=110
-  _globals['_UPLOADRESPONSE']._serialized_end=157
-  _globals['_STORAGEREQUEST']._serialized_start=159
-  _globals['_STORAGEREQUEST']._serialized_end=175
-  _globals['_STORAGERESPONSE']._serialized_start=178
-  _globals['_STORAGERESPONSE']._serialized_end=412
-  _globals['_PROJECTHOLDING']._serialized_start=414
-  _globals['_PROJECTHOLDING']._serialized_end=509
-  _globals['_DATASERVICE']._serialized_start=512
-  _globals['_DATASERVICE']._serialized_end=670
+  _globals['_UPLOADREQUEST']._serialized_start=103
+  _globals['_UPLOADREQUEST']._serialized_end=135
+  _globals['_UPLOADRESPONSE']._serialized_start=137
+  _globals['_UPLOADRESPONSE']._serialized_end=184
+  _globals['_STORAGEREQUEST']._serialized_start=186
+  _globals['_STORAGEREQUEST']._serialized_end=202
+  _globals['_STORAGERESPONSE']._serialized_start=205
+  _globals['_STORAGERESPONSE']._serialized_end=439
+  _globals['_PROJECTHOLDING']._serialized_start=441
+  _globals['_PROJECTHOLDING']._serialized_end=536
+  _globals['_OUTPUTSREQUEST']._serialized_start=538
+  _globals['_OUTPUTSREQUEST']._serialized_end=614
+  _globals['_OUTPUTSRESPONSE']._serialized_start=617
+  _globals['_OUTPUTSRESPONSE']._serialized_end=773
+  _globals['_RANKOUTPUTS']._serialized_start=775
+  _globals['_RANKOUTPUTS']._serialized_end=882
+  _globals['_DATASERVICE']._serialized_start=885
+  _globals['_DATASERVICE']._serialized_end=1117
 # @@protoc_insertion_point(module_scope)

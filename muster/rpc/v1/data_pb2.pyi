@@ -8,6 +8,7 @@ from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
+from muster.rpc.v1 import model_pb2 as _model_pb2
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -175,3 +176,123 @@ class ProjectHolding(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ProjectHolding: _TypeAlias = ProjectHolding  # noqa: Y015
+
+@_typing.final
+class OutputsRequest(_message.Message):
+    """Asks what the executions of a job have left."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    JOB_FIELD_NUMBER: _builtins.int
+    ATTEMPT_FIELD_NUMBER: _builtins.int
+    RANKS_FIELD_NUMBER: _builtins.int
+    FIRST_FIELD_NUMBER: _builtins.int
+    job: _builtins.str
+    """Its id, the unique beginning of one, or its name."""
+    attempt: _builtins.int
+    """The number of the attempt; 0: the newest."""
+    first: _builtins.int
+    """The rank with which the page begins."""
+    @_builtins.property
+    def ranks(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """Only these; empty: all."""
+
+    def __init__(
+        self,
+        *,
+        job: _builtins.str = ...,
+        attempt: _builtins.int = ...,
+        ranks: _abc.Iterable[_builtins.int] | None = ...,
+        first: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "first", b"first", "job", b"job", "ranks", b"ranks"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___OutputsRequest: _TypeAlias = OutputsRequest  # noqa: Y015
+
+@_typing.final
+class OutputsResponse(_message.Message):
+    """A page of what the executions of an attempt have left."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    JOB_FIELD_NUMBER: _builtins.int
+    JOB_NAME_FIELD_NUMBER: _builtins.int
+    ATTEMPT_FIELD_NUMBER: _builtins.int
+    SIZE_FIELD_NUMBER: _builtins.int
+    DEPOT_FIELD_NUMBER: _builtins.int
+    RANKS_FIELD_NUMBER: _builtins.int
+    FOLLOWING_FIELD_NUMBER: _builtins.int
+    job: _builtins.str
+    """The job's id."""
+    job_name: _builtins.str
+    """Its name."""
+    attempt: _builtins.int
+    """The number of the attempt."""
+    size: _builtins.int
+    """Executions of the job."""
+    depot: _builtins.str
+    """HOST:PORT of the depot; an empty host is the one that the client has reached the coordinator at. Empty: there is none."""
+    following: _builtins.int
+    """The rank with which the next page begins; 0: there is none."""
+    @_builtins.property
+    def ranks(self) -> _containers.RepeatedCompositeFieldContainer[Global___RankOutputs]:
+        """By rank; those that have left something."""
+
+    def __init__(
+        self,
+        *,
+        job: _builtins.str = ...,
+        job_name: _builtins.str = ...,
+        attempt: _builtins.int = ...,
+        size: _builtins.int = ...,
+        depot: _builtins.str = ...,
+        ranks: _abc.Iterable[Global___RankOutputs] | None = ...,
+        following: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "depot", b"depot", "following", b"following", "job", b"job", "job_name", b"job_name", "ranks", b"ranks", "size", b"size"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___OutputsResponse: _TypeAlias = OutputsResponse  # noqa: Y015
+
+@_typing.final
+class RankOutputs(_message.Message):
+    """What one rank has left."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RANK_FIELD_NUMBER: _builtins.int
+    ROLE_FIELD_NUMBER: _builtins.int
+    OUTPUTS_FIELD_NUMBER: _builtins.int
+    TICKET_FIELD_NUMBER: _builtins.int
+    rank: _builtins.int
+    """The rank."""
+    role: _builtins.str
+    """The name of its role."""
+    ticket: _builtins.str
+    """What opens the depot for its tree; empty where there is nothing to fetch."""
+    @_builtins.property
+    def outputs(self) -> _model_pb2.ExecutionOutputs:
+        """What it is."""
+
+    def __init__(
+        self,
+        *,
+        rank: _builtins.int = ...,
+        role: _builtins.str = ...,
+        outputs: _model_pb2.ExecutionOutputs | None = ...,
+        ticket: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["outputs", b"outputs"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["outputs", b"outputs", "rank", b"rank", "role", b"role", "ticket", b"ticket"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RankOutputs: _TypeAlias = RankOutputs  # noqa: Y015

@@ -45,6 +45,11 @@ class DataServiceStub(object):
                 request_serializer=muster_dot_rpc_dot_v1_dot_data__pb2.StorageRequest.SerializeToString,
                 response_deserializer=muster_dot_rpc_dot_v1_dot_data__pb2.StorageResponse.FromString,
                 _registered_method=True)
+        self.Outputs = channel.unary_unary(
+                '/muster.rpc.v1.DataService/Outputs',
+                request_serializer=muster_dot_rpc_dot_v1_dot_data__pb2.OutputsRequest.SerializeToString,
+                response_deserializer=muster_dot_rpc_dot_v1_dot_data__pb2.OutputsResponse.FromString,
+                _registered_method=True)
 
 
 class DataServiceServicer(object):
@@ -65,6 +70,13 @@ class DataServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Outputs(self, request, context):
+        """What the executions of a job have left, and the way to it.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_DataServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -77,6 +89,11 @@ def add_DataServiceServicer_to_server(servicer, server):
                     servicer.Storage,
                     request_deserializer=muster_dot_rpc_dot_v1_dot_data__pb2.StorageRequest.FromString,
                     response_serializer=muster_dot_rpc_dot_v1_dot_data__pb2.StorageResponse.SerializeToString,
+            ),
+            'Outputs': grpc.unary_unary_rpc_method_handler(
+                    servicer.Outputs,
+                    request_deserializer=muster_dot_rpc_dot_v1_dot_data__pb2.OutputsRequest.FromString,
+                    response_serializer=muster_dot_rpc_dot_v1_dot_data__pb2.OutputsResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -134,6 +151,33 @@ class DataService(object):
             '/muster.rpc.v1.DataService/Storage',
             muster_dot_rpc_dot_v1_dot_data__pb2.StorageRequest.SerializeToString,
             muster_dot_rpc_dot_v1_dot_data__pb2.StorageResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Outputs(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/muster.rpc.v1.DataService/Outputs',
+            muster_dot_rpc_dot_v1_dot_data__pb2.OutputsRequest.SerializeToString,
+            muster_dot_rpc_dot_v1_dot_data__pb2.OutputsResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -37,6 +37,8 @@ class DataServiceStub:
     """Gives a ticket with which a folder may be put into the depot."""
     Storage: _grpc.UnaryUnaryMultiCallable[_data_pb2.StorageRequest, _data_pb2.StorageResponse]
     """What the depot held when it was looked through last."""
+    Outputs: _grpc.UnaryUnaryMultiCallable[_data_pb2.OutputsRequest, _data_pb2.OutputsResponse]
+    """What the executions of a job have left, and the way to it."""
 
 @_typing.type_check_only
 class DataServiceAsyncStub(DataServiceStub):
@@ -47,6 +49,8 @@ class DataServiceAsyncStub(DataServiceStub):
     """Gives a ticket with which a folder may be put into the depot."""
     Storage: _aio.UnaryUnaryMultiCallable[_data_pb2.StorageRequest, _data_pb2.StorageResponse]  # type: ignore[assignment]
     """What the depot held when it was looked through last."""
+    Outputs: _aio.UnaryUnaryMultiCallable[_data_pb2.OutputsRequest, _data_pb2.OutputsResponse]  # type: ignore[assignment]
+    """What the executions of a job have left, and the way to it."""
 
 class DataServiceServicer(metaclass=_abc_1.ABCMeta):
     """What clients call to send data of jobs."""
@@ -66,5 +70,13 @@ class DataServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_data_pb2.StorageResponse, _abc.Awaitable[_data_pb2.StorageResponse]]:
         """What the depot held when it was looked through last."""
+
+    @_abc_1.abstractmethod
+    def Outputs(
+        self,
+        request: _data_pb2.OutputsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_data_pb2.OutputsResponse, _abc.Awaitable[_data_pb2.OutputsResponse]]:
+        """What the executions of a job have left, and the way to it."""
 
 def add_DataServiceServicer_to_server(servicer: DataServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -1472,6 +1472,7 @@ class Execution(_message.Message):
     EXIT_FIELD_NUMBER: _builtins.int
     TRANSITIONS_FIELD_NUMBER: _builtins.int
     LOG_COMPLETE_FIELD_NUMBER: _builtins.int
+    OUTPUTS_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Its id."""
     rank: _builtins.int
@@ -1508,6 +1509,10 @@ class Execution(_message.Message):
     def transitions(self) -> _containers.RepeatedCompositeFieldContainer[Global___Transition]:
         """Every state it was in, oldest first."""
 
+    @_builtins.property
+    def outputs(self) -> _model_pb2.ExecutionOutputs:
+        """What it has left; absent: nothing, or its user code has not ended."""
+
     def __init__(
         self,
         *,
@@ -1524,10 +1529,11 @@ class Execution(_message.Message):
         exit: _model_pb2.Exit | None = ...,
         transitions: _abc.Iterable[Global___Transition] | None = ...,
         log_complete: _builtins.bool = ...,
+        outputs: _model_pb2.ExecutionOutputs | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["exit", b"exit", "failure", b"failure"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["exit", b"exit", "failure", b"failure", "outputs", b"outputs"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["address", b"address", "detail", b"detail", "exit", b"exit", "failure", b"failure", "gpus", b"gpus", "id", b"id", "log_complete", b"log_complete", "node", b"node", "ports", b"ports", "rank", b"rank", "role", b"role", "state", b"state", "transitions", b"transitions"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["address", b"address", "detail", b"detail", "exit", b"exit", "failure", b"failure", "gpus", b"gpus", "id", b"id", "log_complete", b"log_complete", "node", b"node", "outputs", b"outputs", "ports", b"ports", "rank", b"rank", "role", b"role", "state", b"state", "transitions", b"transitions"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -1744,3 +1744,55 @@ class Inventory(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Inventory: _TypeAlias = Inventory  # noqa: Y015
+
+@_typing.final
+class ExecutionOutputs(_message.Message):
+    """What an execution has left, and where that is."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    STAGE_FIELD_NUMBER: _builtins.int
+    TREE_FIELD_NUMBER: _builtins.int
+    SIZE_FIELD_NUMBER: _builtins.int
+    FILES_FIELD_NUMBER: _builtins.int
+    BYTES_FIELD_NUMBER: _builtins.int
+    LEFT_OUT_FIELD_NUMBER: _builtins.int
+    WHY_FIELD_NUMBER: _builtins.int
+    AT_FIELD_NUMBER: _builtins.int
+    stage: _builtins.str
+    """An OutputsStage of muster/domain/data/outputs.py."""
+    tree: _builtins.str
+    """SHA-256 of their content tree, as 64 digits; empty until they are stored."""
+    size: _builtins.int
+    """Bytes of the canonical form of the tree."""
+    files: _builtins.int
+    """Files in it."""
+    bytes: _builtins.int
+    """Bytes of these files."""
+    left_out: _builtins.int
+    """Entries that were left out."""
+    why: _builtins.str
+    """Why they were not stored, or some of what was left out."""
+    @_builtins.property
+    def at(self) -> _timestamp_pb2.Timestamp:
+        """When the coordinator heard of it; absent where an agent tells."""
+
+    def __init__(
+        self,
+        *,
+        stage: _builtins.str = ...,
+        tree: _builtins.str = ...,
+        size: _builtins.int = ...,
+        files: _builtins.int = ...,
+        bytes: _builtins.int = ...,
+        left_out: _builtins.int = ...,
+        why: _builtins.str = ...,
+        at: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["at", b"at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["at", b"at", "bytes", b"bytes", "files", b"files", "left_out", b"left_out", "size", b"size", "stage", b"stage", "tree", b"tree", "why", b"why"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ExecutionOutputs: _TypeAlias = ExecutionOutputs  # noqa: Y015

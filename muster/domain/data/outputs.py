@@ -1,0 +1,114 @@
+"""What executions leave in their outputs directories, and what becomes of it."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+OUTPUTS_DIRECTORY = "/muster/outputs"
+"""Where containers put what they want to have kept."""
+
+STORE_HOURS = 24
+"""Hours in which the outputs of an execution are to be stored, from the end of its user code."""
+
+MOST_OUTPUTS = 100_000
+"""Files that one execution may leave."""
+
+LARGEST_OUTPUTS = 1 << 62
+"""Bytes of outputs, which no disk has."""
+
+LEFT_OUT_TOLD = 5
+"""Entries that were left out of which the path and the reason are told."""
+
+
+class OutputsStage(StrEnum):
+    """Where the outputs of an execution are."""
+
+    STORING = "storing"  #: on their way to the depot
+    STORED = "stored"  #: the depot has them
+    ON_NODE = "on_node"  #: they could not be stored; the node keeps them
+    LOST = "lost"  #: their node went away before they were stored
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecutionOutputs:
+    """The outputs of one execution, which are one content tree."""
+
+    stage: OutputsStage
+    tree: str = ""
+    """SHA-256 of their content tree; empty until they are stored."""
+    size: int = 0
+    """Bytes of the canonical form of the tree."""
+    files: int = 0
+    bytes: int = 0
+    """Bytes of all files."""
+    left_out: int = 0
+    """Entries that were left out, as they are no files of the job."""
+    why: str = ""
+    """Why they were not stored, or some of what was left out, each with its reason."""
+    at: datetime | None = None
+    """When the coordinator heard of it."""
+
+    @property
+    def on_their_way(self) -> bool:
+        """Whether their job is to wait for them."""
+        return self.stage is OutputsStage.STORING
+
+
+STORING_OUTPUTS = ExecutionOutputs(stage=OutputsStage.STORING)
+"""Outputs that are on their way; how many they are is not known yet."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankOutputs:
+    """The outputs of one rank, and the way to them."""
+
+    rank: int
+    role: str
+    outputs: ExecutionOutputs
+    ticket: str = field(default="", repr=False)
+    """What opens the depot for their tree; empty where there is nothing to fetch."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobOutputs:
+    """The outputs of one attempt of a job."""
+
+    job: str
+    job_name: str
+    attempt: int
+    size: int
+    """Executions of the job."""
+    depot: str
+    """HOST:PORT; an empty host is the one at which the coordinator was reached. Empty: no depot is there."""
+    ranks: tuple[RankOutputs, ...] = ()
+    """Ranks that have left something."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputFile:
+    """One file that is stored."""
+
+    rank: int
+    path: str
+    size: int
+    sha256: str
+    stored_at: datetime | None
+    place: str
+    """Where it lies below the directory into which outputs are fetched."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchedOutputs:
+    """What came of fetching outputs."""
+
+    files: int
+    """Files that are in their places now."""
+    bytes: int
+    fetched: int
+    """How many of the files were not there before."""
+
+
+def left_out_text(reasons: Iterable[tuple[str, str]]) -> str:
+    """Some of what was left out, for people: path and reason."""
+    return "; ".join(f"{path}: {reason}" for path, reason in list(reasons)[:LEFT_OUT_TOLD])

@@ -1,0 +1,85 @@
+"""Outputs of executions on the wire."""
+
+from muster.domain.data.digest import is_digest
+from muster.domain.data.outputs import (
+    LARGEST_OUTPUTS,
+    MOST_OUTPUTS,
+    ExecutionOutputs,
+    JobOutputs,
+    OutputsStage,
+    RankOutputs,
+)
+from muster.rpc.v1 import data_pb2
+from muster.rpc.v1 import model_pb2 as pb
+from muster.wire import checks
+from muster.wire.checks import WireError
+
+
+def execution_outputs_to_wire(outputs: ExecutionOutputs) -> pb.ExecutionOutputs:
+    """What an execution has left."""
+    return pb.ExecutionOutputs(
+        stage=outputs.stage,
+        tree=outputs.tree,
+        size=outputs.size,
+        files=outputs.files,
+        bytes=outputs.bytes,
+        left_out=outputs.left_out,
+        why=outputs.why,
+        at=checks.timestamp(outputs.at),
+    )
+
+
+def execution_outputs_from_wire(message: pb.ExecutionOutputs) -> ExecutionOutputs:
+    """What an execution has left; raises WireError."""
+    if message.tree and not is_digest(message.tree):
+        raise WireError("ExecutionOutputs.tree", "is no SHA-256")
+    return ExecutionOutputs(
+        stage=checks.word(OutputsStage, message.stage, "ExecutionOutputs.stage"),
+        tree=message.tree,
+        size=checks.between(message.size, 0, LARGEST_OUTPUTS, "ExecutionOutputs.size"),
+        files=checks.between(message.files, 0, MOST_OUTPUTS, "ExecutionOutputs.files"),
+        bytes=checks.between(message.bytes, 0, LARGEST_OUTPUTS, "ExecutionOutputs.bytes"),
+        left_out=checks.between(message.left_out, 0, LARGEST_OUTPUTS, "ExecutionOutputs.left_out"),
+        why=checks.message(message.why),
+        at=checks.optional_moment(message, "at"),
+    )
+
+
+def job_outputs_to_wire(outputs: JobOutputs, following: int = 0) -> data_pb2.OutputsResponse:
+    """A page of what the executions of an attempt have left; `following`: the rank with which the next one begins."""
+    return data_pb2.OutputsResponse(
+        job=outputs.job,
+        job_name=outputs.job_name,
+        attempt=outputs.attempt,
+        size=outputs.size,
+        depot=outputs.depot,
+        ranks=(
+            data_pb2.RankOutputs(
+                rank=each.rank, role=each.role, outputs=execution_outputs_to_wire(each.outputs), ticket=each.ticket
+            )
+            for each in outputs.ranks
+        ),
+        following=following,
+    )
+
+
+def job_outputs_from_wire(message: data_pb2.OutputsResponse) -> JobOutputs:
+    """A page of what the executions of an attempt have left; raises WireError."""
+    return JobOutputs(
+        job=checks.identifier(message.job, "OutputsResponse.job"),
+        job_name=checks.label(message.job_name, "OutputsResponse.job_name"),
+        attempt=checks.between(message.attempt, 1, checks.MAX_COUNT, "OutputsResponse.attempt"),
+        size=checks.between(message.size, 1, checks.MAX_SIZE, "OutputsResponse.size"),
+        depot=checks.plain(message.depot, "OutputsResponse.depot"),
+        ranks=tuple(map(_rank_from_wire, message.ranks)),
+    )
+
+
+def _rank_from_wire(message: data_pb2.RankOutputs) -> RankOutputs:
+    checks.require(message, "outputs")
+    return RankOutputs(
+        rank=checks.between(message.rank, 0, checks.MAX_SIZE - 1, "RankOutputs.rank"),
+        role=checks.label(message.role, "RankOutputs.role"),
+        outputs=execution_outputs_from_wire(message.outputs),
+        ticket=checks.plain(message.ticket, "RankOutputs.ticket"),
+    )
