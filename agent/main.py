@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent.code.store import CODE_CACHE, CodeStore
+from agent.data.outputs import OutputStore
 from agent.data.store import INPUT_CACHE, CacheSettings, InputStore
 from agent.executions.ports import PortLedger
 from agent.executions.volumes import NodeVolumes
@@ -225,6 +226,7 @@ def _node(
     secret_calls = SecretCalls()
     secrets = ExecutionSecrets(SecretDirectories(root), secret_calls.ask)
     code = CodeStore(local.state / CODE_CACHE, secret_calls.ask_for_data, coordinator.address, coordinator.credentials)
+    outputs = OutputStore(secret_calls.ask_to_store, coordinator.address, coordinator.credentials)
     inputs = InputStore(_cache(settings, local), secret_calls.tell_inputs)
     declared = _declared(settings, share)
     volumes = NodeVolumes(_volumes_directory(settings, local))
@@ -244,6 +246,7 @@ def _node(
         secrets=secrets,
         code=code,
         inputs=inputs,
+        outputs=outputs,
     )
     return NodeAgent(config, _runtimes(settings, local.state, programs, secrets, code, volumes), source, ports)
 

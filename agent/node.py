@@ -19,6 +19,7 @@ from agent.attach.relayed.relay import RelayConnection
 from agent.code.store import CODE_CACHE, CodeStore
 from agent.core.events import GpuFaulted, LogCompleted
 from agent.core.step import AgentState
+from agent.data.outputs import OutputStore
 from agent.data.store import CacheSettings, InputStore
 from agent.executions.directories import ExecutionDirectories
 from agent.executions.held_resources import HeldResources
@@ -93,6 +94,7 @@ class NodeConfig:
     secrets: ExecutionSecrets | None = None
     """Shared with the runtimes; None: one of its own."""
     code: CodeStore | None = None
+    outputs: OutputStore = field(default_factory=OutputStore)
     """The same."""
     inputs: InputStore | None = None
     """None: nobody fetches any."""
@@ -128,6 +130,7 @@ class NodeAgent:
             address=config.address,
             interface=interface_of(config.address),
             secrets=secrets,
+            outputs=config.outputs,
             code=config.code or CodeStore(config.state / CODE_CACHE),
             inputs=config.inputs or _no_inputs(config),
             log_limit=config.log_limit,

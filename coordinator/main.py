@@ -189,8 +189,8 @@ def _depot_desk(
     settings: CoordinatorSettings, directory: StateDirectory, authority: FleetAuthority | None
 ) -> DepotDesk:
     if authority is None:
-        return DepotDesk(directory.ticket_secret(), settings.listen, None)
-    desk = DepotDesk(directory.ticket_secret(), settings.listen, lambda: authority.server)
+        return DepotDesk(directory.ticket_secret(), settings.listen, None, directory.depot_known)
+    desk = DepotDesk(directory.ticket_secret(), settings.listen, lambda: authority.server, directory.depot_known)
     authority.on_change.append(desk.look_again)
     return desk
 

@@ -20,7 +20,7 @@ from muster.domain.jobs.failure import ExecutionError, FailureKind
 from muster.domain.jobs.job import InlineFile
 from muster.domain.quantity import size_text
 from muster.rpc.channel import Credentials, open_channel
-from muster.transfer.objects import ArrivingObject, ObjectFiles, commit_all
+from muster.transfer.objects import Filling, ObjectFiles, commit_all
 
 if TYPE_CHECKING:  # loaded once there is something to fetch
     from muster.transfer.depot_client import DepotClient
@@ -156,7 +156,7 @@ class KeptCode:
                     for each, arrival in wanted
                     if arrival.offset < each.size
                 ]
-                filling = _Filling([(arrival, each.size) for each, arrival in wanted])
+                filling = Filling([(arrival, each.size) for each, arrival in wanted])
                 if spans:
                     async for data in client.get(spans):
                         await asyncio.to_thread(filling.take, data)
@@ -165,24 +165,6 @@ class KeptCode:
                 for each in arriving:
                     each.check()
                 await asyncio.to_thread(commit_all, arriving)
-
-
-class _Filling:
-    """Objects that come as one stream of bytes."""
-
-    def __init__(self, arriving: Sequence[tuple[ArrivingObject, int]]) -> None:
-        self._left = [(each, size) for each, size in arriving if each.offset < size]
-
-    def take(self, data: bytes) -> None:
-        """The next bytes; more than was asked for is refused by whoever compares it. Raises OSError."""
-        rest = memoryview(data)
-        while rest and self._left:
-            arriving, size = self._left[0]
-            part = rest[: size - arriving.offset]
-            arriving.write(bytes(part))
-            rest = rest[len(part) :]
-            if arriving.offset == size:
-                del self._left[0]
 
 
 def _known(objects: ObjectFiles, digest: str) -> ContentTree | None:

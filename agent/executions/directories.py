@@ -14,11 +14,12 @@ from pathlib import Path
 
 from agent.executions.files import READABLE
 from agent.executions.layout import BELL, CGROUPS, EXECUTION_RECORD, PROCESS_RECORD, ExecutionDirectory
-from agent.executions.record import PRIVATE_RECORD, ExecutionRecord, note_first
+from agent.executions.record import PRIVATE_RECORD, ExecutionRecord, note_first, noted_outputs
 from agent.executions.trees import remove_tree
 from agent.executions.volumes import NodeVolumes
 from agent.executions.whole_file import write_unseen
 from muster import worker
+from muster.domain.data.outputs import OutputsStage
 from muster.domain.gangs.roster import CONFIG_FILES
 from muster.domain.ids import ExecutionId
 
@@ -84,7 +85,7 @@ class ExecutionDirectories:
         directory.inputs.chmod(SHARED)
 
     def clear(self, directory: ExecutionDirectory) -> None:
-        """Remove an execution's directory, but keep what user code left in its outputs.
+        """Remove an execution's directory, but keep what user code left in its outputs and nobody has stored.
 
         Raises OSError where that cannot be kept.
         """
@@ -130,10 +131,16 @@ def _make_files(directory: ExecutionDirectory) -> None:
 def _keep_outputs(directory: ExecutionDirectory, outputs: Path) -> None:
     with suppress(OSError):
         directory.outputs.rmdir()
-    if directory.outputs.exists():
+    if directory.outputs.exists() and not _are_stored(directory):
         outputs.mkdir(mode=0o700, parents=True, exist_ok=True)
         outputs.chmod(0o700)  # what jobs have left is not for the jobs that come after them
         shutil.move(directory.outputs, outputs / directory.path.name)
+
+
+def _are_stored(directory: ExecutionDirectory) -> bool:
+    """Whether the depot has all that there is in the outputs, so that the node need not keep it."""
+    noted = noted_outputs(directory.path)
+    return noted is not None and noted.stage is OutputsStage.STORED and not noted.left_out
 
 
 def _remove(directory: ExecutionDirectory) -> None:

@@ -3,8 +3,10 @@
 import json
 import logging
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from agent.core.local import DEFAULT_GRACE
@@ -12,6 +14,7 @@ from agent.core.terms import Terms
 from agent.executions.aside import put_aside
 from agent.executions.layout import EXECUTION_RECORD, ExecutionDirectory
 from agent.executions.whole_file import write_unseen, write_whole
+from muster.domain.data.outputs import ExecutionOutputs, OutputsStage
 from muster.domain.gangs.fence import Fence, Witness
 from muster.domain.gangs.plan import Assignment
 from muster.domain.gangs.roster import PortLease
@@ -21,6 +24,9 @@ from muster.domain.jobs.job import Network
 
 log = logging.getLogger(__name__)
 
+
+OUTPUTS_NOTE = "outputs.json"
+"""File in an execution's directory that says what has become of its outputs, once that is known."""
 
 PRIVATE_RECORD = 0o600
 """Rights of the file, which has the secret of the attempt."""
@@ -146,3 +152,16 @@ def _fence(facts: Mapping[str, Any]) -> Fence:
         key=bytes.fromhex(facts["key"]),
         witnesses=tuple(Witness(node=NodeId(each["node"]), address=each["address"]) for each in facts["witnesses"]),
     )
+
+
+def note_outputs(path: Path, outputs: ExecutionOutputs) -> None:
+    """Write down in an execution's directory what has become of its outputs. Raises OSError."""
+    write_whole(path / OUTPUTS_NOTE, json.dumps({**asdict(outputs), "at": None}).encode(), PRIVATE_RECORD)
+
+
+def noted_outputs(path: Path) -> ExecutionOutputs | None:
+    """What was written down; None: nothing that this agent can read."""
+    with suppress(OSError, ValueError, TypeError, KeyError):
+        facts = json.loads((path / OUTPUTS_NOTE).read_bytes())
+        return ExecutionOutputs(**{**facts, "stage": OutputsStage(facts["stage"])})
+    return None

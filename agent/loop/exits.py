@@ -1,14 +1,17 @@
 """How an execution ends: its exit, why it may have failed, what it leaves, its log."""
 
 import asyncio
+import logging
 from collections.abc import Awaitable
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 
-from agent.core.events import Exited, Fenced, GpusBusy, LogCompleted
+from agent.core.events import Exited, Fenced, GpusBusy, LogCompleted, OutputsSeen
 from agent.core.launching.main_program import SETUP_FAILED
+from agent.data.outputs import left_something
 from agent.executions.layout import ExecutionDirectory
+from agent.executions.record import note_outputs, noted_outputs
 from agent.fencing.deadlines import why_fenced
 from agent.loop.checkpoints import CheckpointWatch
 from agent.loop.disk import VolumeWatch
@@ -18,8 +21,12 @@ from agent.loop.retry import insist
 from agent.loop.uses import UseWatch
 from agent.loop.workbench import OngoingWork, Workbench, ended
 from agent.runtimes.runtime import Sandbox
+from muster.domain.data.outputs import STORING_OUTPUTS, ExecutionOutputs
 from muster.domain.ids import ExecutionId
 from muster.domain.jobs.failure import ExecutionError
+from muster.domain.jobs.job import RuntimeKind
+
+log = logging.getLogger(__name__)
 
 TAIL_LINES = 20
 """Last lines that go into the message of a failure."""
@@ -65,19 +72,22 @@ class Exits:
             finally:
                 live.user_code_ended()
         except ExecutionError as error:
+            stores = self._begin_storing(execution, live)
             self._bench.inbox.put(await failed(self._bench, execution, error))
             await self._vacate(execution, sandbox)
+            await self._store(execution, live) if stores else None
             return
         ended_as = Exited(execution=execution, exit=exit_)
         if exit_.code != 0:
             tail = await self._explained(execution, live, sandbox)
             in_setup = await asyncio.to_thread(_took_setup_failure, live.directory)
             ended_as = replace(ended_as, log_tail=tail, in_setup=in_setup)
-        await self._tell(sandbox, ended_as)
+        stores = await self._tell(sandbox, ended_as, live)
         await sandbox.drained()
         await self._leave(execution, sandbox)
         await self._complete_log(execution, live)
         await self._bench.secrets.clear(execution)
+        await self._store(execution, live) if stores else None
 
     async def _explained(self, execution: ExecutionId, live: LiveExecution, sandbox: Sandbox) -> tuple[str, ...]:
         """The last lines of a failed one, once whatever may explain its end is known."""
@@ -93,14 +103,43 @@ class Exits:
         if message:
             self._bench.inbox.put(Fenced(execution=execution, grace=timedelta(0), message=message))
 
-    async def _tell(self, sandbox: Sandbox, ended_as: Exited) -> None:
-        """Report the end, and what was saved before; one that was told to stop has ended when all of it has."""
+    async def _tell(self, sandbox: Sandbox, ended_as: Exited, live: LiveExecution) -> bool:
+        """Report the end, and what was saved before; one that was told to stop has ended when all of it has.
+
+        Whether it has left something that is to be stored.
+        """
         await ended(self._work.under_way(ended_as.execution))
         self._saves.look(ended_as.execution)
         if (busy := self._bench.busy.of(ended_as.execution)) is not None:
             self._bench.inbox.put(GpusBusy(execution=ended_as.execution, milliseconds=busy))
         self._bench.held.leave(ended_as.execution, vacant=sandbox.vacant)
+        stores = self._begin_storing(ended_as.execution, live)
         self._bench.inbox.put(ended_as)
+        return stores
+
+    def _begin_storing(self, execution: ExecutionId, live: LiveExecution) -> bool:
+        """Say that it has left something, if it has; its end, which is told next, then brings its job to wait."""
+        stores = left_something(live.directory.outputs)
+        if stores:
+            self._bench.inbox.put(OutputsSeen(execution=execution, outputs=STORING_OUTPUTS))
+        return stores
+
+    async def _store(self, execution: ExecutionId, live: LiveExecution) -> None:
+        """Have what it has left stored, unless an agent before has done that; what became of it is told once noted."""
+        directory = live.directory
+
+        def tell(outputs: ExecutionOutputs) -> None:
+            self._bench.inbox.put(OutputsSeen(execution=execution, outputs=outputs))
+
+        known = await asyncio.to_thread(noted_outputs, directory.path)
+        if known is None:
+            owner = await asyncio.to_thread(_owner, directory) if live.kind is RuntimeKind.PROCESS else None
+            known = await self._bench.outputs.store(execution, directory.outputs, owner, tell)
+            with suppress(OSError):  # the next agent stores it again, which changes nothing
+                await asyncio.to_thread(note_outputs, directory.path, known)
+        told = {"execution": execution, "stage": known.stage, "files": known.files, "why": known.why}
+        log.info("outputs are stored" if known.tree else "outputs are not stored", extra=told)
+        tell(known)
 
     async def _leave(self, execution: ExecutionId, sandbox: Sandbox) -> None:
         """Have its ports and GPUs for the next one; the log is not to wait for what cannot be killed."""
@@ -127,6 +166,13 @@ async def _within(seconds: float, wait: Awaitable[None]) -> None:
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             await wait
+
+
+def _owner(directory: ExecutionDirectory) -> int | None:
+    """The user of a process: the one to whom the directory was given."""
+    with suppress(OSError):
+        return directory.outputs.stat().st_uid
+    return None
 
 
 def _took_setup_failure(directory: ExecutionDirectory) -> bool:

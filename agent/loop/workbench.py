@@ -11,6 +11,7 @@ from agent.attach.relayed.launches import LaunchesFirst
 from agent.attach.relayed.usage import Usage
 from agent.code.store import CodeStore
 from agent.core.launching.site import NetworkInterface
+from agent.data.outputs import OutputStore
 from agent.data.store import CacheSettings, InputStore
 from agent.executions.directories import ExecutionDirectories
 from agent.executions.held_resources import HeldResources
@@ -56,6 +57,7 @@ class Workbench:
     inputs: InputStore = field(
         default_factory=lambda: InputStore(CacheSettings(directory=Path(os.devnull), executions=Path(os.devnull)))
     )
+    outputs: OutputStore = field(default_factory=OutputStore)
     log_limit: int = DEFAULT_LIMIT
     """Bytes that are kept of what one execution prints."""
     catch_up_on_faults: Callable[[], Awaitable[None]] = _at_once

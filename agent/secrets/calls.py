@@ -79,6 +79,16 @@ class SecretCalls:
 
         return await self._answer("code", execution, data)
 
+    async def ask_to_store(self, execution: ExecutionId) -> DepotPass:
+        """What opens the depot to the outputs of an execution; raises ExecutionError as above."""
+
+        async def data(stub: "agents_pb2_grpc.AgentServiceAsyncStub", shown: Credentials) -> DepotPass:
+            request = pb.DataRequest(execution=execution, outputs=True)
+            answer = await stub.Data(request, timeout=SECRETS_LIMIT, metadata=shown.metadata)
+            return DepotPass(depot=answer.depot, ticket=answer.ticket, allowed=answer.allowed)
+
+        return await self._answer("place for outputs", execution, data)
+
     async def tell_inputs(self, execution: ExecutionId, found: Sequence[FoundInput]) -> Sequence[FoundInput]:
         """What counts for the inputs of an execution, after what was found here; raises ExecutionError as above."""
 

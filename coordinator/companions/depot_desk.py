@@ -1,7 +1,9 @@
 """The desk for the depot: gives out tickets, and knows where it is."""
 
+import logging
 from collections.abc import Callable, Collection, Iterable
 from datetime import datetime
+from pathlib import Path
 from secrets import token_hex
 
 from coordinator.companions.depot_names import TreeNames
@@ -19,6 +21,8 @@ from muster.trust.depot_ticket import DEPOT_TICKET_LIFE, DepotOperation, DepotTi
 from muster.trust.identity import Identity
 from muster.trust.tickets import TicketPurpose, ticket_key
 
+log = logging.getLogger(__name__)
+
 _TOLD_AT_ONCE = 32
 """Lines that are told at once; the longest name some hundred trees."""
 
@@ -29,11 +33,17 @@ _DEPOT_AFTER = 3
 class DepotDesk:
     """What the coordinator knows of its depot; works without one, too."""
 
-    def __init__(self, secret: bytes, listen: str, identity: Callable[[], Identity] | None) -> None:
-        """`listen`: where clients are served; `identity`: the certificate that counts now, None: there is no TLS."""
+    def __init__(
+        self, secret: bytes, listen: str, identity: Callable[[], Identity] | None, known: Path | None = None
+    ) -> None:
+        """`listen`: where clients are served; `identity`: the certificate that counts now, None: there is no TLS.
+
+        `known`: the file that says for ever that a depot was here; None: that is forgotten with this process.
+        """
         self._key = ticket_key(secret, TicketPurpose.DEPOT)
         self._listen = listens_after(listen, _DEPOT_AFTER)
         self._identity = identity
+        self._known = known
         self._connected = False
         self._served = ""
         """Where the depot is, or was last."""
@@ -51,6 +61,11 @@ class DepotDesk:
         if not self._connected or not self._served:
             return None
         return told_address(self._served, self._listen)
+
+    @property
+    def expected(self) -> bool:
+        """Whether the fleet has a depot, which may be away just now."""
+        return bool(self._served) or self._connected or (self._known is not None and self._known.exists())
 
     def put_ticket(self, *, project: str, account: str, room: int, limit: int, now: datetime) -> str:
         """What a client shows that sends objects, so many bytes at most; `limit`: of what its project keeps in all."""
@@ -90,6 +105,7 @@ class DepotDesk:
             return []
         before, self._served = self._served, ""
         self._connected = True
+        self._note_it()
         self._news.clear()
         self.names.left()
         identity = None if self._identity is None else self._identity()
@@ -120,6 +136,13 @@ class DepotDesk:
     async def keep(self, trees: Collection[str]) -> frozenset[str]:
         """Have trees kept that jobs are about to name; those that the depot does not have. Raises UnavailableError."""
         return await self.names.keep(trees)
+
+    def _note_it(self) -> None:
+        if self._known is not None:
+            try:
+                self._known.touch(mode=0o600)
+            except OSError as error:
+                log.warning("the next coordinator will not know of the depot at once", extra={"cause": str(error)})
 
     def _say(self, messages: Iterable[DepotDeskMessage]) -> None:
         self._news += messages

@@ -26,6 +26,7 @@ _OURS: Mapping[str, Mapping[str, str]] = {
     "DataService": {
         "Upload": "data.upload",
         "Storage": "data.storage",
+        "Outputs": "data.outputs",
     },
     "AttachmentService": {
         "Open": "attachments.open",

@@ -33,6 +33,7 @@ from coordinator.service.attaching.attachments import AttachmentOperations
 from coordinator.service.attaching.open_book import AttachmentBook
 from coordinator.service.attaching.relay_side import RelaySide
 from coordinator.service.bundles import BundleOperations
+from coordinator.service.data.left import OutputOperations
 from coordinator.service.data.trees import DepotSide
 from coordinator.service.data.uploads import DataOperations
 from coordinator.service.jobs import JobOperations
@@ -168,7 +169,8 @@ def add_clients(
     jobs_pb2_grpc.add_JobServiceServicer_to_server(jobs, server)
     attachments_pb2_grpc.add_AttachmentServiceServicer_to_server(AttachmentService(attachments), server)
     data = DataOperations(operations, parts.depot, parts.registry.projects)
-    data_pb2_grpc.add_DataServiceServicer_to_server(DataService(data), server)
+    left = OutputOperations(operations, parts.engine, parts.depot)
+    data_pb2_grpc.add_DataServiceServicer_to_server(DataService(data, left), server)
     stories = StoryOperations(operations, parts.engine, archive.past)
     nodes = NodeService(NodeOperations(operations, parts.engine, parts.registry.joined), stories, parts.reader_patience)
     nodes_pb2_grpc.add_NodeServiceServicer_to_server(nodes, server)

@@ -69,6 +69,7 @@ RULES: Mapping[str, OperationRule] = {
     "jobs.events": _JOB_LOOK,
     "data.upload": _JOB_ORDER,
     "data.storage": _OWN_LOOK,
+    "data.outputs": OperationRule(AccessScope.PROJECT, audited=Audited.LATER),
     "nodes.list": OperationRule(AccessScope.ANYWHERE),
     "nodes.get": OperationRule(AccessScope.ANYWHERE),
     "nodes.events": OperationRule(AccessScope.ANYWHERE),

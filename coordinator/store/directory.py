@@ -28,7 +28,17 @@ FLEET_SECRET_BYTES = 32
 
 _OTHERS = 0o077
 """What no mode in a state directory has."""
-_OURS = ("coordinator.*", "fleet.*", "tickets.*", "*-token", "logs", "bundles", "trust", "trust/authority.*")
+_OURS = (
+    "coordinator.*",
+    "depot.known",
+    "fleet.*",
+    "tickets.*",
+    "*-token",
+    "logs",
+    "bundles",
+    "trust",
+    "trust/authority.*",
+)
 """Files and directories that a coordinator makes; that others may read the keys of secrets has a refusal of its own."""
 
 
@@ -62,6 +72,11 @@ class StateDirectory:
     def running(self) -> Path:
         """A file that is there while the database is open, and stays behind where a coordinator was killed."""
         return self.path / "coordinator.running"
+
+    @property
+    def depot_known(self) -> Path:
+        """A file that is there once a depot was connected: the fleet has one, also while it is away."""
+        return self.path / "depot.known"
 
     def fleet_key(self) -> bytes:
         """The secret of this coordinator's fleet, made at the first start; to be called while the lock is held.

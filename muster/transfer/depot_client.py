@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, M
 from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import grpc
 import grpc.aio
@@ -52,6 +52,14 @@ class FolderSent:
     """Bytes that were sent."""
 
 
+class FileSource(Protocol):
+    """A file that is read in a way of its own; its text is what people are told of it."""
+
+    def read(self, offset: int, length: int) -> bytes:
+        """A part of it; less where it has become shorter. Raises OSError."""
+        ...
+
+
 class DepotClient:
     """One ticket, and the depot that it is for."""
 
@@ -81,14 +89,21 @@ class DepotClient:
 
         `told` hears how many bytes of how many have been sent.
         """
-        form = folder.tree.form
-        name = folder.tree.digest
+        entries = (each for each in folder.tree.entries if not each.is_link)
+        return await self.send_tree(folder.tree, {each.content: folder.path / each.path for each in entries}, told)
+
+    async def send_tree(
+        self,
+        content: ContentTree,
+        files: "Mapping[str, Path | FileSource]",
+        told: Callable[[int, int], None] | None = None,
+    ) -> FolderSent:
+        """The same of a tree whose files are read otherwise: by what they hold, where they are read from."""
+        form = content.form
+        name = content.digest
         tree = ContentObject(digest=name, size=len(form))
-        sources: dict[str, Path | bytes] = {
-            each.content: folder.path / each.path for each in folder.tree.entries if not each.is_link
-        }
-        sources[name] = form
-        objects = {each.digest: each for each in (*folder.tree.objects, tree)}
+        sources: dict[str, Path | FileSource | bytes] = {**files, name: form}
+        objects = {each.digest: each for each in (*content.objects, tree)}
         begun = await self.missing(tuple(objects.values()))
         sending = _Sending({digest: objects[digest] for digest in begun}, begun, sources, told)
         if begun:
@@ -145,7 +160,7 @@ class _Sending:
         self,
         objects: Mapping[str, ContentObject],
         begun: Mapping[str, int],
-        sources: Mapping[str, Path | bytes],
+        sources: Mapping[str, Path | FileSource | bytes],
         told: Callable[[int, int], None] | None,
     ) -> None:
         self._objects = objects
@@ -217,21 +232,25 @@ class _Sending:
         )
 
     def _source_name(self, digest: str) -> str:
-        source = self._sources.get(digest)
-        return str(source) if isinstance(source, Path) else "the tree"
+        source = self._sources.get(digest, b"")
+        return "the tree" if isinstance(source, bytes) else str(source)
 
 
-def _read(source: Path | bytes, offset: int, length: int) -> bytes:
+def _read(source: Path | FileSource | bytes, offset: int, length: int) -> bytes:
     if isinstance(source, bytes):
         return source[offset : offset + length]
-    descriptor = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
-        data = os.pread(descriptor, length, offset)
-    finally:
-        os.close(descriptor)
+    data = _read_path(source, offset, length) if isinstance(source, Path) else source.read(offset, length)
     if len(data) < length:
         raise FolderError(f"{source} became shorter while it was sent: begin anew")
     return data
+
+
+def _read_path(path: Path, offset: int, length: int) -> bytes:
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        return os.pread(descriptor, length, offset)
+    finally:
+        os.close(descriptor)
 
 
 def _error(status: grpc.StatusCode, details: str, address: str) -> MusterError:

@@ -20,6 +20,7 @@ OBJECT_READ = 1024 * 1024
 """Bytes of an object that are read at once."""
 
 _SYNCS_AT_ONCE = 8
+_KEPT = 0o400
 _NEW_PART = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -124,7 +125,9 @@ class ObjectFiles:
 class ArrivingObject:
     """An object while it arrives: hashed on the way, and in its place only once it is whole and on the disk."""
 
-    def __init__(self, part: Path, place: Path, digest: str, size: int) -> None:
+    def __init__(self, part: Path, place: Path, digest: str, size: int, mode: int = _KEPT) -> None:
+        """`mode`: the rights that it has once it is whole."""
+        self._mode = mode
         self._part = part
         self._place = place
         self._digest = digest
@@ -176,8 +179,8 @@ class ArrivingObject:
             )
 
     def sync(self) -> None:
-        """Have what arrived on the disk, read-only."""
-        os.fchmod(self._descriptor, 0o400)
+        """Have what arrived on the disk, with its rights."""
+        os.fchmod(self._descriptor, self._mode)
         os.fsync(self._descriptor)
 
     def place(self) -> Path:
@@ -203,6 +206,24 @@ class ArrivingObject:
 
     def _discard(self) -> None:
         self._part.unlink(missing_ok=True)
+
+
+class Filling:
+    """Objects that come as one stream of bytes."""
+
+    def __init__(self, arriving: Sequence[tuple[ArrivingObject, int]]) -> None:
+        self._left = [(each, size) for each, size in arriving if each.offset < size]
+
+    def take(self, data: bytes) -> None:
+        """The next bytes; more than was asked for is refused by whoever compares it. Raises OSError."""
+        rest = memoryview(data)
+        while rest and self._left:
+            arriving, size = self._left[0]
+            part = rest[: size - arriving.offset]
+            arriving.write(bytes(part))
+            rest = rest[len(part) :]
+            if arriving.offset == size:
+                del self._left[0]
 
 
 def commit_all(arrived: Sequence[ArrivingObject]) -> None:

@@ -1,6 +1,7 @@
 """How nodes are shown the way to the data of the executions that they run."""
 
 from coordinator.clock import wall_time
+from coordinator.core.cluster.cluster import Cluster
 from coordinator.engine.engine import Engine
 from coordinator.rpc.agents.deliveries import Deliveries
 from coordinator.rpc.agents.entitled import entitled_to
@@ -8,13 +9,14 @@ from coordinator.service.data.trees import DepotSide, depot_there
 from coordinator.service.operations import audit_entry
 from coordinator.trust.audit.log import AuditLog
 from coordinator.trust.caller import Caller
+from muster.domain.data.tree import LARGEST_TREE_FORM
 from muster.domain.data.upload import DepotPass
-from muster.domain.errors import UnknownNameError
+from muster.domain.errors import ConflictError, PermissionDeniedError, UnknownNameError
 from muster.domain.ids import ExecutionId
 
 
 class DataDelivery:
-    """Gives a node tickets for the code of its own executions, and no other."""
+    """Gives a node tickets for the code of its own executions, and for what they leave, and no other."""
 
     def __init__(self, engine: Engine, depot: DepotSide | None, audit: AuditLog) -> None:
         self._engine = engine
@@ -32,3 +34,29 @@ class DataDelivery:
             self._audit.note(audit_entry(who, "data.deliver", target, f"ok, given to execution {id_}"))
         ticket = depot.get_ticket(role.code.tree, project=project, account=who.name, now=wall_time())
         return DepotPass(depot=address, ticket=ticket)
+
+    async def taking(self, who: Caller, id_: ExecutionId) -> DepotPass:
+        """What opens the depot to the outputs of an execution, also once it is over.
+
+        Raises UnavailableError where the depot is away, and ConflictError where the fleet has none.
+        """
+        project, limit = await self._engine.query(lambda cluster, _: _room_for(cluster, who, id_))
+        if self._depot is None or not self._depot.expected:
+            raise ConflictError("the fleet has no depot (docs/depot.md)")
+        depot, address = depot_there(self._depot)
+        for target in self._told.targets(id_, project, ["outputs"]):
+            self._audit.note(audit_entry(who, "data.store", target, f"ok, taken from execution {id_}"))
+        room = limit + LARGEST_TREE_FORM
+        ticket = depot.put_ticket(project=project, account=who.name, room=room, limit=limit, now=wall_time())
+        return DepotPass(depot=address, ticket=ticket, allowed=limit)
+
+
+def _room_for(cluster: Cluster, who: Caller, id_: ExecutionId) -> tuple[str, int]:
+    """The project of an execution of the node that asks, and what it may keep in all."""
+    execution = cluster.executions.get(id_)
+    if execution is None:
+        raise UnknownNameError(f"there is no execution {id_}")
+    if execution.node is None or not who.speaks_for(execution.node):
+        raise PermissionDeniedError(f"execution {id_} is not on {who.name or 'the node of a stranger'}")
+    project = cluster.jobs[execution.job].spec.project
+    return project, cluster.projects[project].storage

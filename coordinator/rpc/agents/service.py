@@ -154,10 +154,11 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
 
     @translated
     async def Data(self, request: pb.DataRequest, context: Context) -> pb.DataResponse:
-        """The way to the data of an execution that is placed on the node that asks, and not over."""
+        """The way to the code of an execution that is placed on the node that asks and not over, or for its outputs."""
         execution = ExecutionId(checks.identifier(request.execution, "DataRequest.execution"))
-        shown = await self._given.data.shown(caller(), execution)
-        return pb.DataResponse(depot=shown.depot, ticket=shown.ticket)
+        data = self._given.data
+        shown = await (data.taking if request.outputs else data.shown)(caller(), execution)
+        return pb.DataResponse(depot=shown.depot, ticket=shown.ticket, allowed=shown.allowed)
 
     @translated
     async def Inputs(self, request: pb.InputsRequest, context: Context) -> pb.InputsResponse:

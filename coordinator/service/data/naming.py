@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
 from typing import Protocol
@@ -10,12 +10,13 @@ from typing import Protocol
 from coordinator.clock import wall_time
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.events import FleetChanged
+from coordinator.core.records import Job
 from coordinator.depot.messages import DepotHolds, DepotSwept
 from coordinator.engine.engine import Engine, Freshness
 from coordinator.service.data.trees import DepotSide, trees_of
 from muster.domain.data.depot_use import DepotUse, ProjectHolding
 from muster.domain.event import FleetEventKind
-from muster.domain.ids import JobId
+from muster.domain.ids import AttemptId, JobId
 from muster.domain.quantity import counted, size_text
 
 log = logging.getLogger(__name__)
@@ -68,11 +69,19 @@ def _named_by(jobs: Sequence[JobId]) -> "_Question":
         named: dict[str, set[str]] = {}
         for each in jobs:
             job = cluster.jobs.get(each)
-            if job is not None and (trees := trees_of(job.spec)):
+            if job is not None and (trees := {*trees_of(job.spec), *_left_by(cluster, job)}):
                 named.setdefault(job.spec.project, set()).update(trees)
         return named
 
     return read
+
+
+def _left_by(cluster: Cluster, job: Job) -> Iterator[str]:
+    """The trees of what the executions of a job have left, as far as these are at hand."""
+    for number in range(1, job.attempt + 1):
+        for member in cluster.gangs.members(AttemptId(job.id, number)):
+            if member.outputs is not None and member.outputs.tree:
+                yield member.outputs.tree
 
 
 class _Question(Protocol):

@@ -20,6 +20,11 @@ class DepotSide(Protocol):
         """HOST:PORT of the depot, with an empty host for that of the coordinator; None: there is no depot now."""
         ...
 
+    @property
+    def expected(self) -> bool:
+        """Whether the fleet has a depot, which may be away just now."""
+        ...
+
     def put_ticket(self, *, project: str, account: str, room: int, limit: int, now: datetime) -> str:
         """What a client shows that sends objects, so many bytes at most; `limit`: of what its project keeps in all."""
         ...

@@ -1,0 +1,189 @@
+"""What user code has left in its outputs directory, read so that nobody can slip in what is not its own.
+
+Every file is opened below the directory by descriptors, and no link is followed: what user code left running may still
+change what lies there.
+"""
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from stat import S_ISDIR, S_ISLNK, S_ISREG
+
+from muster.domain.data.outputs import MOST_OUTPUTS
+from muster.domain.data.tree import (
+    ContentEntry,
+    ContentKind,
+    ContentTree,
+    MalformedTreeError,
+    content_tree,
+    refuse_bad_content_path,
+)
+from muster.domain.errors import MusterError
+from muster.domain.quantity import size_text
+
+DEEPEST_OUTPUT = 200
+"""Directories above an output."""
+
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_READ = 1024 * 1024
+_TRIES = 3
+"""How often a file is read that changes meanwhile; after that its last state counts."""
+
+
+class TooManyOutputsError(MusterError):
+    """An execution has left more than is stored."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftFiles:
+    """What was found."""
+
+    tree: ContentTree
+    files: Mapping[str, "LeftFile"]
+    """Where to read what the tree lists, by its SHA-256."""
+    left_out: tuple[tuple[str, str], ...] = ()
+    """What is no file of the job: path and reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeftFile:
+    """One file below an outputs directory."""
+
+    directory: Path
+    path: str
+    owner: int | None
+
+    def read(self, offset: int, length: int) -> bytes:
+        """A part of it; raises OSError, also where something else lies at its place now."""
+        with _opened(self.directory, self.path) as (descriptor, device):
+            if (reason := _unfit(os.fstat(descriptor), device, self.owner)) is not None:
+                raise OSError(0, f"is {reason}", self.path)
+            return os.pread(descriptor, length, offset)
+
+    def __str__(self) -> str:
+        return self.path
+
+
+@dataclass(slots=True)
+class _Found:
+    """What a walk has come upon."""
+
+    entries: list[ContentEntry] = field(default_factory=list)
+    left_out: list[tuple[str, str]] = field(default_factory=list)
+    waiting: list[str] = field(default_factory=lambda: [""])
+
+
+def read_left_files(directory: Path, owner: int | None, allowed: int) -> LeftFiles:
+    """All that lies below a directory and belongs to a user; None as `owner`: to anybody, as in a container.
+
+    What holds more than `allowed` bytes is not read. Raises TooManyOutputsError, or OSError where the directory itself
+    cannot be read.
+    """
+    found, left = _Found(), allowed
+    while found.waiting:
+        inside = found.waiting.pop()
+        try:
+            for path, descriptor, size in _files_in(directory, inside, owner, found):
+                left -= size
+                if left < 0:
+                    raise TooManyOutputsError(f"they are more than the {size_text(allowed)} that its project may keep")
+                if len(found.entries) >= MOST_OUTPUTS:
+                    raise TooManyOutputsError(f"they are more than {MOST_OUTPUTS} files")
+                found.entries.append(_entry(path, descriptor))
+        except OSError as error:
+            if not inside:
+                raise
+            found.left_out.append((inside, _words(error)))
+    tree = content_tree(found.entries)
+    files = {each.content: LeftFile(directory, each.path, owner) for each in tree.entries}
+    return LeftFiles(tree=tree, files=files, left_out=tuple(found.left_out))
+
+
+def _files_in(directory: Path, inside: str, owner: int | None, found: _Found) -> Iterator[tuple[str, int, int]]:
+    """The files in one directory that count, each open while it is the turn of it; other directories wait."""
+    with _opened(directory, inside) as (parent, device):
+        if os.fstat(parent).st_dev != device:
+            found.left_out.append((inside, "on another file system"))
+            return
+        with os.scandir(parent) as listed:
+            names = sorted(each.name for each in listed)
+        for name in names:
+            path = f"{inside}/{name}" if inside else name
+            try:
+                refuse_bad_content_path(path)
+                status = os.stat(name, dir_fd=parent, follow_symlinks=False)
+                if S_ISDIR(status.st_mode) and path.count("/") < DEEPEST_OUTPUT:
+                    found.waiting.append(path)
+                    continue
+                if (reason := _unfit(status, device, owner)) is None:
+                    descriptor = os.open(name, _FILE, dir_fd=parent)
+                    try:
+                        status = os.fstat(descriptor)
+                        if (reason := _unfit(status, device, owner)) is None:
+                            yield path, descriptor, status.st_size
+                    finally:
+                        os.close(descriptor)
+            except MalformedTreeError as error:
+                path, reason = ascii(path), str(error)
+            except OSError as error:
+                reason = _words(error)
+            if reason is not None:
+                found.left_out.append((path, reason))
+
+
+def _unfit(status: os.stat_result, device: int, owner: int | None) -> str | None:
+    """Why something is no output; None: it is one."""
+    if S_ISLNK(status.st_mode):
+        return "a link"
+    if S_ISDIR(status.st_mode):
+        return f"deeper than {DEEPEST_OUTPUT} directories"
+    if not S_ISREG(status.st_mode):
+        return "no file"
+    if status.st_dev != device:
+        return "on another file system"
+    return None if owner is None or status.st_uid == owner else "of another user"
+
+
+def _entry(path: str, descriptor: int) -> ContentEntry:
+    """A file as it holds still; raises OSError."""
+    for _ in range(_TRIES):
+        before = os.fstat(descriptor)
+        digest, size = _hashed(descriptor)
+        after = os.fstat(descriptor)
+        if (before.st_mtime_ns, before.st_size) == (after.st_mtime_ns, size):
+            break
+    kind = ContentKind.PROGRAM if after.st_mode & 0o100 else ContentKind.FILE
+    return ContentEntry(path=path, kind=kind, size=size, content=digest)
+
+
+def _hashed(descriptor: int) -> tuple[str, int]:
+    digest, offset = sha256(), 0
+    while data := os.pread(descriptor, _READ, offset):
+        digest.update(data)
+        offset += len(data)
+    return digest.hexdigest(), offset
+
+
+@contextmanager
+def _opened(directory: Path, path: str) -> Iterator[tuple[int, int]]:
+    """Something below a directory, through no link, and the file system that the directory is on. Raises OSError."""
+    names = path.split("/") if path else []
+    descriptor = os.open(directory, _DIRECTORY)
+    try:
+        device = os.fstat(descriptor).st_dev
+        for place, name in enumerate(names, start=1):
+            kind = _FILE if place == len(names) else _DIRECTORY
+            below = os.open(name, kind, dir_fd=descriptor)
+            os.close(descriptor)
+            descriptor = below
+        yield descriptor, device
+    finally:
+        os.close(descriptor)
+
+
+def _words(error: OSError) -> str:
+    return (error.strerror or str(error)).lower()

@@ -1,0 +1,114 @@
+"""Stores what executions leave: read, sent to the depot, and told only once the depot has all of it."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
+
+from agent.data.left_files import LeftFiles, read_left_files
+from muster.domain.data.outputs import (
+    STORE_HOURS,
+    STORING_OUTPUTS,
+    ExecutionOutputs,
+    OutputsStage,
+    left_out_text,
+)
+from muster.domain.data.upload import DepotPass
+from muster.domain.errors import MusterError, UnavailableError
+from muster.domain.ids import ExecutionId
+from muster.domain.jobs.failure import ExecutionError
+from muster.rpc.channel import Credentials, open_channel
+from muster.transfer.depot_client import DEPOT_CHANNEL_OPTIONS, DepotClient
+from muster.transfer.folder import FolderError
+
+log = logging.getLogger(__name__)
+
+AskToStore = Callable[[ExecutionId], Awaitable[DepotPass]]
+"""What opens the depot to the outputs of an execution; raises ExecutionError."""
+
+STORED_TOGETHER = 2
+"""Executions of a node whose outputs are stored at the same time."""
+
+STORE_PAUSES = (1.0, 5.0, 15.0, 30.0)
+"""Seconds until a depot that was away is tried again; the last one again and again."""
+
+READ_AGAIN = 3
+"""How often outputs are read anew that change while they are sent."""
+
+
+class OutputsStoring:
+    """Stores the outputs of a few executions at a time."""
+
+    def __init__(self, ask: AskToStore, coordinator: Callable[[], str], credentials: Callable[[], Credentials]) -> None:
+        self._ask = ask
+        self._coordinator = coordinator
+        self._credentials = credentials
+        self._turns = asyncio.Semaphore(STORED_TOGETHER)
+
+    async def store(
+        self, execution: ExecutionId, directory: Path, owner: int | None, told: Callable[[ExecutionOutputs], None]
+    ) -> ExecutionOutputs:
+        """Store all of it; what became of it, whatever happens."""
+        try:
+            async with asyncio.timeout(STORE_HOURS * 3600), self._turns:
+                return await self._insist(execution, directory, owner, told)
+        except TimeoutError:
+            return _on_node(f"they were not stored within {STORE_HOURS} h")
+        except (MusterError, ExecutionError) as error:
+            return _on_node(str(error))
+        except OSError as error:
+            return _on_node(f"{error.filename or directory.name}: {(error.strerror or str(error)).lower()}")
+
+    async def _insist(
+        self, execution: ExecutionId, directory: Path, owner: int | None, told: Callable[[ExecutionOutputs], None]
+    ) -> ExecutionOutputs:
+        """Try until the depot has it: again after a pause while it is away, and anew where something has changed."""
+        found: LeftFiles | None = None
+        away = changed = 0
+        while True:
+            shown = await self._ask(execution)
+            try:
+                if found is None:
+                    found = await asyncio.to_thread(read_left_files, directory, owner, shown.allowed)
+                    told(_counted(STORING_OUTPUTS, found))
+                if found.tree.entries:
+                    await self._send(shown, found)
+            except UnavailableError as error:
+                log.warning("outputs are not stored yet", extra={"execution": execution, "cause": str(error)})
+                await asyncio.sleep(STORE_PAUSES[min(away, len(STORE_PAUSES) - 1)])
+                away += 1
+            except (FolderError, OSError):
+                found, changed = None, changed + 1
+                if changed >= READ_AGAIN:
+                    raise
+            else:
+                return _stored(found)
+
+    async def _send(self, shown: DepotPass, found: LeftFiles) -> None:
+        host, _, port = shown.depot.rpartition(":")
+        address = f"{host or self._coordinator().rpartition(':')[0]}:{port}"
+        believed = Credentials(authority=self._credentials().authority)
+        async with open_channel(address, believed, DEPOT_CHANNEL_OPTIONS) as channel:
+            await DepotClient(channel, shown.ticket, address).send_tree(found.tree, found.files)
+
+
+def _stored(found: LeftFiles) -> ExecutionOutputs:
+    outputs = _counted(ExecutionOutputs(stage=OutputsStage.STORED), found)
+    if not found.tree.entries:
+        return outputs
+    return replace(outputs, tree=found.tree.digest, size=len(found.tree.form))
+
+
+def _counted(outputs: ExecutionOutputs, found: LeftFiles) -> ExecutionOutputs:
+    return replace(
+        outputs,
+        files=len(found.tree.entries),
+        bytes=found.tree.size,
+        left_out=len(found.left_out),
+        why=left_out_text(found.left_out),
+    )
+
+
+def _on_node(why: str) -> ExecutionOutputs:
+    return ExecutionOutputs(stage=OutputsStage.ON_NODE, why=why)
