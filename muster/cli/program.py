@@ -153,9 +153,15 @@ def _add_inside(app: typer.Typer) -> None:
 
 
 def _add_data(app: typer.Typer) -> None:
-    from muster.cli.commands import data
+    from muster.cli.commands.data import uploading
 
-    app.command()(data.upload)
+    app.command()(uploading.upload)
+
+
+def _add_outputs(app: typer.Typer) -> None:
+    from muster.cli.commands.data import outputs
+
+    app.add_typer(outputs.outputs, name="outputs")
 
 
 def _add_nodes(app: typer.Typer) -> None:
@@ -265,6 +271,7 @@ _PARTS: Mapping[Add, tuple[str, ...]] = {
     _add_inside: ("exec", "shell", "attach", "forward", "cp", "sync", "attachments"),
     _add_ssh: ("ssh", "ssh-proxy", "ssh-config"),
     _add_data: ("upload",),
+    _add_outputs: ("outputs",),
     _add_nodes: ("nodes",),
     _add_windows: ("windows",),
     _add_secrets: ("secrets",),

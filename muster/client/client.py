@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from muster.client.services.attachments import AttachmentsClient
     from muster.client.services.authority import AuthorityClient
     from muster.client.services.bundles import BundlesClient
-    from muster.client.services.data import DataClient
+    from muster.client.services.data import DataClient, OutputsClient
     from muster.client.services.jobs import JobsClient
     from muster.client.services.logins import LoginsClient
     from muster.client.services.metrics import MetricsClient
@@ -71,6 +71,13 @@ class Client(ClientFrame):
         from muster.client.services.attachments import AttachmentsClient
 
         return AttachmentsClient(self._calls)
+
+    @cached_property
+    def outputs(self) -> "OutputsClient":
+        """What jobs have left: which files, and how one gets them."""
+        from muster.client.services.data import OutputsClient
+
+        return OutputsClient(self._calls)
 
     @cached_property
     def data(self) -> "DataClient":

@@ -100,6 +100,8 @@ AGAINST_A_FLEET: Sequence[Line] = (
     ),
     Line("stop --all --name none --phase queued --mine --project vision --label a=b -y"),
     Line("delete --all --name none --phase failed --mine --project vision --label a=b --force --yes"),
+    Line("outputs list {job} --rank 0 --attempt 1 -o csv"),
+    Line("outputs get {job} model.pt --to {dir}/results --rank 0 --attempt 1", UNKNOWN),
     Line("delete {job}"),
     # data
     Line("upload {dir}/code --project vision -o json", UNREACHED),

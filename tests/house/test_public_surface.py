@@ -102,7 +102,7 @@ def test_every_method_has_an_example_that_calls_it_with_arguments_that_it_has() 
 
 def test_the_page_names_every_noun_and_every_method() -> None:
     page = (ROOT / "docs" / "sdk.md").read_text()
-    rows = {line.split("`")[1]: line for line in page.splitlines() if line.startswith("| `")}
+    rows = {line.split("`")[1]: line for line in reversed(page.splitlines()) if line.startswith("| `")}
     for noun, kind in _nouns(Client):
         missing = [name for name in _methods(kind) if f"`{name}(" not in rows[noun]]
         assert missing == [], noun

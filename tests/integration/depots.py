@@ -1,14 +1,18 @@
 """Depots as programs, and folders that are sent to them."""
 
 import asyncio
+import os
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from coordinator.clock import wall_time
+from coordinator.depot.sweeping import UNNAMED_KEPT
 from muster.client.client import Client
 from muster.domain.data.upload import UploadedFolder
 from muster.domain.errors import UnavailableError
+from muster.transfer.objects import ObjectFiles
 from tests.integration.programs import ROOT
 
 
@@ -37,3 +41,12 @@ async def uploaded(client: Client, folder: Path) -> UploadedFolder:
             return await client.data.upload(folder)
         except UnavailableError:
             await asyncio.sleep(0.05)
+
+
+def age_all(state: Path) -> ObjectFiles:
+    """The objects of a depot, all of which were sent long ago."""
+    long_ago = (wall_time() - 2 * UNNAMED_KEPT).timestamp()
+    objects = ObjectFiles(state / "depot")
+    for digest, _ in objects.all():
+        os.utime(state / "depot" / "objects" / digest[:2] / digest, (long_ago, long_ago))
+    return objects

@@ -1,7 +1,6 @@
 """Coordinator and depot as programs: what no job names goes, and no job loses its code by that."""
 
 import asyncio
-import os
 from contextlib import aclosing
 from pathlib import Path
 
@@ -18,8 +17,7 @@ from muster.domain.errors import ExhaustedError, InvalidJobError, JobsRefusedErr
 from muster.domain.event import FleetEventKind
 from muster.domain.jobs.job import JobSpec, Role
 from muster.rpc.channel import Credentials
-from muster.transfer.objects import ObjectFiles
-from tests.integration.depots import depot, uploaded
+from tests.integration.depots import age_all, depot, uploaded
 from tests.integration.programs import Coordinator, coordinator_program
 from tests.integration.relays import until
 
@@ -36,15 +34,6 @@ def folder_in(directory: Path, *contents: str) -> Path:
 def job_of(sent: UploadedFolder) -> JobSpec:
     code = JobCode(tree=sent.tree, size=sent.size)
     return JobSpec(name="job", roles=(Role(command=("true",), code=code),))
-
-
-def age_all(state: Path) -> ObjectFiles:
-    """The objects of a depot, all of which were sent long ago."""
-    long_ago = (wall_time() - 2 * UNNAMED_KEPT).timestamp()
-    objects = ObjectFiles(state / "depot")
-    for digest, _ in objects.all():
-        os.utime(state / "depot" / "objects" / digest[:2] / digest, (long_ago, long_ago))
-    return objects
 
 
 def client_of(served: Coordinator) -> Client:

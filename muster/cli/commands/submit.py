@@ -153,7 +153,7 @@ async def with_code(client: "Client", spec: JobSpec, *, send: bool = True) -> Jo
     folders = {role.code.folder for role in spec.roles if role.code is not None and not role.code.tree}
     if not folders:
         return spec
-    from muster.cli.commands.data import uploaded
+    from muster.cli.commands.data.uploading import uploaded
 
     for folder in sorted(folders) if send else ():
         say((await uploaded(client, Path(folder), spec.project)).sentence, err=True)

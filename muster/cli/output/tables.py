@@ -23,6 +23,7 @@ _STYLES: Mapping[type[StrEnum], Mapping[str, str]] = {
         JobPhase.PREPARING: "cyan",
         JobPhase.RUNNING: "blue",
         JobPhase.STOPPING: "magenta",
+        JobPhase.STORING: "cyan",
         JobPhase.SUCCEEDED: "green",
         JobPhase.FAILED: "red",
         JobPhase.STOPPED: "magenta",

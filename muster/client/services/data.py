@@ -1,9 +1,10 @@
-"""The SDK for data of jobs: folders that go along."""
+"""The SDK for data of jobs: folders that go along, and what jobs have left."""
 
 import asyncio
 import os
 import time
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable, Collection, Sequence
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,14 +12,21 @@ from typing import Any
 from muster.client.calls import Calls
 from muster.domain.data.code import JobCode
 from muster.domain.data.depot_use import DepotUse
+from muster.domain.data.outputs import FetchedOutputs, JobOutputs, OutputFile, RankOutputs
+from muster.domain.data.pattern import name_pattern
+from muster.domain.data.tree import ContentEntry
 from muster.domain.data.upload import UploadedFolder
+from muster.domain.errors import UnavailableError, UnknownNameError
 from muster.domain.jobs.job import JobSpec
+from muster.domain.jobs.view import JobView
 from muster.rpc.channel import Credentials, open_channel
 from muster.rpc.v1 import data_pb2 as pb
 from muster.rpc.v1.data_pb2_grpc import DataServiceStub
 from muster.transfer.depot_client import DEPOT_CHANNEL_OPTIONS, DepotClient
+from muster.transfer.downloads import fetch_files
 from muster.transfer.folder import Folder, read_folder
 from muster.transfer.remembered import load_remembered, remembered_file, save_remembered
+from muster.wire.data.outputs import job_outputs_from_wire
 from muster.wire.sharing.storage import depot_use_from_wire
 
 
@@ -93,6 +101,118 @@ class DataClient:
         return replace(spec, roles=tuple(roles))
 
 
+class OutputsClient:
+    """What jobs have left, reached as `client.outputs`."""
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+
+    @property
+    def _stub(self) -> Any:  # noqa: ANN401 - that of DataService, whose two kinds mypy cannot tell apart here
+        return self._calls.stub(DataServiceStub)
+
+    async def of(self, job: JobView | str, *, attempt: int = 0, ranks: Collection[int] = ()) -> JobOutputs:
+        """How much each rank has left, and what has become of it; of the newest attempt unless one is named.
+
+        >>> stages = [each.outputs.stage for each in (await client.outputs.of("train")).ranks]
+        """
+        name, first, found = job.id if isinstance(job, JobView) else job, 0, None
+        while True:
+            request = pb.OutputsRequest(job=name, attempt=attempt, ranks=sorted(ranks), first=first)
+            answer = await self._calls.ask(self._stub.Outputs, request)
+            page = job_outputs_from_wire(answer)
+            found = page if found is None else replace(found, ranks=(*found.ranks, *page.ranks))
+            name, attempt, first = found.job, found.attempt, answer.following
+            if not first:
+                return found
+
+    async def list(
+        self, job: JobView | str, *, only: Sequence[str] = (), attempt: int = 0, ranks: Collection[int] = ()
+    ) -> Sequence[OutputFile]:
+        """The files that are stored of an attempt, of some ranks or all; `only`: names, which may have wildcards.
+
+        >>> paths = [file.path for file in await client.outputs.list("train", only=["**/*.pt"])]
+        """
+        found = await self.of(job, attempt=attempt, ranks=ranks)
+        files: list[OutputFile] = []
+        async with aclosing(self._trees(found, only)) as trees:
+            async for rank, _, entries in trees:
+                files += (
+                    OutputFile(
+                        rank=rank.rank,
+                        path=each.path,
+                        size=each.size,
+                        sha256=each.content,
+                        stored_at=rank.outputs.at,
+                        place=_place(found, rank, each.path),
+                    )
+                    for each in entries
+                )
+        return files
+
+    async def get(
+        self,
+        job: JobView | str,
+        into: Path | str,
+        *,
+        only: Sequence[str] = (),
+        attempt: int = 0,
+        ranks: Collection[int] = (),
+        told: Callable[[int, int], None] | None = None,
+    ) -> FetchedOutputs:
+        """Fetch files that are stored of an attempt, each compared with its SHA-256; `only`: as for `list`.
+
+        They lie in a directory for each rank; those of a job of one execution lie in `into` itself. After a break the
+        same call goes on where it was. `told` hears how many bytes of how many are there.
+
+        >>> print((await client.outputs.get("train", "results")).files)
+        """
+        found = await self.of(job, attempt=attempt, ranks=ranks)
+        files = size = fetched = done = 0
+        total = sum(each.outputs.bytes for each in found.ranks)
+
+        def arrived(count: int) -> None:
+            nonlocal done
+            done += count
+            if told is not None:
+                told(min(done, total), total)
+
+        async with aclosing(self._trees(found, only)) as trees:
+            async for rank, depot, entries in trees:
+                came = await fetch_files(depot, entries, Path(into) / _place(found, rank, ""), arrived)
+                files, size, fetched = files + came.files, size + came.bytes, fetched + came.fetched
+        if only and not files:
+            raise UnknownNameError(f"job {found.job} has stored no file like {', '.join(only)}")
+        return FetchedOutputs(files=files, bytes=size, fetched=fetched)
+
+    async def _trees(
+        self, found: JobOutputs, only: Sequence[str]
+    ) -> AsyncGenerator[tuple[RankOutputs, DepotClient, Sequence[ContentEntry]], None]:
+        """The stored files of each rank that match."""
+        patterns = [name_pattern(each) for each in only]
+        stored = [each for each in found.ranks if each.outputs.tree]
+        if stored and not found.depot:
+            raise UnavailableError("no depot is connected to the coordinator, which has the outputs (docs/depot.md)")
+        for rank in stored:
+            async with self._depot(found.depot, rank.ticket) as depot:
+                tree = await depot.tree(rank.outputs.tree, rank.outputs.size)
+                entries = [
+                    each
+                    for each in tree.entries
+                    if not patterns or any(pattern.matches(each.path) for pattern in patterns)
+                ]
+                yield rank, depot, entries
+
+    @asynccontextmanager
+    async def _depot(self, told: str, ticket: str) -> AsyncGenerator[DepotClient, None]:
+        host, _, port = told.rpartition(":")
+        connection = self._calls.connection
+        address = f"{host or connection.address.rpartition(':')[0]}:{port}"
+        believed = Credentials(authority=connection.credentials.authority)
+        async with open_channel(address, believed, DEPOT_CHANNEL_OPTIONS) as channel:
+            yield DepotClient(channel, ticket, address)
+
+
 def _read(folder: Path) -> Folder:
     """What is in a folder; files that have not changed since the last time are not read again."""
     file = remembered_file(os.environ, folder)
@@ -100,3 +220,8 @@ def _read(folder: Path) -> Folder:
     if read.hashed:
         save_remembered(file, read.remembered)
     return read
+
+
+def _place(found: JobOutputs, rank: RankOutputs, path: str) -> str:
+    """Where a file lies below the directory into which outputs are fetched."""
+    return path if found.size == 1 else f"{rank.rank}/{path}"

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from muster.client.sync.attachments import SyncAttachmentsClient
     from muster.client.sync.authority import SyncAuthorityClient
     from muster.client.sync.bundles import SyncBundlesClient
-    from muster.client.sync.data import SyncDataClient
+    from muster.client.sync.data import SyncDataClient, SyncOutputsClient
     from muster.client.sync.jobs import SyncJobsClient
     from muster.client.sync.logins import SyncLoginsClient
     from muster.client.sync.metrics import SyncMetricsClient
@@ -60,6 +60,13 @@ class SyncClient(SyncFrame):
         from muster.client.sync.attachments import SyncAttachmentsClient
 
         return SyncAttachmentsClient(self._own.attachments, self._loop)
+
+    @cached_property
+    def outputs(self) -> "SyncOutputsClient":
+        """What jobs have left: which files, and how one gets them."""
+        from muster.client.sync.data import SyncOutputsClient
+
+        return SyncOutputsClient(self._own.outputs, self._loop)
 
     @cached_property
     def data(self) -> "SyncDataClient":

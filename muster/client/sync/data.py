@@ -1,13 +1,15 @@
 """The synchronous form of `muster.client.services.data`, made from it by `make sync`; change that one."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 from muster.client.blocking.loop_thread import LoopThread
-from muster.client.services.data import DataClient
+from muster.client.services.data import DataClient, OutputsClient
 from muster.domain.data.depot_use import DepotUse
+from muster.domain.data.outputs import FetchedOutputs, JobOutputs, OutputFile
 from muster.domain.data.upload import UploadedFolder
 from muster.domain.jobs.job import JobSpec
+from muster.domain.jobs.view import JobView
 
 
 class SyncDataClient:
@@ -43,3 +45,46 @@ class SyncDataClient:
         >>> job = client.jobs.submit(client.data.with_code(spec))
         """
         return self._loop.run(self._own.with_code(spec, send=send, told=told))
+
+
+class SyncOutputsClient:
+    """What jobs have left, reached as `client.outputs`."""
+
+    def __init__(self, own: OutputsClient, loop: LoopThread) -> None:
+        self._own = own
+        self._loop = loop
+
+    def of(self, job: JobView | str, *, attempt: int = 0, ranks: Collection[int] = ()) -> JobOutputs:
+        """How much each rank has left, and what has become of it; of the newest attempt unless one is named.
+
+        >>> stages = [each.outputs.stage for each in (client.outputs.of("train")).ranks]
+        """
+        return self._loop.run(self._own.of(job, attempt=attempt, ranks=ranks))
+
+    def list(
+        self, job: JobView | str, *, only: Sequence[str] = (), attempt: int = 0, ranks: Collection[int] = ()
+    ) -> Sequence[OutputFile]:
+        """The files that are stored of an attempt, of some ranks or all; `only`: names, which may have wildcards.
+
+        >>> paths = [file.path for file in client.outputs.list("train", only=["**/*.pt"])]
+        """
+        return self._loop.run(self._own.list(job, only=only, attempt=attempt, ranks=ranks))
+
+    def get(
+        self,
+        job: JobView | str,
+        into: Path | str,
+        *,
+        only: Sequence[str] = (),
+        attempt: int = 0,
+        ranks: Collection[int] = (),
+        told: Callable[[int, int], None] | None = None,
+    ) -> FetchedOutputs:
+        """Fetch files that are stored of an attempt, each compared with its SHA-256; `only`: as for `list`.
+
+        They lie in a directory for each rank; those of a job of one execution lie in `into` itself. After a break the
+        same call goes on where it was. `told` hears how many bytes of how many are there.
+
+        >>> print((client.outputs.get("train", "results")).files)
+        """
+        return self._loop.run(self._own.get(job, into, only=only, attempt=attempt, ranks=ranks, told=told))

@@ -1,4 +1,4 @@
-"""Commands for data of jobs."""
+"""The command that sends a folder to the depot."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated

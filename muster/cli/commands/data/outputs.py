@@ -1,0 +1,165 @@
+"""The commands for what jobs have left: which files there are, and getting them."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, TypeAlias
+
+import typer
+
+from muster.cli.commands.logs import ranks_from
+from muster.cli.context import answers, session_of
+from muster.cli.help import Group
+from muster.cli.options import JobName
+from muster.cli.output.documents import Format, text_of
+from muster.cli.output.screen import clear_status, draw_status, say, say_lines, screen
+from muster.domain.data.outputs import JobOutputs, OutputsStage
+from muster.domain.errors import UnknownNameError
+from muster.domain.quantity import counted, size_text
+
+NOTES_SHOWN = 5
+"""Ranks of which it is said why something of theirs was not stored."""
+
+
+class OutputsForm(StrEnum):
+    """How `muster outputs` answers."""
+
+    TABLE = "table"
+    WIDE = "wide"
+    JSON = "json"
+    YAML = "yaml"
+    CSV = "csv"
+
+
+class _Outputs(Group):
+    """A group in which a word that is no command is the job of which outputs are listed."""
+
+    # Click is typer's own affair (some versions bring their own), so its types are not named here.
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401 - values of click, which typer hides
+        """`JOB` is short for `list JOB`."""
+        known = self.get_command(ctx, args[0]) is not None
+        return super().resolve_command(ctx, args if known else ["list", *args])
+
+
+outputs = typer.Typer(name="outputs", cls=_Outputs, no_args_is_help=True, subcommand_metavar="[JOB | COMMAND ...]")
+
+Ranks: TypeAlias = Annotated[str | None, typer.Option("--rank", help="Only these ranks: `0,2-3` (default: all).")]
+AttemptNumber: TypeAlias = Annotated[
+    int | None, typer.Option("--attempt", min=1, help="Number of the attempt (default: the newest).")
+]
+
+
+@outputs.callback()
+def what_jobs_have_left() -> None:
+    """List what a job has left in its outputs directories, and get it.
+
+    Examples:
+      muster outputs train
+      muster outputs get train
+    """
+
+
+@outputs.command("list")
+@answers
+async def list_outputs(
+    context: typer.Context,
+    job: JobName,
+    *,
+    rank: Ranks = None,
+    attempt: AttemptNumber = None,
+    output: Annotated[
+        OutputsForm, typer.Option("--output", "-o", help="Form of the answer; `csv` is for spreadsheets.")
+    ] = OutputsForm.TABLE,
+) -> None:
+    """List the files that a job has left and that are stored.
+
+    Examples:
+      muster outputs train
+      muster outputs list j7k2 --rank 0 -o csv
+    """
+    ranks = ranks_from(rank) if rank is not None else ()
+    async with session_of(context).client() as client:
+        files = await client.outputs.list(job, attempt=attempt or 0, ranks=ranks)
+        left = await client.outputs.of(job, attempt=attempt or 0, ranks=ranks)
+    from muster.cli.commands.data.outputs_table import outputs_csv, outputs_table
+
+    match output:
+        case OutputsForm.CSV:
+            say_lines(outputs_csv(files))
+        case OutputsForm.JSON | OutputsForm.YAML:
+            say_lines(text_of(files, Format(output.value)))
+        case OutputsForm.TABLE | OutputsForm.WIDE:
+            screen(whole=output is OutputsForm.WIDE).print(outputs_table(files))
+    _tell_rest(left)
+
+
+@outputs.command("get")
+@answers
+async def get_outputs(
+    context: typer.Context,
+    job: JobName,
+    pattern: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[PATTERN]...", help="Only files with these names, like `**/*.pt` (default: all)."),
+    ] = None,
+    *,
+    to: Annotated[
+        Path | None, typer.Option("--to", metavar="DIR", help="Directory for them (default: NAME-JOB).")
+    ] = None,
+    rank: Ranks = None,
+    attempt: AttemptNumber = None,
+) -> None:
+    """Get the files that a job has left.
+
+    Those of each rank lie in a directory with its number, unless the job has one execution alone. Every file is
+    compared with its SHA-256. After a break the same command goes on where it was, and what is there already is not
+    fetched again.
+
+    Examples:
+      muster outputs get train
+      muster outputs get j7k2 'plots/**' model.pt --to results --rank 0
+    """
+    ranks = ranks_from(rank) if rank is not None else ()
+    async with session_of(context).client() as client:
+        left = await client.outputs.of(job, attempt=attempt or 0, ranks=ranks)
+        if not any(each.outputs.files for each in left.ranks):
+            _tell_rest(left)
+            raise UnknownNameError(f"attempt {left.attempt} of job {left.job} has no outputs that are stored")
+        into = to if to is not None else Path(f"{left.job_name}-{left.job}")
+        came = await client.outputs.get(
+            left.job, into, only=pattern or (), attempt=left.attempt, ranks=ranks, told=_tell_progress
+        )
+    clear_status()
+    _tell_rest(left)
+    say(f"{counted(came.files, 'file')}, {size_text(came.bytes)}: {came.fetched} fetched; they are in {into}")
+
+
+def _tell_rest(left: JobOutputs) -> None:
+    """Say what is not stored, and why."""
+    notes = [
+        f"rank {each.rank}: {_NOTES[each.outputs.stage]}{each.outputs.left_out or ''}{_because(each.outputs.why)}"
+        for each in left.ranks
+        if each.outputs.stage is not OutputsStage.STORED or each.outputs.left_out
+    ]
+    for note in notes[:NOTES_SHOWN]:
+        say(note, err=True)
+    if len(notes) > NOTES_SHOWN:
+        say(f"and {counted(len(notes) - NOTES_SHOWN, 'rank')} more", err=True)
+
+
+def _because(why: str) -> str:
+    return f" ({why})" if why else ""
+
+
+_NOTES = {
+    OutputsStage.STORING: "its outputs are on their way",
+    OutputsStage.STORED: "entries that were left out: ",
+    OutputsStage.ON_NODE: "its outputs were not stored and lie on its node",
+    OutputsStage.LOST: "its outputs were not stored before its node went away",
+}
+
+
+def _tell_progress(done: int, total: int) -> None:
+    """Say on a terminal how much is there."""
+    share = f" ({100 * done // total} %)" if total else ""
+    draw_status(f"getting: {size_text(done)} of {size_text(total)}{share}")
