@@ -5,10 +5,11 @@ from hypothesis import strategies as st
 from muster.domain.data import outputs as left
 from tests.unit.plain_values import labels, moments, optional, texts, tuples_of
 
+digests = st.binary(min_size=32, max_size=32).map(bytes.hex)
 execution_outputs = st.builds(
     left.ExecutionOutputs,
     stage=st.sampled_from(left.OutputsStage),
-    tree=st.just("") | st.binary(min_size=32, max_size=32).map(bytes.hex),
+    tree=st.just("") | digests,
     size=st.integers(0, left.LARGEST_OUTPUTS),
     files=st.integers(0, left.MOST_OUTPUTS),
     bytes=st.integers(0, left.LARGEST_OUTPUTS),

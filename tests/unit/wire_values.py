@@ -108,15 +108,14 @@ roles = st.builds(
     secrets=tuples_of(secret_uses),
     security=securities,
     expand=st.booleans(),
-    code=optional(
-        st.builds(JobCode, tree=st.from_regex("[0-9a-f]{64}", fullmatch=True), size=st.integers(0, LARGEST_TREE_FORM))
-    ),
+    code=optional(st.builds(JobCode, tree=output_values.digests, size=st.integers(0, LARGEST_TREE_FORM))),
     exit_codes=st.builds(ExitRules, restart=st.none() | exit_codes, fail=st.just(ExitCodes()) | exit_codes),
 )
+times = st.integers(0, restart.MOST_RESTARTS)
 restarts = st.builds(
     RestartPolicy,
-    limit=st.integers(0, restart.MOST_RESTARTS),
-    infrastructure=st.integers(0, restart.MOST_RESTARTS),
+    limit=times,
+    infrastructure=times,
     backoff=st.timedeltas(min_value=restart.SHORTEST_BACKOFF, max_value=LONGEST_SPAN),
 )
 frameworks = st.builds(
