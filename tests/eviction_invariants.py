@@ -77,6 +77,7 @@ class EvictionWitness:
 
     def __init__(self) -> None:
         self._evicted: set[AttemptId] = set()
+        self._seen: dict[tuple[str, str], object] = {}
         self._held: dict[tuple[str, str, str], tuple[object, Sequence[int]]] = {}
 
     def see(self, cluster: Cluster) -> None:
@@ -90,15 +91,21 @@ class EvictionWitness:
 
     def see_limits(self, cluster: Cluster) -> None:
         """Hold units to their limits, and what is guaranteed to their quotas."""
-        for pool in cluster.unit_load.units.pools:
-            for unit in cluster.unit_load.units:
-                if (standing := cluster.unit_load.units.in_pool(pool).get(unit.name)) is not None:
-                    state = (standing.entitlement.limit, tuple(standing.below), standing.above)
-                    self._hold_to("limit", (unit.name, pool), state, standing.held, standing.entitlement.limit)
-                    quota = standing.entitlement.quota
-                    counted = cluster.unit_load.units.counted(pool)
-                    within = [quota[place] if place in counted else UNLIMITED_AMOUNT for place in PLACES]
-                    self._hold_to("quota", (unit.name, pool), (state, *within), standing.fixed, within)
+        units = cluster.unit_load.units
+        for pool in units.pools:
+            standings, counted = units.in_pool(pool), units.counted(pool)
+            for unit in units:
+                if (standing := standings.get(unit.name)) is None:
+                    continue
+                now = (standing.entitlement, tuple(standing.held), tuple(standing.fixed), counted)
+                if self._seen.get((unit.name, pool)) == (now, standing.above, len(standing.below)):
+                    continue  # nothing has changed since it was found to be right
+                self._seen[unit.name, pool] = (now, standing.above, len(standing.below))
+                quota, limit = standing.entitlement.quota, standing.entitlement.limit
+                state = (limit, tuple(standing.below), standing.above)
+                within = [quota[place] if place in counted else UNLIMITED_AMOUNT for place in PLACES]
+                self._hold_to("limit", (unit.name, pool), state, standing.held, limit)
+                self._hold_to("quota", (unit.name, pool), (state, *within), standing.fixed, within)
 
     def see_attempts(self, cluster: Cluster, attempts: Iterable[Attempt]) -> None:
         """Hold evictions that were decided in this turn to the rules."""
