@@ -1,15 +1,16 @@
 """What clients see of quotas and of the queue."""
 
 import heapq
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from datetime import datetime
 from itertools import islice
+from typing import NamedTuple
 
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.records import Job
 from coordinator.core.requests.quotas import unit_of
 from coordinator.core.scheduling.bars import Bars
-from coordinator.core.scheduling.order import across_leaves, worst_tier
+from coordinator.core.scheduling.order import across_leaves, within_project, worst_tier
 from coordinator.core.sharing.pool_standings import PoolStandings
 from coordinator.core.sharing.precedence import Bar, Precedence, Tier
 from coordinator.core.sharing.unit import Unit
@@ -39,10 +40,12 @@ def queue_page(
 ) -> QueuePage:
     """Queued jobs in the order in which they are tried, from a position on; others are counted and not named."""
     cluster.unit_load.settle()
-    bars = Bars(cluster, now)
-    jobs = (each for each in enumerate(_in_order(cluster, bars), start=1) if each[0] >= first)
+    outlooks = _Outlooks(cluster, now)
+    jobs = (each for each in enumerate(_in_order(cluster, outlooks), start=1) if each[0] >= first)
     found = list(islice((each for each in jobs if wanted(each[1])), most + 1))
-    lines = tuple(_line(cluster, now, bars, position, job, seen(job.spec.project)) for position, job in found[:most])
+    lines = tuple(
+        _line(cluster, now, outlooks.of(job), position, job, seen(job.spec.project)) for position, job in found[:most]
+    )
     return QueuePage(lines=lines, next_page=str(found[most][0]) if len(found) > most else "")
 
 
@@ -68,7 +71,48 @@ def _pool_view(pool: PoolStandings, unit: Unit) -> PoolStandingView:
     )
 
 
-def _in_order(cluster: Cluster, bars: Bars) -> Iterator[Job]:
+class _Outlook(NamedTuple):
+    """What keeps a queued job waiting, and what it would use of its pool."""
+
+    pool: str
+    bar: Bar | None
+    tier: str
+    size: Amounts
+    precedence: Precedence
+    """The precedence of one of the jobs that have this outlook."""
+
+    def precedence_of(self, job: Job) -> Precedence:
+        """Where a job with this outlook stands among the first jobs of all projects."""
+        return (self.precedence[0], within_project(job))
+
+
+class _Outlooks:
+    """The outlooks of queued jobs at one moment, worked out once for jobs that are alike."""
+
+    def __init__(self, cluster: Cluster, now: datetime) -> None:
+        self._cluster = cluster
+        self._bars = Bars(cluster, now)
+        self._known: dict[Hashable, _Outlook] = {}
+
+    def of(self, job: Job) -> _Outlook:
+        """What a job waits for."""
+        spec, queue = job.spec, self._cluster.queue
+        # The first job of a project may be the one for which others of its units wait.
+        is_first = queue.lines.has(spec.project) and queue.lines.first_of(spec.project)[1] == job.id
+        alike = (spec.project, queue.request_class(job.id), job.job_class, job.owner, spec.timeouts.run, is_first)
+        found = self._known.get(alike)
+        if found is None:
+            found = self._known[alike] = self._work_out(job)
+        return found
+
+    def _work_out(self, job: Job) -> _Outlook:
+        pool = self._bars.pool(job)
+        tier = Tier.SPARE if job.job_class is JobClass.SPARE else worst_tier(self._cluster, job, pool)
+        precedence = across_leaves(self._cluster, job, pool)
+        return _Outlook(pool, self._bars.of(job), tier.name.lower(), amounts_of_job(job.spec), precedence)
+
+
+def _in_order(cluster: Cluster, outlooks: _Outlooks) -> Iterator[Job]:
     """Queued jobs: the first of each project by precedence, and behind it the next one of that project.
 
     What a job would use is told as if those before it waited on; who goes next once they are placed may differ.
@@ -81,7 +125,7 @@ def _in_order(cluster: Cluster, bars: Bars) -> Iterator[Job]:
     for leaf, jobs in by_leaf.items():
         leaves[leaf] = iter(jobs)
         job = next(leaves[leaf])
-        heap.append((across_leaves(cluster, job, bars.pool(job)), leaf, job))
+        heap.append((outlooks.of(job).precedence_of(job), leaf, job))
     heapq.heapify(heap)
     while heap:
         _, leaf, job = heap[0]
@@ -90,25 +134,24 @@ def _in_order(cluster: Cluster, bars: Bars) -> Iterator[Job]:
         if following is None:
             heapq.heappop(heap)
         else:
-            heapq.heapreplace(heap, (across_leaves(cluster, following, bars.pool(following)), leaf, following))
+            heapq.heapreplace(heap, (outlooks.of(following).precedence_of(following), leaf, following))
 
 
-def _line(cluster: Cluster, now: datetime, bars: Bars, position: int, job: Job, named: bool) -> QueueLine:
-    spec, bar = job.spec, bars.of(job)
-    since = cluster.gangs.rank(job.attempt_id, 0).times[State.QUEUED]
+def _line(cluster: Cluster, now: datetime, outlook: _Outlook, position: int, job: Job, named: bool) -> QueueLine:
+    spec = job.spec
     return QueueLine(
         position=position,
         job=job.id if named else JobId(""),
         name=spec.name if named else "",
         project=spec.project if named else "",
         owner=job.owner if named else "",
-        pool=bars.pool(job),
+        pool=outlook.pool,
         job_class=job.job_class,
         priority=spec.priority if named else 0,
-        tier=_tier(cluster, job, bars),
-        size=amounts_of_job(spec),
-        since=since,
-        reason=_reason(cluster, job, now, bar),
+        tier=outlook.tier,
+        size=outlook.size,
+        since=cluster.gangs.rank(job.attempt_id, 0).times[State.QUEUED],
+        reason=_reason(cluster, job, now, outlook.bar),
     )
 
 
@@ -121,9 +164,3 @@ def _reason(cluster: Cluster, job: Job, now: datetime, bar: Bar | None) -> str:
     if cluster.gangs.evictable.protected_for(job.id, now) is not None:
         return "protected"
     return "room" if bar is None else bar.kind.name.lower()
-
-
-def _tier(cluster: Cluster, job: Job, bars: Bars) -> str:
-    if job.job_class is JobClass.SPARE:
-        return Tier.SPARE.name.lower()
-    return worst_tier(cluster, job, bars.pool(job)).name.lower()
