@@ -33,7 +33,8 @@ def change(turn: Turn, event: QuotasChanged) -> Answer:
     refused = _refusal(turn.cluster, event.changes)
     if refused is not None:
         return refused
-    gone: list[Department] = []
+    units, gone = turn.cluster.unit_load.units, list[Department]()
+    counted = {pool: units.counted(pool) for pool in units.pools}
     for each in sorted(event.changes, key=lambda each: each.after is None or each.after.kind is UnitKind.PROJECT):
         if each.after is None:
             gone.append(turn.cluster.records.departments[each.name])
@@ -41,7 +42,8 @@ def change(turn: Turn, event: QuotasChanged) -> Answer:
             _put(turn, each.after)
     for department in gone:
         turn.forget(department)
-    _settle_jobs(turn)
+    counts_otherwise = any(units.counted(pool) != before for pool, before in counted.items())
+    _settle_jobs(turn, None if counts_otherwise else _below(turn.cluster, event.changes))
     turn.reconsider_queue()
     return QuotasSet(warnings=tuple(warnings(turn.cluster)))
 
@@ -151,14 +153,28 @@ def _put(turn: Turn, unit: QuotaUnit) -> None:
     turn.put(Department(name=unit.name, created_at=created_at, terms=unit.terms))
 
 
-def _settle_jobs(turn: Turn) -> None:
-    """Have jobs that are not placed follow their project in what they do not say, as its terms may be others.
+def _below(cluster: Cluster, changes: Sequence[UnitChange]) -> frozenset[str]:
+    """The projects for which some terms may be others: those that are changed, and all of their departments.
+
+    A department of which nothing is said is promised what its projects are.
+    """
+    changed = {each.name for each in changes}
+    changed |= {unit.department for each in changes for unit in (each.before, each.after) if unit and unit.department}
+    return frozenset(
+        each.name for each in cluster.projects.values() if not changed.isdisjoint((each.name, each.department))
+    )
+
+
+def _settle_jobs(turn: Turn, projects: frozenset[str] | None) -> None:
+    """Have jobs of projects that are not placed follow these in what they do not say, as their terms may be others.
+
+    None: of all projects, as other resources count in a pool than before.
 
     What such a job has claimed is given back: what it may evict is other too, and it may be on nodes of a type that it
     may not use any more.
     """
     cluster = turn.cluster
-    live = cluster.job_index.newest_first(among=Among(live=True))
+    live = cluster.job_index.newest_first(among=Among(projects=projects, live=True))
     for job in [cluster.jobs[name] for _, name in live if name is not None]:
         if cluster.gangs.rank(job.attempt_id, 0).state in NOT_PLACED:
             settled = node_types.followed(cluster, _with_class(cluster, job))

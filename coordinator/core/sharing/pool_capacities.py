@@ -16,11 +16,8 @@ class PoolCapacities:
         self._counts: Counter[str] = Counter()
         """How many nodes add something to each pool."""
         self._changed: dict[str, None] = {}
-
-    @property
-    def pools(self) -> tuple[str, ...]:
+        self.pools: tuple[str, ...] = ()
         """Pools to which a node adds something, by name."""
-        return tuple(sorted(self._counts))
 
     def put(self, node: NodeId, pool: str, amounts: Amounts) -> None:
         """Have a node add this to a pool, in place of what it added before."""
@@ -40,4 +37,6 @@ class PoolCapacities:
         self._counts[pool] += nodes
         if not self._counts[pool]:
             del self._counts[pool]
+        if (pool in self._counts) is not (pool in self.pools):
+            self.pools = tuple(sorted(self._counts))
         self._changed[pool] = None
