@@ -114,6 +114,25 @@ def lacks(seeker: RoomSeeker, gangs: Sequence[RunningGang], bound: EvictionBound
     return found
 
 
+def without_vain(rule: EvictionRule, seeker: RoomSeeker, gangs: Sequence[RunningGang]) -> list[RunningGang]:
+    """The gangs without those of other projects that no set may have in it, whatever else of these goes, too.
+
+    With the seats of one of these, units of the job would always have more than they have a right to.
+    """
+    lacking: dict[int, bool] = {}
+    found = []
+    for gang in gangs:
+        if gang.job_class is not JobClass.SPARE and gang.path[-1] is not seeker.project:
+            assert rule.bound is not None, "only a bound opens gangs of other projects"
+            depth = depth_of_common(seeker, gang)
+            if depth not in lacking:
+                lacking[depth] = bool(lacks(seeker, gangs, rule.bound, depth))
+            if lacking[depth]:
+                continue
+        found.append(gang)
+    return found
+
+
 def allows(rule: EvictionRule, seeker: RoomSeeker, gangs: Sequence[RunningGang]) -> bool:
     """Whether a rule lets a job evict all of these together."""
     if seeker.lift is not None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from coordinator.core.scheduling.eviction.entitlement import may_be_victim, rules_for
+from coordinator.core.scheduling.eviction.entitlement import may_be_victim, rules_for, without_vain
 from coordinator.core.scheduling.eviction.gangs import RoomSeeker, RunningGang, Seats
 from coordinator.core.scheduling.eviction.victims import FEW_CANDIDATES, VictimSearch
 
@@ -41,7 +41,7 @@ def _first(
 ) -> Eviction | None:
     for rule in rules_for(seeker):
         candidates = [gang for gang in running if may_be_victim(seeker, gang, rule, whatever_age=whatever_age)]
-        victims = VictimSearch(seeker, seats, rule, candidates, few).best()
+        victims = VictimSearch(seeker, seats, rule, without_vain(rule, seeker, candidates), few).best()
         if victims is not None:
             return Eviction(rule=rule.name, victims=victims)
     return None
