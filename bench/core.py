@@ -8,8 +8,8 @@ import gc
 import math
 from collections.abc import Callable, Sequence
 
-from bench import evictions, uneven_fleet
-from bench.core_fleet import GPUS, NODES, QUEUED, Fleet, busy, ends_and_next, reported, timed
+from bench import evictions, projects, uneven_fleet
+from bench.core_fleet import GPUS, NODES, QUEUED, Fleet, busy, ends_and_next, queued_up, reported, timed
 from bench.figures import Bar
 from bench.setting import Setting
 from coordinator.core.events import (
@@ -27,6 +27,8 @@ NOTHING_BAR = Bar(figure="scheduling cycle, 5,000 nodes, 10,000 queued jobs: not
 SUBMIT_BAR = Bar(figure="scheduling cycle, 5,000 nodes, 10,000 queued jobs: one job submitted", limit=10, unit="ms")
 SLOPE = 0.15
 """Most slope of a log-log fit: what does not depend on size has 0, what is proportional to it has 1."""
+END, GANGS = "end of a gang, next one placed", "running gangs"
+"""No bar for the one against the other: where more gangs run on as many nodes, less comes free with each."""
 CYCLE = "scheduling cycle, nothing changed"
 """No event, and so without a bar for its slope; what it may take is said for 5,000 nodes and 10,000 jobs."""
 
@@ -39,11 +41,15 @@ async def measure(setting: Setting) -> None:
     uneven_fleet.measure(setting)
     await setting.quiet(f"core: evictions in a fleet of {NODES} nodes that is borrowed whole")
     evictions.measure(setting)
-    await setting.quiet("core: cost of one event against fleet and queue")
+    await setting.quiet(f"core: {NODES} uneven nodes that {projects.PROJECTS} projects share")
+    projects.measure(setting)
+    await setting.quiet("core: cost of one event against fleet, queue, projects and running gangs")
     fleets = FLEETS[:-1] if setting.quick else FLEETS
     queues = QUEUES[:-1] if setting.quick else QUEUES
-    _curve(setting, "nodes", fleets, lambda size: (size, 1000))
-    _curve(setting, "queued jobs", queues, lambda size: (500, size))
+    _curve(setting, "nodes", fleets, lambda size: busy(size, 1000))
+    _curve(setting, "queued jobs", queues, lambda size: busy(500, size))
+    _curve(setting, "projects", projects.MANY_PROJECTS, lambda size: projects.shared(size, projects.FEW_NODES, 2000))
+    _curve(setting, GANGS, tuple(projects.RUNNING), lambda size: queued_up(projects.crammed(size), 1000))
 
 
 def _cycles(setting: Setting) -> None:
@@ -70,29 +76,29 @@ def _heartbeat(it: Fleet) -> HeartbeatReceived:
     return HeartbeatReceived(node=node, plan_revision=it.cluster.presence[node].plan_revision)
 
 
-def _curve(setting: Setting, axis: str, sizes: Sequence[int], fleet_of: Callable[[int], tuple[int, int]]) -> None:
+def _curve(setting: Setting, axis: str, sizes: Sequence[int], fleet_of: Callable[[int], Fleet]) -> None:
     """Each event at each size; the slope of the medians on logarithmic scales."""
     medians: dict[str, list[float]] = {}
     repeats = setting.repeats(30, 10)
     for size in sizes:
-        it = busy(*fleet_of(size))
+        it = fleet_of(size)
         running = it.run_gang()
         member = next(iter(it.cluster.gangs.members(AttemptId(running, 1))))
         events: dict[str, Callable[[], object]] = {
             "heartbeat": lambda it=it: it.take(_heartbeat(it)),  # type: ignore[misc]  # mypy infers no types of defaults in lambdas
             "report that says nothing new": lambda it=it, member=member: it.take(reported(member, Stage.RUNNING)),  # type: ignore[misc]  # mypy infers no types of defaults in lambdas
             "submit of a job that must wait": lambda it=it: it.submit(3, GPUS),  # type: ignore[misc]  # mypy infers no types of defaults in lambdas
-            "end of a gang, next one placed": ends_and_next(it),
+            END: ends_and_next(it),
             CYCLE: lambda it=it: schedule(Turn(it.cluster, it.now)),  # type: ignore[misc]  # mypy infers no types of defaults in lambdas
         }
         for name, action in events.items():
-            ends = name.startswith("end")
+            ends = name == END
             values = timed(5 if ends else repeats, action, warm=0 if ends else 2)
             series = setting.findings.take(f"event, {size} {axis}: {name}", values, "ms")
             medians.setdefault(name, []).append(series.median)
         gc.unfreeze()
     for name, values in medians.items():
-        limit = None if name == CYCLE else SLOPE
+        limit = None if name == CYCLE or (name == END and axis == GANGS) else SLOPE
         bar = Bar(figure=f"cost of one event against {axis}, slope: {name}", limit=limit)
         setting.findings.judge(bar, slope(sizes, values), f"event … {axis}: {name}")
 

@@ -2,7 +2,7 @@
 
 import gc
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 
 from bench.programs import ProgramError
@@ -75,21 +75,24 @@ class Fleet:
         self.take(event)
         return event.job
 
-    def submitted(self, count: int, gpus: int) -> JobSubmitted:
+    def submitted(self, count: int, gpus: int, project: str = DEFAULT_PROJECT) -> JobSubmitted:
         """What a client asks for."""
         self.jobs += 1
         role = Role(count=count, command=("train",), resources=Resources(gpus=gpus, cpu_millis=1000 * gpus))
         timeouts = Timeouts(run=self._run_of(self.jobs))
-        spec = JobSpec(name=f"train-{self.jobs}", project=DEFAULT_PROJECT, roles=(role,), timeouts=timeouts)
+        spec = JobSpec(name=f"train-{self.jobs}", project=project, roles=(role,), timeouts=timeouts)
         return JobSubmitted(job=JobId(f"j{self.jobs}"), spec=spec)
 
-    def queue(self, jobs: int) -> None:
-        """So many jobs that wait, all taken in with one turn."""
+    def queue(self, jobs: int, projects: Sequence[str] = (DEFAULT_PROJECT,)) -> None:
+        """So many jobs that wait, of these projects in turn, all taken in with one turn."""
         # The first wants most of the fleet: it is the head for which capacity is kept. Only the first, as a coordinator
         # that keeps too many executions takes no more, and what would be measured then is a refusal.
         self.take(
-            self.submitted(max(GANG, len(self.nodes) // 2), GPUS),
-            *(self.submitted(1 + number % COUNTS, 1 + number // COUNTS % GPUS) for number in range(jobs - 1)),
+            self.submitted(max(GANG, len(self.nodes) // 2), GPUS, projects[0]),
+            *(
+                self.submitted(1 + number % COUNTS, 1 + number // COUNTS % GPUS, projects[number % len(projects)])
+                for number in range(jobs - 1)
+            ),
         )
         if len(self.cluster.queue) != jobs:
             raise ProgramError(f"{len(self.cluster.queue)} of {jobs} jobs wait")
