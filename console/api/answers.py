@@ -4,9 +4,11 @@ import asyncio
 import hashlib
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from http import HTTPStatus
+from types import NoneType
+from typing import TypeVar
 
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
@@ -19,8 +21,13 @@ JSON_TYPE = "application/json"
 EVENTS_TYPE = "text/event-stream"
 LINES_TYPE = "application/x-ndjson"
 TEXT_TYPE = "text/plain; charset=utf-8"
+FIRST_WITHIN = 1.0
+"""Seconds for which the status of a stream waits for its first item, so that it tells what goes wrong at once."""
 SILENCE = 15.0
 """Seconds after which a stream of events says that it is still there."""
+
+
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,11 +64,39 @@ def encoded(value: object) -> bytes:
     return json.dumps(document(value), ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
 
 
-def stream(request: Request, told: AsyncGenerator[StreamItem, None]) -> Response:
-    """What is told, as server-sent events where the caller accepts them, else a line of JSON each."""
+async def stream(request: Request, told: AsyncGenerator[StreamItem, None]) -> Response:
+    """What is told, as server-sent events where the caller accepts them, else a line of JSON each.
+
+    Raises what goes wrong at the beginning.
+    """
+    told = await begun(told)
     if EVENTS_TYPE in request.headers.get("accept", ""):
         return StreamingResponse(_as_events(told), media_type=EVENTS_TYPE)
     return StreamingResponse(_as_lines(told), media_type=LINES_TYPE)
+
+
+async def begun(told: AsyncGenerator[Item, None]) -> AsyncGenerator[Item, None]:
+    """The same stream, once it has told something or has been quiet for a moment; raises what goes wrong until then."""
+    first = asyncio.create_task(anext(told), name="first of a stream")
+    try:
+        await asyncio.wait([first], timeout=FIRST_WITHIN)
+    except asyncio.CancelledError:
+        first.cancel()
+        raise
+    if first.done() and not isinstance(first.exception(), (StopAsyncIteration, NoneType)):
+        first.result()
+    return _continued(first, told)
+
+
+async def _continued(first: "asyncio.Task[Item]", told: AsyncGenerator[Item, None]) -> AsyncGenerator[Item, None]:
+    try:
+        with suppress(StopAsyncIteration):
+            yield await first
+        async with aclosing(told):
+            async for each in told:
+                yield each
+    finally:
+        first.cancel()
 
 
 async def _as_lines(told: AsyncGenerator[StreamItem, None]) -> AsyncIterator[bytes]:

@@ -115,6 +115,7 @@ def _document(app: FastAPI) -> dict[str, Any]:
         schema = answers.get(type_of(route.answer))
         found["responses"] = {
             str(int(route.status)): {"description": _summary(route), **_content(route, schema)},
+            **({str(int(route.or_status)): {"description": route.or_status.phrase}} if route.or_status else {}),
             "default": {"description": "What went wrong.", "content": {PROBLEM: {"schema": _reference("Problem")}}},
         }
         if route.body:

@@ -6,24 +6,29 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from fastapi import Header, Query
+from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from console.api.answers import EVENTS_TYPE, LINES_TYPE, TEXT_TYPE, StreamItem, many, stream
+from console.api.answers import EVENTS_TYPE, LINES_TYPE, TEXT_TYPE, StreamItem, begun, many, stream
 from console.api.asking import AsCaller
-from console.api.reading import Time
+from console.api.reading import LARGEST_COUNT, LARGEST_NUMBER, AttemptNumber, Time
 from console.api.route import Listed, Route, Streamed
+from muster.domain.errors import MusterError
 from muster.domain.event import FleetEvent, JobEvent, NodeEvent, NumberedEvent
 from muster.domain.ids import NodeId
+from muster.domain.jobs.rules.job_values import MAX_EXECUTIONS
 from muster.domain.jobs.view import JobView, LogLine
 from muster.domain.telemetry.point import MAX_POINTS, POINTS, RankPoints
 from muster.domain.telemetry.sample import NodeSample, Sample
 
 Follow = Annotated[bool, Query(description="Go on with what comes, as server-sent events or lines of JSON.")]
-After = Annotated[int, Query(ge=0, description="The number of the last event that is known.")]
-LastSeen = Annotated[str, Header(alias="Last-Event-ID", description="As `after`; browsers send it by themselves.")]
-Ranks = Annotated[Sequence[int], Query(alias="rank", description="Ranks; none: all.")]
-Attempt = Annotated[int | None, Query(ge=1, description="An attempt; none: the newest.")]
+After = Annotated[int, Query(ge=0, le=LARGEST_NUMBER, description="The number of the last event that is known.")]
+LastSeen = Annotated[
+    str, Header(alias="Last-Event-ID", max_length=200, description="As `after`; browsers send it by themselves.")
+]
+Rank = Annotated[int, Field(ge=0, lt=MAX_EXECUTIONS)]
+Ranks = Annotated[Sequence[Rank], Query(alias="rank", description="Ranks; none: all.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +47,7 @@ async def list_job_events(
     if not follow:
         return many([event async for event in client.jobs.events(job, after=seen)])
     view = await client.jobs.get(job)
-    return stream(request, _events(client.jobs.events(view, after=seen, follow=True)))
+    return await stream(request, _events(client.jobs.events(view, after=seen, follow=True)))
 
 
 async def list_node_events(
@@ -53,7 +58,7 @@ async def list_node_events(
     if not follow:
         return many([event async for event in client.nodes.events(node, after=seen)])
     await client.nodes.get(node)
-    return stream(request, _events(client.nodes.events(node, after=seen, follow=True)))
+    return await stream(request, _events(client.nodes.events(node, after=seen, follow=True)))
 
 
 async def list_fleet_events(client: AsCaller, after: After = 0) -> Response:
@@ -67,9 +72,11 @@ async def read_job_logs(  # noqa: PLR0913 - one for each wish
     client: AsCaller,
     job: str,
     rank: Ranks = (),
-    attempt: Attempt = None,
+    attempt: AttemptNumber = None,
     since: Time = None,
-    tail: Annotated[int | None, Query(ge=1, description="The last so many lines of each rank.")] = None,
+    tail: Annotated[
+        int | None, Query(ge=1, le=LARGEST_COUNT, description="The last so many lines of each rank.")
+    ] = None,
     follow: Follow = False,
 ) -> Response:
     """Read what the ranks of a job printed, merged in the order of time.
@@ -80,8 +87,8 @@ async def read_job_logs(  # noqa: PLR0913 - one for each wish
     lines = client.jobs.logs(view, ranks=rank, attempt=attempt, since=since, tail=tail, follow=follow)
     accepted = request.headers.get("accept", "")
     if LINES_TYPE in accepted or EVENTS_TYPE in accepted:
-        return stream(request, _lines(lines))
-    return StreamingResponse(_text(lines, view), media_type=TEXT_TYPE)
+        return await stream(request, _lines(lines))
+    return StreamingResponse(_text(await begun(lines), view), media_type=TEXT_TYPE)
 
 
 async def read_job_points(  # noqa: PLR0913 - one for each wish
@@ -91,7 +98,7 @@ async def read_job_points(  # noqa: PLR0913 - one for each wish
     job: str,
     rank: Ranks = (),
     key: Annotated[Sequence[str], Query(description="Points that have one of these; none: all.")] = (),
-    attempt: Attempt = None,
+    attempt: AttemptNumber = None,
     most: Annotated[int, Query(ge=1, le=MAX_POINTS, description="Points of a rank; of more, so many evenly.")] = POINTS,
     follow: Follow = False,
 ) -> Response:
@@ -100,7 +107,7 @@ async def read_job_points(  # noqa: PLR0913 - one for each wish
         return many(await client.metrics.read(job, ranks=rank, keys=key, most=most, attempt=attempt))
     view = await client.jobs.get(job)
     points = client.metrics.follow(view, ranks=rank, keys=key, most=most, attempt=attempt)
-    return stream(request, _points(points))
+    return await stream(request, _points(points))
 
 
 async def read_job_samples(request: Request, client: AsCaller, job: str, follow: Follow = False) -> Response:
@@ -108,7 +115,7 @@ async def read_job_samples(request: Request, client: AsCaller, job: str, follow:
     if not follow:
         return many(map(_of_node, await client.telemetry.of_job(job)))
     view = await client.jobs.get(job)
-    return stream(request, _samples(client.telemetry.follow_job(view)))
+    return await stream(request, _samples(client.telemetry.follow_job(view)))
 
 
 async def read_node_samples(
@@ -121,12 +128,12 @@ async def read_node_samples(
     now = await client.telemetry.of_nodes(node)
     if not follow:
         return many(map(_of_node, now))
-    return stream(request, _samples(client.telemetry.follow_nodes(node)))
+    return await stream(request, _samples(client.telemetry.follow_nodes(node)))
 
 
 def _seen(after: int, last_seen: str) -> int:
     """The number of the last event that is known; a reader that comes back says it in a header."""
-    return int(last_seen) if last_seen.isdecimal() else after
+    return min(int(last_seen), LARGEST_NUMBER) if last_seen.isdecimal() else after
 
 
 async def _events(told: AsyncGenerator[NumberedEvent, None]) -> AsyncGenerator[StreamItem, None]:
@@ -158,13 +165,16 @@ async def _text(lines: AsyncGenerator[LogLine, None], job: JobView) -> AsyncGene
     """The lines, each with its rank before it where there are several."""
     several = job.spec.size > 1
     unfinished: tuple[int, str] | None = None
-    async with aclosing(lines):
-        async for line in lines:
-            of = (line.rank, line.stream)
-            lead = b"\n" if unfinished is not None and unfinished != of else b""
-            head = f"[{line.rank}] ".encode() if several and unfinished != of else b""
-            unfinished = of if line.partial else None
-            yield lead + head + line.text + (b"" if line.partial else b"\n")
+    try:
+        async with aclosing(lines):
+            async for line in lines:
+                of = (line.rank, line.stream)
+                lead = b"\n" if unfinished is not None and unfinished != of else b""
+                head = f"[{line.rank}] ".encode() if several and unfinished != of else b""
+                unfinished = of if line.partial else None
+                yield lead + head + line.text + (b"" if line.partial else b"\n")
+    except MusterError as error:  # the status was sent long ago
+        yield f"\n[muster] {error}\n".encode()
 
 
 def _of_node(found: NodeSample) -> SampleOfNode:

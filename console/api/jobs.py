@@ -13,7 +13,7 @@ from starlette.responses import Response
 
 from console.api.answers import many, one
 from console.api.asking import AsCaller
-from console.api.reading import DescribedJobs, Fields, Page, PageSize, Seconds, jobs_of
+from console.api.reading import AttemptNumber, DescribedJobs, Fields, Page, PageSize, Seconds, jobs_of
 from console.api.route import Listed, Route
 from muster.client.client import Client
 from muster.domain.errors import InvalidJobError, MusterError
@@ -134,7 +134,7 @@ async def get_job(
     request: Request,
     client: AsCaller,
     job: str,
-    attempt: Annotated[int | None, Query(ge=1, description="The attempt whose executions are shown.")] = None,
+    attempt: AttemptNumber = None,
 ) -> Response:
     """One job: what it is doing, its attempts, and its executions."""
     return one(request, await client.jobs.get(job, attempt=attempt))
@@ -285,6 +285,7 @@ JOB_ROUTES = (
         handler=delete_job,
         answer=None,
         status=HTTPStatus.NO_CONTENT,
+        or_status=HTTPStatus.ACCEPTED,
         example="-X DELETE '{url}/v1/jobs/{job}?force=true'",
     ),
     Route(verb="POST", path="/v1/jobs/{job}/stop", operation="jobs.stop", handler=stop_job, answer=JobView),

@@ -16,6 +16,8 @@ MAX_DISCARDED = 64 * 2**20
 """Bytes of a body that is too large which are read all the same: few clients hear before they have sent all."""
 BODY_PATIENCE = 30.0
 """Seconds in which a body has to arrive."""
+DIGITS = 18
+"""Digits of a length that is looked at; a longer one is too large, whatever it says."""
 REQUESTS = 1_200
 """Requests at once, streams included."""
 
@@ -52,7 +54,7 @@ class Threshold:
             answer = _refused(HTTPStatus.MISDIRECTED_REQUEST, "host", "nobody of this name is here; see --url")
         elif self._open >= REQUESTS:
             answer = _refused(HTTPStatus.SERVICE_UNAVAILABLE, "too-much", f"{REQUESTS} requests are open already")
-        elif not length.isdecimal() or int(length) > MAX_DISCARDED:
+        elif not length.isdecimal() or len(length) > DIGITS or int(length) > MAX_DISCARDED:
             answer = _too_large()
         self._open += 1
         try:

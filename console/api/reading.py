@@ -23,6 +23,12 @@ LONGEST_ASKED_SPAN = 10 * 365 * 86_400
 JSON_TYPES = frozenset({"application/json"})
 YAML_TYPES = frozenset({"application/yaml", "application/x-yaml", "text/yaml"})
 
+LARGEST_COUNT = 2**31 - 1
+"""The greatest of counts and of numbers of attempts that a request can name."""
+LARGEST_NUMBER = 2**63 - 1
+"""The greatest number of an event that a request can name."""
+Count = Annotated[int, Field(ge=1, le=LARGEST_COUNT)]
+AttemptNumber = Annotated[int | None, Query(ge=1, le=LARGEST_COUNT, description="An attempt; none: the newest.")]
 PageSize = Annotated[int, Query(ge=1, le=1000, description="Most items of one answer.")]
 Page = Annotated[str, Query(description="`next` of the answer before; empty: from the beginning.")]
 Seconds = Annotated[float, Field(ge=0, le=LONGEST_ASKED_SPAN)]

@@ -46,6 +46,8 @@ class Route:
     answer: Any
     """The type of the value that it answers with; `Listed` or `Streamed` of one, `TextOf` a type; None: nothing."""
     status: HTTPStatus = HTTPStatus.OK
+    or_status: HTTPStatus | None = None
+    """Another status that says that it went well."""
     body: str = ""
     """The media type of its body, where that is read as it is; else FastAPI knows it."""
     example: str = ""

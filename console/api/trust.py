@@ -13,7 +13,7 @@ from starlette.responses import Response
 
 from console.api.answers import many, one
 from console.api.asking import AsCaller
-from console.api.reading import Fields, Page, PageSize, Seconds, Time
+from console.api.reading import Count, Fields, Page, PageSize, Seconds, Time
 from console.api.route import Listed, Route
 from muster.domain.fleet.access import (
     Access,
@@ -48,7 +48,7 @@ class NewJoinToken(Fields):
     """A join token that is to be made."""
 
     ttl: Seconds | None = Field(default=None, description="Seconds until it ends.")
-    uses: int = Field(default=1, ge=1, description="Nodes that can join with it.")
+    uses: Count = Field(default=1, description="Nodes that can join with it.")
     labels: Mapping[str, str] = Field(default_factory=dict, description="Labels that its nodes get.")
 
 

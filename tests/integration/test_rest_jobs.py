@@ -246,3 +246,32 @@ async def test_a_coordinator_that_is_away_is_said_to_be_and_streams_go_on(tmp_pa
             kinds += [json.loads(line)["kind"] async for line in lines]
         assert (kinds[0], kinds[-1]) == ("submitted", "stopped")
         assert len(kinds) == len(set(kinds))
+
+
+@pytest.mark.parametrize(
+    ("path", "query"),
+    [
+        ("", {"attempt": 2**40}),
+        ("/logs", {"attempt": 0}),
+        ("/logs", {"rank": -1}),
+        ("/logs", {"rank": 10_000}),
+        ("/logs", {"tail": 2**32}),
+        ("/points", {"rank": 2**70}),
+        ("/points", {"most": 50_001}),
+        ("/events", {"after": 2**64}),
+        ("/events", {"after": -1}),
+    ],
+)
+async def test_numbers_that_cannot_be_are_refused(tmp_path: Path, path: str, query: dict[str, int]) -> None:
+    async with quiet(tmp_path) as http:
+        job = (await submitted(http, WAITS))["id"]
+        answer = await http.get(f"/v1/jobs/{job}{path}", params=query)
+        assert (answer.status_code, answer.json()["issues"][0]["in"]) == (400, "query"), answer.text
+
+
+async def test_what_goes_wrong_at_the_beginning_of_a_stream_has_its_status(tmp_path: Path) -> None:
+    async with quiet(tmp_path) as http:
+        job = (await submitted(http, WAITS))["id"]
+        for accept in ("text/plain", "application/x-ndjson", "text/event-stream"):
+            answer = await http.get(f"/v1/jobs/{job}/logs", params={"attempt": 7}, headers={"Accept": accept})
+            assert (answer.status_code, answer.json()["type"]) == (404, "urn:muster:problem:not-found")
