@@ -12,7 +12,7 @@ from starlette.responses import Response, StreamingResponse
 
 from console.api.answers import EVENTS_TYPE, LINES_TYPE, TEXT_TYPE, StreamItem, begun, many, stream
 from console.api.asking import AsCaller
-from console.api.reading import LARGEST_COUNT, LARGEST_NUMBER, AttemptNumber, Time
+from console.api.reading import LARGEST_COUNT, LARGEST_EVENT, AttemptNumber, Time
 from console.api.route import Listed, Route, Streamed
 from muster.domain.errors import MusterError
 from muster.domain.event import FleetEvent, JobEvent, NodeEvent, NumberedEvent
@@ -23,7 +23,7 @@ from muster.domain.telemetry.point import MAX_POINTS, POINTS, RankPoints
 from muster.domain.telemetry.sample import NodeSample, Sample
 
 Follow = Annotated[bool, Query(description="Go on with what comes, as server-sent events or lines of JSON.")]
-After = Annotated[int, Query(ge=0, le=LARGEST_NUMBER, description="The number of the last event that is known.")]
+After = Annotated[int, Query(ge=0, le=LARGEST_EVENT, description="The number of the last event that is known.")]
 LastSeen = Annotated[
     str, Header(alias="Last-Event-ID", max_length=200, description="As `after`; browsers send it by themselves.")
 ]
@@ -133,7 +133,7 @@ async def read_node_samples(
 
 def _seen(after: int, last_seen: str) -> int:
     """The number of the last event that is known; a reader that comes back says it in a header."""
-    return min(int(last_seen), LARGEST_NUMBER) if last_seen.isdecimal() else after
+    return min(int(last_seen), LARGEST_EVENT) if last_seen.isdecimal() else after
 
 
 async def _events(told: AsyncGenerator[NumberedEvent, None]) -> AsyncGenerator[StreamItem, None]:

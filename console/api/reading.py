@@ -25,7 +25,7 @@ YAML_TYPES = frozenset({"application/yaml", "application/x-yaml", "text/yaml"})
 
 LARGEST_COUNT = 2**31 - 1
 """The greatest of counts and of numbers of attempts that a request can name."""
-LARGEST_NUMBER = 2**63 - 1
+LARGEST_EVENT = 2**63 - 1
 """The greatest number of an event that a request can name."""
 Count = Annotated[int, Field(ge=1, le=LARGEST_COUNT)]
 AttemptNumber = Annotated[int | None, Query(ge=1, le=LARGEST_COUNT, description="An attempt; none: the newest.")]
