@@ -1,7 +1,9 @@
 """Outputs from user code to whoever wants them, with a real coordinator, a real agent and a real depot."""
 
 import asyncio
+import os
 import signal
+import sys
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing, asynccontextmanager, suppress
@@ -9,16 +11,21 @@ from pathlib import Path
 
 import pytest
 
+from muster.cli.exit_codes import ExitCode
 from muster.cli.local.fleet import client_of
 from muster.client.client import Client
+from muster.client.endpoint import Login
 from muster.domain.data.outputs import OutputsStage
 from muster.domain.errors import UnavailableError
 from muster.domain.ids import JobId
-from muster.domain.jobs.job import JobSpec, Role
+from muster.domain.jobs.job import JobSpec, PullPolicy, Role
 from muster.domain.jobs.lifecycle import JobPhase
+from tests.docker_daemon import IMAGE, docker_socket
 from tests.integration.depots import age_all, depot, uploaded
-from tests.integration.programs import agent, coordinator
+from tests.integration.programs import ROOT, agent, coordinator
 from tests.integration.relays import until
+
+__all__ = ["docker_socket"]
 
 LIMIT = 90.0
 
@@ -175,3 +182,67 @@ async def test_what_a_project_may_not_keep_stays_on_the_node(place: Path) -> Non
         assert (await client.jobs.wait(submitted.id)).phase is JobPhase.SUCCEEDED
         stage, why = await stage_of(client, submitted.id)
         assert (stage, why) == (OutputsStage.ON_NODE, "they are more than the 3 B that its project may keep")
+
+
+async def test_the_command_line_lists_and_fetches_them_and_says_what_is_not_there(place: Path) -> None:
+    script = 'cd "$MUSTER_OUTPUTS_DIR"; mkdir a; echo $MUSTER_RANK > a/rank.txt; ln -s / link'
+    state = place / "coordinator"
+    async with coordinator(place) as login, client_of(login) as client, depot(state), agent(place, login):
+        submitted = await client.jobs.submit(job(script, count=2), queue_anyway=True)
+        await client.jobs.wait(submitted.id)
+        bare = await client.jobs.submit(job("true"))
+        await client.jobs.wait(bare.id)
+
+        code, listed, notes = await muster(login, place, "outputs", submitted.id)
+        assert code == ExitCode.SUCCESS
+        assert [line.split()[:4] for line in listed.splitlines()] == [
+            ["RANK", "PATH", "SIZE", "STORED"],
+            ["0", "a/rank.txt", "2", "B"],
+            ["1", "a/rank.txt", "2", "B"],
+        ]
+        assert "rank 1: entries that were left out: 1 (link: a link)" in notes
+        code, listed, _ = await muster(login, place, "outputs", "list", submitted.id, "--rank", "1", "-o", "csv")
+        head, row = listed.splitlines()
+        assert (head, row.split(",")[:3]) == ("rank,path,size,stored_at,sha256", ["1", "a/rank.txt", "2"])
+        code, said, _ = await muster(login, place, "outputs", "get", submitted.id, "a/*", "--rank", "1")
+        assert said == f"1 file, 2 B: 1 fetched; they are in leaves-{submitted.id}\n"
+        assert (place / f"leaves-{submitted.id}" / "1" / "a" / "rank.txt").read_text() == "1\n"
+        for words, why in (
+            ((submitted.id, "nothing"), f"job {submitted.id} has stored no file like nothing"),
+            ((bare.id,), f"attempt 1 of job {bare.id} has no outputs that are stored"),
+            ((submitted.id, "--attempt", "2"), f"job {submitted.id} has no attempt 2; its newest is 1"),
+        ):
+            code, _, said = await muster(login, place, "outputs", "get", *words)
+            assert (code, why in said) == (ExitCode.UNKNOWN_NAME, True), said
+
+
+async def muster(login: Login, directory: Path, *words: str) -> tuple[int | None, str, str]:
+    """Exit code, output and messages of a command line, called in a directory."""
+    program = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "muster", "--coordinator", login.address, *words),
+        cwd=directory,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "MUSTER_TOKEN": login.token or ""},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    output, messages = await program.communicate()
+    return program.returncode, output.decode(), messages.decode()
+
+
+async def test_containers_leave_files_of_any_user_of_theirs(place: Path, docker_socket: Path) -> None:
+    script = "cd /muster/outputs; mkdir d; id -u > d/user; ln -s /etc/passwd link; chown -h 4711 d/user || true"
+    role = Role(image=IMAGE, command=("/bin/sh", "-c", script), pull=PullPolicy.NEVER)
+    options = ("--docker-socket", str(docker_socket))
+    async with (
+        coordinator(place) as login,
+        client_of(login) as client,
+        asyncio.timeout(LIMIT),
+        depot(place / "coordinator"),
+        agent(place, login, *options),
+    ):
+        await uploaded(client, folder_in(place / "folder"))
+        submitted = await client.jobs.submit(JobSpec(name="leaves", roles=(role,)), queue_anyway=True)
+        ended = await client.jobs.wait(submitted.id)
+        assert ended.phase is JobPhase.SUCCEEDED, ended.summary
+        assert await stage_of(client, submitted.id) == (OutputsStage.STORED, "link: a link")
+        assert [each.path for each in await client.outputs.list(submitted.id)] == ["d/user"]
