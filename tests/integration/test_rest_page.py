@@ -3,7 +3,10 @@
 import asyncio
 import os
 import re
+import shutil
 from pathlib import Path
+
+import pytest
 
 from tests.house.generate_stubs import ROOT
 from tests.integration.consoles import console
@@ -12,6 +15,7 @@ from tests.integration.fleet import SECRET, running_fleet
 TESTED = re.compile(r"<!-- tested -->\n```sh\n(.*?)```", re.DOTALL)
 
 
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
 async def test_the_commands_of_the_page_do_what_it_says(tmp_path: Path) -> None:
     blocks = TESTED.findall((ROOT / "docs" / "rest.md").read_text())
     async with running_fleet(tmp_path, "a") as fleet, console(fleet.address) as served:
