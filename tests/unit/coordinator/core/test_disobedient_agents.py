@@ -10,6 +10,7 @@ from muster.domain.jobs.failure import Exit
 from muster.domain.jobs.job import JobSpec
 from muster.domain.jobs.lifecycle import SuccessRule
 from tests.builders import World, limits, report, spec
+from tests.unit import output_values
 
 SOON = limits(check_in=60, run=120)
 SPECS = (spec(2, gpus=1, timeouts=SOON), spec(2, gpus=1, timeouts=SOON, success=SuccessRule.RANK0))
@@ -23,6 +24,7 @@ reports = st.builds(
     failure=st.none(),
     address=st.sampled_from([None, "10.0.0.1"]),
     log_complete=st.booleans(),
+    outputs=st.none() | output_values.execution_outputs,
 )
 nothing: st.SearchStrategy[list[Report]] = st.just([])
 events: st.SearchStrategy[tuple[str, str, list[Report]]] = st.one_of(
