@@ -1,11 +1,12 @@
 """Several nodes on one machine, for trying things out: each has an address and a share of ports, CPUs, memory, GPUs."""
 
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from agent.gpus.source import GpuFault, GpuReading, GpuSource
 from muster.domain.errors import MusterError
+from muster.domain.fleet.node import GpuProcess
 from muster.domain.ids import GpuUuid, NodeId
 from muster.domain.telemetry.sample import GpuUse
 
@@ -66,6 +67,10 @@ class ShareOfGpus:
     async def use(self) -> Mapping[GpuUuid, GpuUse]:
         """What is seen of the GPUs of the whole machine, of which the node knows its own."""
         return await self._source.use()
+
+    async def processes(self) -> Mapping[GpuUuid, Sequence[GpuProcess]]:
+        """The processes on the GPUs of the whole machine."""
+        return await self._source.processes()
 
     async def catch_up(self) -> None:
         """Wait until every fault was heard."""

@@ -136,6 +136,7 @@ class NodeAgent:
             log_limit=config.log_limit,
             catch_up_on_faults=source.catch_up,
             gpu_use=source.use,
+            gpu_processes=source.processes,
         )
         gangs = GangsHere(self._state, self._bench)
         commands = LocalCommands(gangs)

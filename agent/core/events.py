@@ -135,6 +135,15 @@ class VolumeOutgrown:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PortionOutgrown:
+    """An execution has used more GPU memory than its portion for too long."""
+
+    execution: ExecutionId
+    message: str
+    """How much, as a sentence without a subject."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LogCompleted:
     """The coordinator has every line of an execution."""
 
@@ -248,6 +257,7 @@ Observed = (
     | Halted
     | Fenced
     | VolumeOutgrown
+    | PortionOutgrown
     | LogCompleted
     | OutputsSeen
     | Removed

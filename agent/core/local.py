@@ -181,6 +181,8 @@ class LocalExecution:
     """When it was last used, by the node's clock; None: not since the agent started, or nobody needs to know."""
     gpu_busy_ms: int | None = None
     """Milliseconds in which something ran on its GPUs; None: they do not tell."""
+    over_portion: str = ""
+    """How much more GPU memory than its portion it was seen to use; empty: never."""
     end: LocalEnd = LocalEnd()
     log_complete: bool = False
     outputs: ExecutionOutputs | None = None
@@ -261,8 +263,15 @@ def _grace(local: LocalExecution) -> timedelta:
 
 def _reason(local: LocalExecution) -> StopReason:
     if local.cut is not None:
-        return StopReason.DISCONNECTED if local.cut.fenced else StopReason.VOLUME_FULL
+        return _REASONS_OF_CUTS[local.cut.kind]
     return StopReason.STOPPED if local.wanted.stop is None else local.wanted.stop.reason
+
+
+_REASONS_OF_CUTS: Mapping[FailureKind, StopReason] = {
+    FailureKind.NODE_LOST: StopReason.DISCONNECTED,
+    FailureKind.VOLUME_FULL: StopReason.VOLUME_FULL,
+    FailureKind.GPU_MEMORY: StopReason.GPU_MEMORY,
+}
 
 
 def _signal(local: LocalExecution) -> PreemptSignal | None:
@@ -305,4 +314,5 @@ def report(local: LocalExecution) -> Report | None:
         saved_at=local.saved_at,
         gpu_busy_ms=local.gpu_busy_ms,
         outputs=local.outputs if local.phase in OVER else None,
+        over_portion=local.over_portion,
     )

@@ -15,6 +15,7 @@ from agent.core.events import (
     LogCompleted,
     Observed,
     OutputsSeen,
+    PortionOutgrown,
     Prepared,
     Progressed,
     Recovered,
@@ -38,6 +39,7 @@ from agent.core.local import (
     WantedExecution,
     halt,
 )
+from muster.domain.fleet.pool import PortionRule
 from muster.domain.gangs.plan import Goal
 from muster.domain.jobs.failure import Exit, Failure, FailureKind
 from muster.domain.jobs.stopping.notice import StopOrder
@@ -97,6 +99,8 @@ def observe(ledger: Ledger, event: Observed, now: datetime) -> list[LedgerAction
         case VolumeOutgrown():
             outgrown = FenceCut(message=event.message, kind=FailureKind.VOLUME_FULL)
             return _cut(ledger, local, outgrown, now) if local.phase is LocalState.RUNNING and not local.over else []
+        case PortionOutgrown():
+            return _exceed_portion(ledger, local, event, now)
         case LogCompleted():
             return ledger.keep(replace(local, log_complete=True))
         case OutputsSeen():
@@ -130,6 +134,18 @@ def _count_busy(ledger: Ledger, local: LocalExecution, event: GpusBusy) -> list[
     if local.phase not in ALIVE or (local.gpu_busy_ms is not None and event.milliseconds <= local.gpu_busy_ms):
         return []
     return ledger.keep(replace(local, gpu_busy_ms=event.milliseconds))
+
+
+def _exceed_portion(ledger: Ledger, local: LocalExecution, event: PortionOutgrown, now: datetime) -> list[LedgerAction]:
+    """Tell of it once, and stop it where its pool says so."""
+    assignment = local.wanted.assignment
+    if local.phase is not LocalState.RUNNING or local.over or local.over_portion or assignment is None:
+        return []
+    told = replace(local, over_portion=event.message)
+    actions = ledger.keep(told)
+    if assignment.enforce is PortionRule.STOP:
+        actions += _cut(ledger, told, FenceCut(message=event.message, kind=FailureKind.GPU_MEMORY), now)
+    return actions
 
 
 def _go_on_stopping(ledger: Ledger, local: LocalExecution, event: StoppingFound, now: datetime) -> list[LedgerAction]:

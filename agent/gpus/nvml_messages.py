@@ -100,10 +100,18 @@ class UseMessage(TypedDict):
     gpus: dict[str, GpuUseMessage]
 
 
+class ProcessesMessage(TypedDict):
+    """The answer to the request for processes: those of each GPU that answers, by UUID."""
+
+    kind: Literal["processes"]
+    gpus: dict[str, list[ProcessMessage]]
+
+
 READ = b"read"
 CATCH_UP = b"catch up"
 USE = b"use"
+PROCESSES = b"processes"
 """The requests, each a line."""
 
 Answer = ReadingMessage | ProblemMessage
-Message = ReadingMessage | ProblemMessage | FaultMessage | CaughtUpMessage | UseMessage
+Message = ReadingMessage | ProblemMessage | FaultMessage | CaughtUpMessage | UseMessage | ProcessesMessage

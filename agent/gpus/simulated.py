@@ -2,13 +2,13 @@
 
 import re
 import uuid
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from agent.gpus.health import CRITICAL_XIDS, fault
 from agent.gpus.source import FaultStream, GpuFault, GpuReading
 from muster.domain.errors import MusterError
-from muster.domain.fleet.node import Gpu
+from muster.domain.fleet.node import Gpu, GpuProcess
 from muster.domain.ids import GpuUuid, NodeId
 from muster.domain.jobs.placing.mig import MIG_PROFILE, SLICES
 from muster.domain.telemetry.sample import GpuUse
@@ -71,6 +71,7 @@ class SimulatedSource:
         self._gpus = {gpu.uuid: gpu for gpu in _gpus(parse(spec), node)}
         self._faults = FaultStream()
         self._busy: dict[GpuUuid, int] = {}
+        self._processes: dict[GpuUuid, tuple[GpuProcess, ...]] = {}
 
     async def read(self) -> GpuReading:
         """Tell the GPUs, with the faults that were raised."""
@@ -83,6 +84,14 @@ class SimulatedSource:
     async def use(self) -> Mapping[GpuUuid, GpuUse]:
         """Tell what was simulated; a GPU that nobody makes busy is idle, and MIG devices tell what they hold alone."""
         return {uuid: _use(gpu, self._busy.get(uuid, 0)) for uuid, gpu in self._gpus.items()}
+
+    async def processes(self) -> Mapping[GpuUuid, Sequence[GpuProcess]]:
+        """Tell which processes were simulated."""
+        return {uuid: self._processes.get(uuid, ()) for uuid, gpu in self._gpus.items() if gpu.mig is None}
+
+    def run_processes(self, gpu: GpuUuid, *processes: GpuProcess) -> None:
+        """Let these processes, and no others, have memory of a GPU from now on."""
+        self._processes[gpu] = processes
 
     def make_busy(self, gpu: GpuUuid, percent: int) -> None:
         """Let a GPU be so busy from now on."""

@@ -1,11 +1,11 @@
 """The contract of a source of GPUs; `tests/contract/test_gpu_source.py` holds every source to it."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from muster.domain.fleet.node import Gpu
+from muster.domain.fleet.node import Gpu, GpuProcess
 from muster.domain.ids import GpuUuid
 from muster.domain.telemetry.sample import GpuUse
 
@@ -57,6 +57,10 @@ class GpuSource(Protocol):
 
     async def use(self) -> Mapping[GpuUuid, GpuUse]:
         """What is seen of each GPU at the moment; without those that do not answer, and without MIG devices."""
+        ...
+
+    async def processes(self) -> Mapping[GpuUuid, Sequence[GpuProcess]]:
+        """The processes of each GPU at the moment, with their memory; without those that do not answer."""
         ...
 
     async def catch_up(self) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from agent.attach.relayed.launches import LaunchesFirst
 from agent.attach.relayed.usage import Usage
 from agent.code.store import CodeStore
 from agent.core.launching.site import NetworkInterface
+from agent.core.watching.gpu_memory import PortionWatch
 from agent.data.outputs import OutputStore
 from agent.data.store import CacheSettings, InputStore
 from agent.executions.directories import ExecutionDirectories
@@ -23,6 +24,7 @@ from agent.mailbox import Inbox
 from agent.runtimes.runtime import Runtime
 from agent.secrets.store import ExecutionSecrets
 from agent.telemetry.busy import BusyTime
+from muster.domain.fleet.node import GpuProcess
 from muster.domain.ids import ExecutionId, GpuUuid
 from muster.domain.jobs.job import RuntimeKind
 from muster.domain.telemetry.sample import GpuUse
@@ -34,6 +36,11 @@ async def _at_once() -> None:
 
 async def _no_gpus() -> Mapping[GpuUuid, GpuUse]:
     """There are none that could tell."""
+    return {}
+
+
+async def _no_processes() -> Mapping[GpuUuid, Sequence[GpuProcess]]:
+    """There are no GPUs on which they could be."""
     return {}
 
 
@@ -64,6 +71,10 @@ class Workbench:
     """Returns when every fault of a GPU that came before the call is known here."""
     gpu_use: Callable[[], Awaitable[Mapping[GpuUuid, GpuUse]]] = _no_gpus
     """What is seen of each GPU that answers."""
+    gpu_processes: Callable[[], Awaitable[Mapping[GpuUuid, Sequence[GpuProcess]]]] = _no_processes
+    """The processes of each GPU that answers."""
+    portions: PortionWatch = field(default_factory=PortionWatch)
+    """Since when executions use more GPU memory than their portion."""
     busy: BusyTime = field(default_factory=BusyTime)
     """How long the GPUs of executions were busy."""
     usage: Usage = field(default_factory=Usage)

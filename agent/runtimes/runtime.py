@@ -1,6 +1,6 @@
 """The contract of a runtime; `tests/contract/test_runtime.py` holds every runtime to it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Protocol
@@ -23,8 +23,8 @@ Progress = Callable[[str], None]
 class Sandbox(Protocol):
     """One execution in a runtime, from `prepare` to `remove`.
 
-    Calls come one at a time, except `attach`, `counts`, `cpu_seconds`, `exited`, `drained` and `vacate`, which may wait
-    beside any other call.
+    Calls come one at a time, except `attach`, `counts`, `cpu_seconds`, `exited`, `drained`, `own` and `vacate`, which
+    may wait beside any other call.
     Whatever goes wrong before user code runs is raised as ExecutionError with the kind and a sentence for the user.
     """
 
@@ -92,6 +92,10 @@ class Sandbox(Protocol):
 
         Only after `start`. Raises ExecutionError.
         """
+        ...
+
+    async def own(self, pids: Collection[int]) -> frozenset[int]:
+        """Which of these processes belong to it. Only after `start`. Raises ExecutionError."""
         ...
 
     async def stop(self, grace: timedelta, signal: PreemptSignal | None = PreemptSignal.TERM) -> None:

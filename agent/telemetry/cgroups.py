@@ -3,7 +3,7 @@
 Formats: https://docs.kernel.org/admin-guide/cgroup-v2.html, https://docs.kernel.org/admin-guide/cgroup-v1/index.html.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -126,6 +126,16 @@ def counters_of(pid: int, name: str, proc: Path = Path("/proc")) -> CgroupCounte
     except OSError:
         return CgroupCounters((), "")
     return CgroupCounters(mounted_trees(mounts), membership if name in membership else "")
+
+
+def in_cgroup(pids: Iterable[int], name: str, proc: Path = Path("/proc")) -> frozenset[int]:
+    """Which of these processes are in a cgroup whose path has this name in it."""
+    found = set()
+    for pid in pids:
+        with suppress(OSError):
+            if name in (proc / str(pid) / "cgroup").read_text():
+                found.add(pid)
+    return frozenset(found)
 
 
 def _paths(membership: str) -> Iterator[tuple[str, str]]:

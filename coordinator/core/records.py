@@ -10,7 +10,7 @@ from muster.domain.data.outputs import ExecutionOutputs, OutputsStage
 from muster.domain.event import JobEvent, StoryEvent, StorySubject
 from muster.domain.fleet.access import Project
 from muster.domain.fleet.node import Cordon, Inventory
-from muster.domain.fleet.pool import Pool
+from muster.domain.fleet.pool import Pool, PortionRule
 from muster.domain.fleet.quota import Department
 from muster.domain.fleet.window import Window
 from muster.domain.gangs.plan import Goal
@@ -123,6 +123,10 @@ class Attempt:
     """How long user code might run in that pool then; None: as long as the job says."""
     longest_idle: timedelta | None = None
     """How long it may go unused by the terms of its project, if its job does not say so; zero: for ever."""
+    enforce: PortionRule = PortionRule.TELL
+    """What became of whoever used more GPU memory than its portion in that pool then."""
+    over_portion: str = ""
+    """Which rank was seen first to use more GPU memory than its portion, and how much; empty: none was."""
     deadline: datetime | None = None
     """Until when all must be armed; set at placement, does not slide."""
     checked_in_at: datetime | None = None

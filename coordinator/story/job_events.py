@@ -12,6 +12,7 @@ from coordinator.core.records import Attempt, Execution, Job, SeatClaim
 from coordinator.core.turn import idling
 from coordinator.story.moves import NODES_TOLD, CommonMove, Told, listed_nodes, nodes_of
 from muster.domain.event import END_OF, FleetEvent, JobEvent, JobEventKind, NodeEvent
+from muster.domain.fleet.pool import PortionRule
 from muster.domain.gangs.plan import Goal
 from muster.domain.ids import AttemptId, JobId, NodeId
 from muster.domain.jobs.failure import FailureKind
@@ -159,6 +160,9 @@ class JobEventWriter:
         if after.started_at is not None and before.started_at is None:
             text = f"user code was started in all {size}, {since}{self._slowest(attempt_id, State.RUNNING)}"
             yield self._event(attempt_id, JobEventKind.RUNNING, text, cause)
+        if after.over_portion and not before.over_portion:
+            stopped = "it is stopped" if after.enforce is PortionRule.STOP else "nothing stops it"
+            yield self._event(attempt_id, JobEventKind.GPU_MEMORY, f"{after.over_portion}; {stopped}", cause)
         if after.goal is Goal.STOP and before.goal is not Goal.STOP:
             yield from self._stopping(after, cause)
         if (

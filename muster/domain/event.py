@@ -27,6 +27,7 @@ class JobEventKind(StrEnum):
     CHECKED_IN = "checked_in"  #: all executions are prepared
     RELEASED = "released"  #: all executions are armed, and all were told to start
     RUNNING = "running"  #: user code runs in all executions
+    GPU_MEMORY = "gpu_memory"  #: an execution uses more GPU memory than its portion, for the first time in this attempt
     IDLE = "idle"  #: nobody has used it for long, and it is about to be stopped
     EXITED = "exited"  #: executions have ended; one event for those that ended alike at one time
     STOPPING = "stopping"  #: what still runs was told to stop

@@ -53,6 +53,7 @@ def report_to_wire(report: Report) -> pb.ExecutionReport:
         saved_at=checks.timestamp(report.saved_at),
         gpu_busy_ms=report.gpu_busy_ms,
         outputs=None if report.outputs is None else execution_outputs_to_wire(report.outputs),
+        over_portion=report.over_portion,
     )
 
 
@@ -83,6 +84,7 @@ def report_from_wire(message: pb.ExecutionReport) -> Report:
         saved_at=checks.optional_moment(message, "saved_at"),
         gpu_busy_ms=_busy(message),
         outputs=execution_outputs_from_wire(message.outputs) if message.HasField("outputs") else None,
+        over_portion=checks.message(message.over_portion),
     )
 
 

@@ -120,7 +120,7 @@ AGAINST_A_FLEET: Sequence[Line] = (
     ),
     Line("windows -o json"),
     Line("windows remove disks -o json"),
-    Line("pools set h100 --label rack=7 --longest-run 3d --level zone --level rack --anyway -o json"),
+    Line("pools set h100 --label rack=7 --longest-run 3d --level zone --level rack --enforce stop --anyway -o json"),
     Line("pools -o json"),
     Line("pools show h100 -o json"),
     Line("pools remove h100 -o json"),

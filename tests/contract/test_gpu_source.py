@@ -11,6 +11,7 @@ import pytest
 
 from agent.gpus.open import GpuFault, GpuSource, NvmlSource
 from agent.gpus.simulated import SimulatedSource
+from muster.domain.fleet.node import GpuProcess
 from muster.domain.ids import GpuUuid, NodeId
 from tests.fake_nvml import COMPILER, NO_COMPILER, FakeNvml
 
@@ -24,6 +25,8 @@ class Rig(Protocol):
 
     def make_busy(self, index: int, uuid: GpuUuid, percent: int) -> None: ...
 
+    def run_processes(self, index: int, uuid: GpuUuid, *processes: GpuProcess) -> None: ...
+
 
 class Nvml:
     def __init__(self, directory: Path) -> None:
@@ -36,6 +39,9 @@ class Nvml:
     def make_busy(self, index: int, uuid: GpuUuid, percent: int) -> None:  # noqa: ARG002 - the driver goes by number
         self._driver.set({f"gpu{index}.util": percent})
 
+    def run_processes(self, index: int, uuid: GpuUuid, *processes: GpuProcess) -> None:  # noqa: ARG002 - by number
+        self._driver.set({f"gpu{index}.procs": ",".join(f"{each.pid}:{each.memory}" for each in processes)})
+
 
 class Simulated:
     def __init__(self, directory: Path) -> None:  # noqa: ARG002 - needs no files
@@ -46,6 +52,9 @@ class Simulated:
 
     def make_busy(self, index: int, uuid: GpuUuid, percent: int) -> None:  # noqa: ARG002 - goes by UUID
         self.source.make_busy(uuid, percent)
+
+    def run_processes(self, index: int, uuid: GpuUuid, *processes: GpuProcess) -> None:  # noqa: ARG002 - by UUID
+        self.source.run_processes(uuid, *processes)
 
 
 Opened = Callable[[], AbstractAsyncContextManager[Rig]]
@@ -168,6 +177,15 @@ async def test_it_tells_how_busy_each_gpu_is(opened: Opened) -> None:
             rig.make_busy(index, uuids[index], percent)
         used = await rig.source.use()
         assert {uuid: use.busy for uuid, use in used.items()} == dict(zip(uuids, (0, 0.02, 0.5, 1), strict=True))
+
+
+async def test_it_tells_the_processes_of_each_gpu_with_their_memory(opened: Opened) -> None:
+    async with opened() as rig:
+        uuids = [gpu.uuid for gpu in (await rig.source.read()).gpus]
+        both = (GpuProcess(pid=42, memory=5 << 30), GpuProcess(pid=43, memory=1))
+        rig.run_processes(1, uuids[1], *both)
+        told = await rig.source.processes()
+        assert {uuid: tuple(each) for uuid, each in told.items()} == dict.fromkeys(uuids, ()) | {uuids[1]: both}
 
 
 async def test_it_tells_what_each_gpu_takes(opened: Opened) -> None:

@@ -1,6 +1,7 @@
 """The contract of every runtime (`agent/runtimes/runtime.py`)."""
 
 import asyncio
+import os
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
@@ -232,6 +233,18 @@ async def test_it_tells_the_cpu_that_user_code_and_its_children_have_used(place:
         assert before is not None
         assert after is not None
         assert after > before
+        await it.sandbox.stop(AT_ONCE)
+
+
+async def test_it_knows_its_own_processes_from_those_of_others(place: Place, tmp_path: Path) -> None:
+    async with trial(place, tmp_path, script("(sleep 60; true) & echo ready; wait")) as it:
+        await it.release()
+        await it.says(b"ready")
+        its = set(running(it.sandbox.execution))
+        found = await it.sandbox.own({*its, os.getpid(), 1 << 30})
+        assert found
+        assert found <= its
+        assert await it.sandbox.own([os.getpid()]) == frozenset()
         await it.sandbox.stop(AT_ONCE)
 
 

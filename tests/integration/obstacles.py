@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import timedelta
 from pathlib import Path
 
@@ -119,6 +119,9 @@ class SandboxWithObstacles:
 
     async def counts(self) -> CgroupCounts:
         return await self._sandbox.counts()
+
+    async def own(self, pids: Collection[int]) -> frozenset[int]:
+        return await self._sandbox.own(pids)
 
     async def exited(self) -> Exit:
         return await self._sandbox.exited()

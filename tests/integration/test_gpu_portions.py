@@ -7,11 +7,14 @@ import pytest
 
 from agent.gpus.open import NvmlSource
 from muster.domain.errors import MusterError
-from muster.domain.ids import GpuUuid
+from muster.domain.event import JobEventKind
+from muster.domain.fleet.pool import Pool, PortionRule
+from muster.domain.ids import GpuUuid, JobId
+from muster.domain.jobs.failure import FailureKind
 from muster.domain.jobs.job import Resources
 from muster.domain.jobs.lifecycle import JobPhase, State
 from tests.fake_nvml import COMPILER, NO_COMPILER, FakeNvml
-from tests.integration.fleet import running_fleet
+from tests.integration.fleet import Fleet, running_fleet
 from tests.integration.jobs import shell
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason=NO_COMPILER)
@@ -65,3 +68,54 @@ async def test_who_computes_on_a_shared_gpu_is_no_stranger_there_while_anybody_h
         (node,) = await fleet.client.nodes.list()
         assert [each.problems for each in node.inventory.gpus] == [(), ()]
         assert [each.thousandths for each in node.gpus_shared.values()] == [500]
+
+
+HOLD = "echo $$; sleep 600"
+
+
+async def hold_memory(fleet: Fleet, driver: FakeNvml, job: JobId, size: int) -> None:
+    """Let the first process of a job, and one that nobody knows, have memory of the first GPU."""
+    [line] = await fleet.printed(job, 1)
+    driver.set({"gpu0.procs": f"{int(line.text)}:{size},1:{size}"})
+
+
+async def test_who_takes_more_memory_than_its_portion_is_stopped_where_the_pool_says_so(tmp_path: Path) -> None:
+    driver = FakeNvml(tmp_path / "driver", gpus=1)
+    async with running_fleet(tmp_path) as fleet:
+        await fleet.start_agent("a", gpus=NvmlSource({**os.environ, **driver.environ}))
+        await fleet.connected("a")
+        await fleet.client.pools.put(Pool(name="default", enforce=PortionRule.STOP), anyway=True)
+        (node,) = await fleet.client.nodes.list()
+        memory = node.inventory.gpus[0].memory
+        good = await fleet.client.jobs.submit(shell(HOLD, resources=part(250)))
+        greedy = await fleet.client.jobs.submit(shell(HOLD, resources=part(250)))
+        await fleet.until_states(good.id, State.RUNNING)
+        await hold_memory(fleet, driver, greedy.id, memory // 2)
+
+        ended = await fleet.client.jobs.wait(greedy.id)
+        goes_on = await fleet.client.jobs.get(good.id)
+
+    assert ended.failure is not None
+    assert ended.failure.kind is FailureKind.GPU_MEMORY
+    used, promised = (f"{size / (1 << 30):.1f} GiB" for size in (memory // 2, memory // 4))
+    assert f"uses {used} of the memory of {driver.uuid(0)}, and its portion is {promised}" in ended.failure.message
+    assert goes_on.phase is JobPhase.RUNNING
+
+
+async def test_where_the_pool_says_nothing_people_are_told_and_it_goes_on(tmp_path: Path) -> None:
+    driver = FakeNvml(tmp_path / "driver", gpus=1)
+    async with running_fleet(tmp_path) as fleet:
+        await fleet.start_agent("a", gpus=NvmlSource({**os.environ, **driver.environ}))
+        await fleet.connected("a")
+        (node,) = await fleet.client.nodes.list()
+        job = await fleet.client.jobs.submit(shell(HOLD, resources=part(250)))
+        await hold_memory(fleet, driver, job.id, node.inventory.gpus[0].memory)
+
+        async for event in fleet.client.jobs.events(job.id, follow=True):
+            if event.kind is JobEventKind.GPU_MEMORY:
+                break
+        goes_on = await fleet.client.jobs.get(job.id)
+
+    assert event.text.startswith("rank 0 on a uses ")
+    assert event.text.endswith("; nothing stops it")
+    assert goes_on.phase is JobPhase.RUNNING

@@ -47,10 +47,17 @@ async def test_a_pool_is_set_shown_and_removed_from_the_command_line(tmp_path: P
         "selector": {"gpu": "h100"},
         "longest_run": 259200.0,
         "levels": [],
+        "enforce": "tell",
     }
     assert listed[1].splitlines()[-1].split() == ["fast", "gpu=h100", "0", "0/0", "3d", "-"]
     assert (shown["pool"]["selector"], shown["is_set"]) == ({"gpu": "h100"}, True)
-    assert json.loads(plain[1])["pool"] == {"name": "fast", "selector": {}, "longest_run": None, "levels": []}
+    assert json.loads(plain[1])["pool"] == {
+        "name": "fast",
+        "selector": {},
+        "longest_run": None,
+        "levels": [],
+        "enforce": "tell",
+    }
     assert json.loads(close[1])["pool"]["levels"] == ["row", "switch"]
     assert json.loads(usual[1])["pool"]["levels"] == []
     assert "nodes give the label local/rack to themselves" in taken[2]

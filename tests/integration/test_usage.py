@@ -5,6 +5,9 @@ import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from agent.gpus.simulated import SimulatedSource
+from muster.domain.ids import NodeId
+from muster.domain.jobs.job import Resources
 from muster.domain.usage import UsageBy
 from tests.integration.fleet import running_fleet
 from tests.integration.jobs import shell
@@ -44,3 +47,20 @@ async def test_the_command_answers_as_a_table_as_a_document_and_as_csv(tmp_path:
     assert "neither a time ago such as 7d" in " ".join(wrong[2].split())
     assert "must be before until, and have passed" in ahead[2]
     assert unknown[0] != 0
+
+
+async def test_busy_time_of_gpus_comes_from_the_driver_to_the_report(tmp_path: Path) -> None:
+    async with running_fleet(tmp_path) as fleet:
+        source = SimulatedSource("2xH100", NodeId("a"))
+        await fleet.start_agent("a", gpus=source)
+        await fleet.connected("a")
+        for gpu, percent in zip((await source.read()).gpus, (100, 50), strict=True):
+            source.make_busy(gpu.uuid, percent)
+        computes = await fleet.run(shell("sleep 12", resources=Resources(gpus=2, cpu_millis=100)))
+        rests = await fleet.run(shell("true"))
+        rows = {row.of: row for row in (await fleet.client.projects.usage(by=UsageBy.JOB)).rows}
+
+    row = rows[computes.id]
+    assert row.busy is not None
+    assert 0 < row.busy <= row.held.gpus * 3 // 4
+    assert rows[rests.id].busy is None

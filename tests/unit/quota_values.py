@@ -78,7 +78,14 @@ lines = st.builds(
     reason=texts,
 )
 queue_pages = st.builds(standing_view.QueuePage, lines=st.lists(lines, max_size=2).map(tuple), next_page=texts)
-set_pools = st.builds(pool.Pool, name=labels, selector=labels_map, longest_run=optional(spans), levels=tuples_of(texts))
+set_pools = st.builds(
+    pool.Pool,
+    name=labels,
+    selector=labels_map,
+    longest_run=optional(spans),
+    levels=tuples_of(texts),
+    enforce=st.sampled_from(pool.PortionRule),
+)
 pool_views = st.builds(
     standing_view.PoolView,
     pool=set_pools,

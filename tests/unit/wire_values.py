@@ -312,10 +312,10 @@ def reports(draw: st.DrawFn) -> plan.Report:
         failure=draw(failures if stage is plan.Stage.FAILED else optional(failures)),
         log_complete=draw(st.booleans()),
         no_permit_for=draw(optional(spans)),
-        used_at=draw(optional(moments)),
-        saved_at=draw(optional(moments)),
+        **{name: draw(optional(moments)) for name in ("used_at", "saved_at")},
         gpu_busy_ms=draw(optional(st.integers(0, 2**53))),
         outputs=draw(optional(output_values.execution_outputs)),
+        over_portion=draw(texts),
     )
 
 

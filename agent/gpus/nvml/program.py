@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 import pynvml as nvml
 
 from agent.gpus.nvml_messages import (
+    PROCESSES,
     READ,
     USE,
     FailedGpuMessage,
@@ -25,6 +26,7 @@ from agent.gpus.nvml_messages import (
     GpuMessage,
     GpuUseMessage,
     Message,
+    ProcessesMessage,
     ProcessMessage,
     SliceMessage,
     UseMessage,
@@ -107,6 +109,8 @@ def _serve(*, requests: int, answers: int) -> None:
 def _answer(request: bytes) -> Message:
     if request == READ:
         return _reading()
+    if request == PROCESSES:
+        return _processes_of_all()
     return _use() if request == USE else {"kind": "caught up"}
 
 
@@ -118,6 +122,16 @@ def _use() -> UseMessage:
             handle = nvml.nvmlDeviceGetHandleByIndex(index)
             gpus[nvml.nvmlDeviceGetUUID(handle)] = _use_of(handle)
     return {"kind": "use", "gpus": gpus}
+
+
+def _processes_of_all() -> ProcessesMessage:
+    """The processes of each GPU; a GPU that is divided is shared by nobody."""
+    gpus: dict[str, list[ProcessMessage]] = {}
+    for index in range(nvml.nvmlDeviceGetCount()):
+        with contextlib.suppress(nvml.NVMLError):
+            handle = nvml.nvmlDeviceGetHandleByIndex(index)
+            gpus[nvml.nvmlDeviceGetUUID(handle)] = _processes(handle)
+    return {"kind": "processes", "gpus": gpus}
 
 
 def _use_of(handle: Handle) -> GpuUseMessage:

@@ -6,16 +6,28 @@ import logging
 import os
 import signal
 from collections import defaultdict, deque
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Self, cast
 
 from agent.gpus.health import CRITICAL_XIDS, broken, examine, fault
-from agent.gpus.nvml_messages import CATCH_UP, READ, USE, Answer, FaultMessage, GpuUseMessage, Message
+from agent.gpus.nvml_messages import (
+    CATCH_UP,
+    PROCESSES,
+    READ,
+    USE,
+    Answer,
+    FaultMessage,
+    GpuUseMessage,
+    Message,
+    ProcessesMessage,
+    UseMessage,
+)
 from agent.gpus.source import FaultStream, GpuFault, GpuReading
 from muster.daemon.own_programs import command_of, environment_of_ours
-from muster.domain.fleet.node import Gpu
+from muster.domain.fleet.node import Gpu, GpuProcess
 from muster.domain.ids import GpuUuid
 from muster.domain.telemetry.sample import GpuUse
 
@@ -29,6 +41,7 @@ seconds.
 LEAVE = timedelta(seconds=1)
 """How long a killed process is waited for when the source is closed; one that is stuck in the driver never goes."""
 
+_NOTHING_USED: UseMessage = {"kind": "use", "gpus": {}}
 LIBRARY = "libnvidia-ml.so.1"
 LOADER_CACHE = Path("/etc/ld.so.cache")
 LOADER_DIRECTORIES = ("/lib", "/usr/lib", "/lib64", "/usr/lib64", "/usr/local/lib")
@@ -69,16 +82,27 @@ class NvmlSource:
 
     async def use(self) -> Mapping[GpuUuid, GpuUse]:
         """Ask the NVML process; nothing is known where none runs, or it does not answer."""
+        told = await self._told(USE)
+        return {GpuUuid(uuid): _use(gpu) for uuid, gpu in told["gpus"].items()} if told["kind"] == "use" else {}
+
+    async def processes(self) -> Mapping[GpuUuid, Sequence[GpuProcess]]:
+        """Ask the NVML process, as for `use`."""
+        told = await self._told(PROCESSES)
+        if told["kind"] != "processes":
+            return {}
+        return {
+            GpuUuid(uuid): [GpuProcess(pid=each["pid"], memory=each["memory"]) for each in processes]
+            for uuid, processes in told["gpus"].items()
+        }
+
+    async def _told(self, request: bytes) -> UseMessage | ProcessesMessage:
         async with self._turn:  # a reading that is late ends the process
             process = self._process
-            if process is None or process.gone.is_set():
-                return {}
-            try:
-                async with asyncio.timeout(self._deadline.total_seconds()):
-                    told = await process.use()
-            except TimeoutError:
-                return {}
-        return {GpuUuid(uuid): _use(gpu) for uuid, gpu in told.items()}
+            if process is not None and not process.gone.is_set():
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(self._deadline.total_seconds()):
+                        return await process.tell(request)
+        return _NOTHING_USED
 
     async def catch_up(self) -> None:
         """Have the driver asked for faults at once, and wait until all were heard."""
@@ -162,7 +186,7 @@ class NvmlProcess(asyncio.SubprocessProtocol):
         self._answers: asyncio.Queue[Answer] = asyncio.Queue()
         self._catching_up: deque[asyncio.Future[None]] = deque()
         """Callers that wait for that, in the order in which they will be answered."""
-        self._uses: deque[asyncio.Future[Mapping[str, GpuUseMessage]]] = deque()
+        self._uses: deque[asyncio.Future[UseMessage | ProcessesMessage]] = deque()
         """Callers that want to know the use, in the order in which they will be answered."""
         self._unfinished = b""
         self._connected: asyncio.SubprocessTransport | None = None
@@ -193,11 +217,11 @@ class NvmlProcess(asyncio.SubprocessProtocol):
         self._request(READ)
         return await self._answers.get()
 
-    async def use(self) -> Mapping[str, GpuUseMessage]:
-        """What is seen of each GPU that answers, by UUID; nothing once the process has ended."""
-        answer: asyncio.Future[Mapping[str, GpuUseMessage]] = asyncio.get_running_loop().create_future()
+    async def tell(self, request: bytes) -> UseMessage | ProcessesMessage:
+        """What is seen of each GPU that answers; nothing once the process has ended."""
+        answer: asyncio.Future[UseMessage | ProcessesMessage] = asyncio.get_running_loop().create_future()
         self._uses.append(answer)
-        self._request(USE)
+        self._request(request)
         return await answer
 
     async def catch_up(self) -> None:
@@ -237,7 +261,7 @@ class NvmlProcess(asyncio.SubprocessProtocol):
         while self._catching_up:
             self._catch_up_next()
         while self._uses:
-            self._tell_use({})
+            self._tell_use(_NOTHING_USED)
         self._answers.put_nowait({"kind": "problem", "problem": f"the NVML process {self._end()}"})
 
     def _take(self, message: Message) -> None:
@@ -245,8 +269,8 @@ class NvmlProcess(asyncio.SubprocessProtocol):
             self._on_fault(message)
         elif message["kind"] == "caught up":
             self._catch_up_next()
-        elif message["kind"] == "use":
-            self._tell_use(message["gpus"])
+        elif message["kind"] == "use" or message["kind"] == "processes":
+            self._tell_use(message)
         else:
             self._answers.put_nowait(message)
 
@@ -255,10 +279,10 @@ class NvmlProcess(asyncio.SubprocessProtocol):
         if not waiting.done():
             waiting.set_result(None)
 
-    def _tell_use(self, gpus: Mapping[str, GpuUseMessage]) -> None:
+    def _tell_use(self, told: UseMessage | ProcessesMessage) -> None:
         waiting = self._uses.popleft()
         if not waiting.done():
-            waiting.set_result(gpus)
+            waiting.set_result(told)
 
     def _request(self, request: bytes) -> None:
         requests = cast("asyncio.WriteTransport", self._transport.get_pipe_transport(0))

@@ -2,13 +2,13 @@
 
 import asyncio
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from agent.core.containers.faults import fault
 from agent.core.containers.spec import EXECUTION_LABEL, IDENTITY_LABEL, PART_LABEL, Body, ContainerPart, container_name
 from agent.runtimes.docker.engine.connection import EngineAwayError, EngineError
 from agent.runtimes.docker.engine.containers import EngineContainers
-from agent.telemetry.cgroups import CgroupCounters, CgroupCounts, counters_of
+from agent.telemetry.cgroups import CgroupCounters, CgroupCounts, counters_of, in_cgroup
 from muster.domain.ids import ExecutionId
 from muster.domain.jobs.failure import ExecutionError, FailureKind
 
@@ -24,6 +24,8 @@ class Containers:
         self._containers = containers
         self._counters: CgroupCounters | None = None
         """Counters of the container that somebody asked about; None: nobody has."""
+        self._id = ""
+        """The id of that container; empty: nobody has asked about its processes."""
         self._labels = {IDENTITY_LABEL: identity, EXECUTION_LABEL: execution}
 
     async def create(self, part: ContainerPart, body: Body) -> str:
@@ -45,6 +47,12 @@ class Containers:
             state = await self._containers.state(container, _LOOK_PATIENCE)
             self._counters = await asyncio.to_thread(counters_of, state.pid, state.id)
         return await asyncio.to_thread(self._counters.read)
+
+    async def own(self, container: str, pids: Collection[int]) -> frozenset[int]:
+        """Which of these processes are in the cgroup of one that runs."""
+        if not self._id:
+            self._id = (await self._containers.state(container, _LOOK_PATIENCE)).id
+        return await asyncio.to_thread(in_cgroup, pids, self._id)
 
     async def remove(self) -> None:
         """Kill and remove all of them."""

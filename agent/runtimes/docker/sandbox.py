@@ -5,7 +5,7 @@ import io
 import math
 import tarfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from functools import partial
@@ -256,6 +256,11 @@ class DockerSandbox:
         """What the kernel counts of the container's cgroup."""
         with as_failures():
             return await self._containers.counts(self._container)
+
+    async def own(self, pids: Collection[int]) -> frozenset[int]:
+        """Tell which of these processes are in the container's cgroup."""
+        with as_failures():
+            return await self._containers.own(self._container, pids)
 
     async def stop(self, grace: timedelta, signal: PreemptSignal | None = PreemptSignal.TERM) -> None:
         """The signal to the first process, then SIGKILL to all. In place of SIGTERM it gets the image's stop signal."""

@@ -7,7 +7,7 @@ import asyncio
 import os
 import platform
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
@@ -273,7 +273,7 @@ class ProcessSandbox:
         """Kill what the program left running, once no more of its output is taken."""
         await self._started.complete.wait()
         if not self.vacant:
-            await self._kill_all(self._started)
+            await _kill_all(self._started, self._confined.own_user)
 
     async def cpu_seconds(self) -> float | None:
         """What the kernel counts of its processes, and of those of their children that have ended."""
@@ -282,6 +282,13 @@ class ProcessSandbox:
     async def counts(self) -> CgroupCounts:
         """What the kernel counts of its processes."""
         return CgroupCounts() if self._program is None else await asyncio.to_thread(_counts, self._program.subtree)
+
+    async def own(self, pids: Collection[int]) -> frozenset[int]:
+        """Tell which of these processes it has started, whatever sessions they made."""
+        if self._program is None:
+            return frozenset()
+        members = await asyncio.to_thread(self._program.subtree.members)
+        return frozenset(each.pid for each in members) & frozenset(pids)
 
     async def stop(self, grace: timedelta, signal: PreemptSignal | None = PreemptSignal.TERM) -> None:
         """End all that it started, whatever sessions that made."""
@@ -298,7 +305,7 @@ class ProcessSandbox:
         """Kill all that it started, then its supervisor; the directory is left to its owner."""
         await self._catch_up()
         if self._program is not None:
-            await self._kill_all(self._program)
+            await _kill_all(self._program, self._confined.own_user)
             await end_supervisor(self._program)
             (self._directory.path / PROCESS_RECORD).unlink(missing_ok=True)
         for name in (BELL, GRACE, CGROUPS):
@@ -339,11 +346,12 @@ class ProcessSandbox:
             return False
         return self._preparation.spares.take_back(supervisor, limits_of(self._preparation.role))
 
-    async def _kill_all(self, program: FollowedProgram) -> None:
-        """All that it started, and all that its user runs whose processes are told from others by that."""
-        await _kill(program)
-        if self._confined.own_user is not None:  # nothing is to be there for the next of this user
-            refuse_survivors(await killed(Subtree(supervisor=UNKNOWN, user=self._confined.own_user)))
+
+async def _kill_all(program: FollowedProgram, own_user: int | None) -> None:
+    """All that it started, and all that its user runs whose processes are told from others by that."""
+    await _kill(program)
+    if own_user is not None:  # nothing is to be there for the next of this user
+        refuse_survivors(await killed(Subtree(supervisor=UNKNOWN, user=own_user)))
 
 
 async def _kill(program: FollowedProgram) -> None:

@@ -27,8 +27,8 @@ def take(turn: Turn, node: NodeId, report: Report, *, log_kept: bool) -> None:
         lost = execution.state is State.LOST
         execution = replace(execution, last_permit_at=_last_permit_at(turn, report), surely_over=lost)
         turn.put(execution)
-    if report.gpu_busy_ms is not None and execution.state not in TERMINAL:
-        execution = _count_busy(turn, execution, report.gpu_busy_ms)
+    if execution.state not in TERMINAL:
+        execution = _take_looks(turn, execution, report)
     if report.saved_at is not None:
         _save(turn, execution, report.saved_at)
     if report.used_at is not None:
@@ -58,12 +58,27 @@ def _save(turn: Turn, execution: Execution, saved_at: datetime) -> None:
         turn.put(replace(attempt, saved_at=saved_at))
 
 
+def _take_looks(turn: Turn, execution: Execution, report: Report) -> Execution:
+    """Note what its agent has seen of its GPUs."""
+    if report.over_portion:
+        _note_excess(turn, execution, report.over_portion)
+    return execution if report.gpu_busy_ms is None else _count_busy(turn, execution, report.gpu_busy_ms)
+
+
 def _count_busy(turn: Turn, execution: Execution, gpu_busy_ms: int) -> Execution:
     """Note how long its GPUs were busy; what is told never goes back."""
     if execution.gpu_busy_ms is None or gpu_busy_ms > execution.gpu_busy_ms:
         execution = replace(execution, gpu_busy_ms=gpu_busy_ms)
         turn.put(execution)
     return execution
+
+
+def _note_excess(turn: Turn, execution: Execution, over_portion: str) -> None:
+    """Note the first rank of an attempt that uses more GPU memory than its portion."""
+    attempt = turn.cluster.attempts[execution.attempt_id]
+    if not attempt.over_portion:
+        told = f"rank {execution.rank} on {execution.node} {over_portion}"
+        turn.put(replace(attempt, over_portion=told))
 
 
 def _nowhere(execution: Execution, report: Report) -> bool:

@@ -35,6 +35,7 @@ from coordinator.core.scheduling.windows import closed_nodes
 from coordinator.core.turn import idling
 from coordinator.core.turn.metering import reading
 from coordinator.core.turn.turn import Turn
+from muster.domain.fleet.pool import PortionRule
 from muster.domain.gangs.plan import Goal
 from muster.domain.ids import JobId
 from muster.domain.jobs.job import JobSpec
@@ -248,6 +249,7 @@ def _seat(turn: Turn, job: Job, fit: Placement) -> None:
         metered_from=reading(cluster, job.spec.project, pool, turn.now),
         longest_run=longest_runs(cluster).get(pool),
         longest_idle=idling.limit_by_terms(cluster, job.spec.project, pool, (seat.node for seat in fit.seats)),
+        enforce=PortionRule.TELL if (said := cluster.records.pools.get(pool)) is None else said.enforce,
         deadline=deadline,
     )
     turn.put(attempt)

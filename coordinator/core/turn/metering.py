@@ -42,6 +42,8 @@ class Metering:
         if held == holds:
             return after
         attempt = self._cluster.attempts[after.attempt_id]
+        if not attempt.pool:  # placed by a version that did not note it
+            return after
         project = self._cluster.jobs[after.job].spec.project
         self._touched[project, attempt.pool] = None
         if holds:

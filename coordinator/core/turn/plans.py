@@ -135,6 +135,7 @@ def _assignment(cluster: Cluster, execution: Execution, facts: GangFacts) -> Ass
         interactive=spec.interactive,
         main_program=spec.main_program if execution.rank == 0 else None,
         idle=idling.limit_of(cluster, execution.attempt_id),
+        enforce=cluster.attempts[execution.attempt_id].enforce,
     )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
+from enum import StrEnum
 
 from muster.domain.fleet.node import OWN_LABELS
 from muster.domain.jobs.placing.topology import DEFAULT_LEVELS, NO_LEVEL
@@ -23,6 +24,13 @@ SHORTEST_LONGEST_RUN = 60
 """Seconds that jobs of a pool may run at least."""
 
 
+class PortionRule(StrEnum):
+    """What becomes of an execution that uses more GPU memory than its portion."""
+
+    TELL = "tell"
+    STOP = "stop"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pool:
     """A pool that somebody has set up."""
@@ -34,6 +42,8 @@ class Pool:
     """How long user code may run there; None: as long as its job says."""
     levels: tuple[str, ...] = ()
     """Labels that say where its nodes are, the coarsest first; empty: those with the usual names."""
+    enforce: PortionRule = PortionRule.TELL
+    """What becomes of whoever uses more GPU memory than its portion there."""
 
     def takes(self, labels: Mapping[str, str]) -> bool:
         """Whether its selector takes a node with these labels."""
@@ -90,4 +100,6 @@ def _said(pool: Pool | None) -> str:
     labels = ", ".join(f"{name}={value}" for name, value in sorted(pool.selector.items())) or "nodes with its name"
     if pool.longest_run is not None:
         labels += f", longest run {format_duration(pool.longest_run)}"
-    return f"{labels}, levels {' '.join(pool.levels)}" if pool.levels else labels
+    if pool.levels:
+        labels += f", levels {' '.join(pool.levels)}"
+    return labels if pool.enforce is PortionRule.TELL else f"{labels}, enforce {pool.enforce}"

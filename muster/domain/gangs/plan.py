@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from enum import IntEnum, StrEnum
 
 from muster.domain.data.outputs import ExecutionOutputs
+from muster.domain.fleet.pool import PortionRule
 from muster.domain.fleet.secret import Handover
 from muster.domain.gangs.fence import Fence
 from muster.domain.gangs.roster import PortLease, Roster
@@ -65,6 +66,8 @@ class Assignment:
     gpus: tuple[GpuUuid, ...] = ()
     gpu_share: GpuShare | None = None
     """What it has of each of its GPUs, of the one with the least memory; None: they are its own."""
+    enforce: PortionRule = PortionRule.TELL
+    """What becomes of it where it uses more of their memory than that."""
     grace: timedelta = timedelta(seconds=10)
     fetch: timedelta = Timeouts().fetch
     """How long all its inputs may take."""
@@ -173,6 +176,8 @@ class Report:
     """Milliseconds in which something ran on its GPUs, of all of them together; None: they do not tell."""
     outputs: ExecutionOutputs | None = None
     """What its user code has left, once that has ended; None: nothing."""
+    over_portion: str = ""
+    """How much more GPU memory than its portion it was seen to use, as a sentence without a subject; empty: never."""
 
 
 LAUNCH_PROGRAMS = "bin"

@@ -21,6 +21,7 @@ class FailureKind(StrEnum):
     SETUP = "setup"
     QUEUE_TIMEOUT = "queue_timeout"
     VOLUME_FULL = "volume_full"
+    GPU_MEMORY = "gpu_memory"
     DATA_REFUSED = "data_refused"
 
     IMAGE = "image"
@@ -54,6 +55,7 @@ _USER = frozenset(
         FailureKind.SETUP,
         FailureKind.QUEUE_TIMEOUT,
         FailureKind.VOLUME_FULL,
+        FailureKind.GPU_MEMORY,
         FailureKind.DATA_REFUSED,
     },
 )

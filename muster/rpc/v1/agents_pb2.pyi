@@ -533,6 +533,7 @@ class Assignment(_message.Message):
     FETCH_FIELD_NUMBER: _builtins.int
     STALL_FIELD_NUMBER: _builtins.int
     GPU_SHARE_FIELD_NUMBER: _builtins.int
+    ENFORCE_FIELD_NUMBER: _builtins.int
     execution: _builtins.str
     """Its id."""
     job: _builtins.str
@@ -567,6 +568,8 @@ class Assignment(_message.Message):
     """What user code gets first where its job comes back after the stop: `TERM`, `USR1` and so on."""
     main_program: _builtins.str
     """What its main program has for people who attach: `stdin` or `tty`; empty: nothing."""
+    enforce: _builtins.str
+    """What becomes of it where it uses more of their memory than that: `stop`; empty: it is told."""
     @_builtins.property
     def gpus(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """UUIDs of its GPUs."""
@@ -637,10 +640,11 @@ class Assignment(_message.Message):
         fetch: _duration_pb2.Duration | None = ...,
         stall: _duration_pb2.Duration | None = ...,
         gpu_share: _model_pb2.GpuShare | None = ...,
+        enforce: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["fence", b"fence", "fetch", b"fetch", "framework", b"framework", "gpu_share", b"gpu_share", "grace", b"grace", "idle", b"idle", "interactive", b"interactive", "stall", b"stall"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "dialects", b"dialects", "execution", b"execution", "fence", b"fence", "fetch", b"fetch", "framework", b"framework", "gang_commands", b"gang_commands", "gpu_share", b"gpu_share", "gpus", b"gpus", "grace", b"grace", "idle", b"idle", "interactive", b"interactive", "job", b"job", "job_name", b"job_name", "local_rank", b"local_rank", "local_world_size", b"local_world_size", "main_program", b"main_program", "network", b"network", "node_count", b"node_count", "node_rank", b"node_rank", "preempt_signal", b"preempt_signal", "project", b"project", "rank", b"rank", "role_key", b"role_key", "sequence", b"sequence", "stall", b"stall", "world_size", b"world_size"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "dialects", b"dialects", "enforce", b"enforce", "execution", b"execution", "fence", b"fence", "fetch", b"fetch", "framework", b"framework", "gang_commands", b"gang_commands", "gpu_share", b"gpu_share", "gpus", b"gpus", "grace", b"grace", "idle", b"idle", "interactive", b"interactive", "job", b"job", "job_name", b"job_name", "local_rank", b"local_rank", "local_world_size", b"local_world_size", "main_program", b"main_program", "network", b"network", "node_count", b"node_count", "node_rank", b"node_rank", "preempt_signal", b"preempt_signal", "project", b"project", "rank", b"rank", "role_key", b"role_key", "sequence", b"sequence", "stall", b"stall", "world_size", b"world_size"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -795,6 +799,7 @@ class ExecutionReport(_message.Message):
     SAVED_AT_FIELD_NUMBER: _builtins.int
     USED_AT_FIELD_NUMBER: _builtins.int
     GPU_BUSY_MS_FIELD_NUMBER: _builtins.int
+    OVER_PORTION_FIELD_NUMBER: _builtins.int
     execution: _builtins.str
     """Which one."""
     stage: Global___Stage.ValueType
@@ -809,6 +814,8 @@ class ExecutionReport(_message.Message):
     """Milliseconds in which something ran on its GPUs, of all of them together and of its portions of them; told every few
     minutes and with its end. Absent: its GPUs do not tell.
     """
+    over_portion: _builtins.str
+    """How much more GPU memory than its portion it was seen to use, as a sentence without a subject; empty: never."""
     @_builtins.property
     def at(self) -> _timestamp_pb2.Timestamp:
         """Since when, by the node's clock."""
@@ -867,10 +874,11 @@ class ExecutionReport(_message.Message):
         saved_at: _timestamp_pb2.Timestamp | None = ...,
         used_at: _timestamp_pb2.Timestamp | None = ...,
         gpu_busy_ms: _builtins.int | None = ...,
+        over_portion: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_gpu_busy_ms", b"_gpu_busy_ms", "at", b"at", "exit", b"exit", "failure", b"failure", "gpu_busy_ms", b"gpu_busy_ms", "no_permit_for", b"no_permit_for", "outputs", b"outputs", "saved_at", b"saved_at", "started_at", b"started_at", "used_at", b"used_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_gpu_busy_ms", b"_gpu_busy_ms", "address", b"address", "at", b"at", "detail", b"detail", "execution", b"execution", "exit", b"exit", "failure", b"failure", "gpu_busy_ms", b"gpu_busy_ms", "log_complete", b"log_complete", "no_permit_for", b"no_permit_for", "outputs", b"outputs", "ports", b"ports", "saved_at", b"saved_at", "stage", b"stage", "started_at", b"started_at", "used_at", b"used_at"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_gpu_busy_ms", b"_gpu_busy_ms", "address", b"address", "at", b"at", "detail", b"detail", "execution", b"execution", "exit", b"exit", "failure", b"failure", "gpu_busy_ms", b"gpu_busy_ms", "log_complete", b"log_complete", "no_permit_for", b"no_permit_for", "outputs", b"outputs", "over_portion", b"over_portion", "ports", b"ports", "saved_at", b"saved_at", "stage", b"stage", "started_at", b"started_at", "used_at", b"used_at"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__gpu_busy_ms: _TypeAlias = _typing.Literal["gpu_busy_ms"]  # noqa: Y015
     _WhichOneofArgType__gpu_busy_ms: _TypeAlias = _typing.Literal["_gpu_busy_ms", b"_gpu_busy_ms"]  # noqa: Y015

@@ -26,7 +26,7 @@ from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb
 from muster.rpc.v1 import projects_pb2 as muster_dot_rpc_dot_v1_dot_projects__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19muster/rpc/v1/pools.proto\x12\rmuster.rpc.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cmuster/rpc/v1/projects.proto\"\x12\n\x10ListPoolsRequest\";\n\x11ListPoolsResponse\x12&\n\x05pools\x18\x01 \x03(\x0b\x32\x17.muster.rpc.v1.PoolView\"C\n\x0ePutPoolRequest\x12!\n\x04pool\x18\x01 \x01(\x0b\x32\x13.muster.rpc.v1.Pool\x12\x0e\n\x06\x61nyway\x18\x02 \x01(\x08\"F\n\x0fPutPoolResponse\x12!\n\x04pool\x18\x01 \x01(\x0b\x32\x13.muster.rpc.v1.Pool\x12\x10\n\x08warnings\x18\x02 \x03(\t\"!\n\x11RemovePoolRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"I\n\x12RemovePoolResponse\x12!\n\x04pool\x18\x01 \x01(\x0b\x32\x13.muster.rpc.v1.Pool\x12\x10\n\x08warnings\x18\x02 \x03(\t\"\xba\x01\n\x04Pool\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x33\n\x08selector\x18\x02 \x03(\x0b\x32!.muster.rpc.v1.Pool.SelectorEntry\x12.\n\x0blongest_run\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x0e\n\x06levels\x18\x04 \x03(\t\x1a/\n\rSelectorEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\xae\x01\n\x08PoolView\x12!\n\x04pool\x18\x01 \x01(\x0b\x32\x13.muster.rpc.v1.Pool\x12\x0e\n\x06is_set\x18\x02 \x01(\x08\x12\r\n\x05nodes\x18\x03 \x03(\t\x12(\n\x08\x63\x61pacity\x18\x04 \x01(\x0b\x32\x16.muster.rpc.v1.Amounts\x12$\n\x04held\x18\x05 \x01(\x0b\x32\x16.muster.rpc.v1.Amounts\x12\x10\n\x08warnings\x18\x06 \x03(\t2\xed\x01\n\x0bPoolService\x12I\n\x04List\x12\x1f.muster.rpc.v1.ListPoolsRequest\x1a .muster.rpc.v1.ListPoolsResponse\x12\x44\n\x03Put\x12\x1d.muster.rpc.v1.PutPoolRequest\x1a\x1e.muster.rpc.v1.PutPoolResponse\x12M\n\x06Remove\x12 .muster.rpc.v1.RemovePoolRequest\x1a!.muster.rpc.v1.RemovePoolResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19muster/rpc/v1/pools.proto\x12\rmuster.rpc.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cmuster/rpc/v1/projects.proto\"\x12\n\x10ListPoolsRequest\";\n\x11ListPoolsResponse\x12&\n\x05pools\x18\x01 \x03(\x0b\x32\x17.muster.rpc.v1.PoolView\"C\n\x0ePutPoolRequest\x12!\n\x04pool\x18\x01 \x01(\x0b\x32\x13.muster.rpc.v1.Pool\x12\x0e\n\x06\x61nyway\x18\x02 \x01(\x08\"F\n\x0fPutPoolResponse\x12!\n\x04pool\x18\x01 \x01(\x0b\x32\x13.muster.rpc.v1.Pool\x12\x10\n\x08warnings\x18\x02 \x03(\t\"!\n\x11RemovePoolRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"I\n\x12RemovePoolResponse\x12!\n\x04pool\x18\x01 \x01(\x0b\x32\x13.muster.rpc.v1.Pool\x12\x10\n\x08warnings\x18\x02 \x03(\t\"\xcb\x01\n\x04Pool\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x33\n\x08selector\x18\x02 \x03(\x0b\x32!.muster.rpc.v1.Pool.SelectorEntry\x12.\n\x0blongest_run\x18\x03 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x0e\n\x06levels\x18\x04 \x03(\t\x12\x0f\n\x07\x65nforce\x18\x05 \x01(\t\x1a/\n\rSelectorEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\xae\x01\n\x08PoolView\x12!\n\x04pool\x18\x01 \x01(\x0b\x32\x13.muster.rpc.v1.Pool\x12\x0e\n\x06is_set\x18\x02 \x01(\x08\x12\r\n\x05nodes\x18\x03 \x03(\t\x12(\n\x08\x63\x61pacity\x18\x04 \x01(\x0b\x32\x16.muster.rpc.v1.Amounts\x12$\n\x04held\x18\x05 \x01(\x0b\x32\x16.muster.rpc.v1.Amounts\x12\x10\n\x08warnings\x18\x06 \x03(\t2\xed\x01\n\x0bPoolService\x12I\n\x04List\x12\x1f.muster.rpc.v1.ListPoolsRequest\x1a .muster.rpc.v1.ListPoolsResponse\x12\x44\n\x03Put\x12\x1d.muster.rpc.v1.PutPoolRequest\x1a\x1e.muster.rpc.v1.PutPoolResponse\x12M\n\x06Remove\x12 .muster.rpc.v1.RemovePoolRequest\x1a!.muster.rpc.v1.RemovePoolResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -48,11 +48,11 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_REMOVEPOOLRESPONSE']._serialized_start=363
   _globals['_REMOVEPOOLRESPONSE']._serialized_end=436
   _globals['_POOL']._serialized_start=439
-  _globals['_POOL']._serialized_end=625
-  _globals['_POOL_SELECTORENTRY']._serialized_start=578
-  _globals['_POOL_SELECTORENTRY']._serialized_end=625
-  _globals['_POOLVIEW']._serialized_start=628
-  _globals['_POOLVIEW']._serialized_end=802
-  _globals['_POOLSERVICE']._serialized_start=805
-  _globals['_POOLSERVICE']._serialized_end=1042
+  _globals['_POOL']._serialized_end=642
+  _globals['_POOL_SELECTORENTRY']._serialized_start=595
+  _globals['_POOL_SELECTORENTRY']._serialized_end=642
+  _globals['_POOLVIEW']._serialized_start=645
+  _globals['_POOLVIEW']._serialized_end=819
+  _globals['_POOLSERVICE']._serialized_start=822
+  _globals['_POOLSERVICE']._serialized_end=1059
 # @@protoc_insertion_point(module_scope)

@@ -201,8 +201,11 @@ class Pool(_message.Message):
     SELECTOR_FIELD_NUMBER: _builtins.int
     LONGEST_RUN_FIELD_NUMBER: _builtins.int
     LEVELS_FIELD_NUMBER: _builtins.int
+    ENFORCE_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Lower-case letters, digits and hyphens."""
+    enforce: _builtins.str
+    """What becomes of an execution that uses more GPU memory than its portion: `stop`; empty, or `tell`: it is told."""
     @_builtins.property
     def selector(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
         """Labels that its nodes carry; empty: its nodes are those whose label `pool` has its name."""
@@ -222,10 +225,11 @@ class Pool(_message.Message):
         selector: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
         longest_run: _duration_pb2.Duration | None = ...,
         levels: _abc.Iterable[_builtins.str] | None = ...,
+        enforce: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["longest_run", b"longest_run"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["levels", b"levels", "longest_run", b"longest_run", "name", b"name", "selector", b"selector"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["enforce", b"enforce", "levels", b"levels", "longest_run", b"longest_run", "name", b"name", "selector", b"selector"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

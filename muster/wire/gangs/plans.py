@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from google.protobuf.message import DecodeError
 
+from muster.domain.fleet.pool import PortionRule
 from muster.domain.gangs.fence import Fence, Witness
 from muster.domain.gangs.plan import Assignment, Desired, Goal, Plan, Unreadable
 from muster.domain.ids import AttemptId, ExecutionId, GpuUuid, JobId, NodeId
@@ -320,6 +321,7 @@ def _assignment_to_wire(assignment: Assignment, role_key: str) -> pb.Assignment:
         interactive=interactive_to_wire(assignment.interactive),
         main_program=assignment.main_program or "",
         idle=checks.duration(assignment.idle),
+        enforce=assignment.enforce if assignment.enforce is not PortionRule.TELL else "",
     )
 
 
@@ -363,6 +365,7 @@ def _assignment_from_wire(sent: pb.Assignment, roles: Mapping[str, Role | WireEr
         if sent.main_program
         else None,
         idle=checks.span(sent.idle, "Assignment.idle") if sent.HasField("idle") else None,
+        enforce=checks.word(PortionRule, sent.enforce, "Assignment.enforce") if sent.enforce else PortionRule.TELL,
     )
 
 

@@ -1,6 +1,6 @@
 """Pools: what is said of one, and what it has."""
 
-from muster.domain.fleet.pool import Pool
+from muster.domain.fleet.pool import Pool, PortionRule
 from muster.domain.fleet.standing_view import PoolView
 from muster.domain.ids import NodeId
 from muster.rpc.v1 import pools_pb2 as pb
@@ -15,6 +15,7 @@ def pool_to_wire(pool: Pool) -> pb.Pool:
         selector=pool.selector,
         longest_run=checks.duration(pool.longest_run),
         levels=pool.levels,
+        enforce=pool.enforce,
     )
 
 
@@ -30,6 +31,7 @@ def pool_from_wire(message: pb.Pool) -> Pool:
         selector=dict(message.selector),
         longest_run=checks.optional_span(message, "longest_run"),
         levels=tuple(checks.text(level, "Pool.levels") for level in message.levels),
+        enforce=checks.word(PortionRule, message.enforce, "Pool.enforce") if message.enforce else PortionRule.TELL,
     )
 
 

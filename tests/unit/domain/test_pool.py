@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from muster.domain.fleet.pool import Pool, levels_of, pool_of, told_of_pool
+from muster.domain.fleet.pool import Pool, PortionRule, levels_of, pool_of, told_of_pool
 
 
 def test_a_node_is_in_the_pool_of_its_label() -> None:
@@ -34,6 +34,12 @@ def test_what_became_of_a_pool_is_told_on_one_line() -> None:
     assert told_of_pool(limited, None) == "a=1, b=2, longest run 3d -> not set"
     assert told_of_pool(plain, Pool(name="a", levels=("row", "switch"))) == (
         "nodes with its name -> nodes with its name, levels row switch"
+    )
+
+
+def test_a_line_about_a_pool_says_what_it_enforces() -> None:
+    assert (
+        told_of_pool(None, Pool(name="a", enforce=PortionRule.STOP)) == "not set -> nodes with its name, enforce stop"
     )
 
 

@@ -7,7 +7,7 @@ from rich.console import Group
 from muster.cli.output.plain.columns import Column
 from muster.cli.output.tables import TextTable, facts, listing, shown
 from muster.cli.output.units import labels_text
-from muster.domain.fleet.pool import POOL_LABEL, Pool
+from muster.domain.fleet.pool import POOL_LABEL, Pool, PortionRule
 from muster.domain.fleet.quota import amount_text
 from muster.domain.fleet.standing_view import PoolView
 from muster.domain.quantity import format_duration
@@ -35,6 +35,7 @@ def pool_details(view: PoolView) -> Group:
         ("labels", _labels(view.pool)),
         ("longest run", _longest(view.pool)),
         ("levels", ", ".join(view.pool.levels)),
+        ("portions", "over them: stopped" if view.pool.enforce is PortionRule.STOP else ""),
         ("gpus", f"{amount_text('gpus', held.gpus)} of {amount_text('gpus', has.gpus)} held"),
         ("cpus", f"{amount_text('cpus', held.cpus)} of {amount_text('cpus', has.cpus)} held"),
         ("memory", f"{amount_text('memory', held.memory)} of {amount_text('memory', has.memory)} held"),

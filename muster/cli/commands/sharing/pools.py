@@ -11,7 +11,7 @@ from muster.cli.options import Output, labels_of
 from muster.cli.output.documents import Format, text_of
 from muster.cli.output.screen import say, say_lines, screen
 from muster.domain.errors import UnknownNameError
-from muster.domain.fleet.pool import Pool
+from muster.domain.fleet.pool import Pool, PortionRule
 from muster.domain.quoting import nearest, quote
 
 if TYPE_CHECKING:
@@ -91,6 +91,10 @@ async def set_pool(
             help="Label that says where its nodes are, the coarsest first; may be repeated. `none`: the usual names.",
         ),
     ] = None,
+    enforce: Annotated[
+        PortionRule | None,
+        typer.Option(help="Whether jobs that use more GPU memory than their portion are stopped."),
+    ] = None,
     anyway: Annotated[bool, typer.Option("--anyway", help="Also if no node carries these labels yet.")] = False,
     output: Output = Format.TABLE,
 ) -> None:
@@ -112,6 +116,8 @@ async def set_pool(
             pool = replace(pool, longest_run=None if longest_run == _NONE else parsed_span(longest_run))
         if level is not None:
             pool = replace(pool, levels=() if level == [_NONE] else tuple(level))
+        if enforce is not None:
+            pool = replace(pool, enforce=enforce)
         warnings = await client.pools.put(pool, anyway=anyway)
     _tell(warnings)
     if output.for_people:

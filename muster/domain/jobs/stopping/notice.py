@@ -25,6 +25,7 @@ class StopReason(StrEnum):
     FAILED = "failed"  #: another execution of the job failed or was lost
     FINISHED = "finished"  #: the executions that decide on the job's success have ended well
     VOLUME_FULL = "volume_full"  #: a volume of this execution has grown beyond its size
+    GPU_MEMORY = "gpu_memory"  #: this execution has used more of a GPU than its portion for too long
     DISCONNECTED = "disconnected"  #: its node has had no word from the coordinator for too long
 
     @property
