@@ -1,5 +1,6 @@
 """Accounts are what was held: nothing is left out, and nothing counts twice."""
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -44,6 +45,7 @@ class SpendingWitness:
         seen, told = self._seen(now), self._told(cluster, spent, now)
         assert told == seen, f"held {seen}, and the accounts say {told}"
         self._borrowing.see(cluster, spent, now)
+        meters_run_by_what_is_above_the_quota(cluster)
 
     def _add(self, attempt: AttemptId, amounts: Amounts, since: datetime, now: datetime) -> None:
         span = amounts.times(max(timedelta(), now - since) // timedelta(microseconds=1))
@@ -74,6 +76,23 @@ class SpendingWitness:
                 assert running is not None, f"{key} was placed"
                 found[key.job] = found.get(key.job, NO_AMOUNTS).plus(running.held)
         return {job: total for job, total in found.items() if total != NO_AMOUNTS}
+
+
+def meters_run_by_what_is_above_the_quota(cluster: Cluster) -> None:
+    """After a turn each meter runs by what its project holds of its pool, and by its quota."""
+    held: Counter[tuple[str, str]] = Counter()
+    for each in cluster.executions.values():
+        if not each.node or each.state in TERMINAL or not cluster.attempts[each.attempt_id].pool:
+            continue
+        job = cluster.jobs[each.job]
+        held[job.spec.project, cluster.attempts[each.attempt_id].pool] += amounts_of(job.spec, each.rank).gpus
+    for (project, pool), gpus in held.items():
+        units, meter = cluster.unit_load.units, cluster.records.meters.get((project, pool))
+        quota = units.entitlement(project, pool).quota.gpus if 0 in units.counted(pool) else gpus
+        above = max(0, gpus - quota) * 10**6 // gpus if gpus else 0
+        if gpus:
+            runs = 0 if meter is None else meter.millionths
+            assert runs == above, f"{project} borrows {above} millionths of {pool}, and its meter runs by {runs}"
 
 
 class _BorrowingWitness:

@@ -150,13 +150,13 @@ class Fleet:
         for name in names:
             await self.connected(name)
 
-    async def stop_agent(self, name: str) -> None:
-        """End an agent in an orderly way, as SIGTERM does."""
+    async def stop_agent(self, name: str, *, stop: bool = True) -> None:
+        """End an agent in an orderly way, as SIGTERM does; what it runs is stopped, or left to the next agent."""
         member = self._members[name]
         assert member.agent is not None
         assert member.running is not None
         await _end(member.running)
-        await member.agent.close(stop=True)
+        await member.agent.close(stop=stop)
         member.agent = member.running = None
 
     async def connected(self, name: str, times: int = 1) -> None:

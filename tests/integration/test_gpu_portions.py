@@ -6,13 +6,15 @@ from pathlib import Path
 import pytest
 
 from agent.gpus.open import NvmlSource
+from agent.gpus.simulated import SimulatedSource
 from muster.domain.errors import MusterError
 from muster.domain.event import JobEventKind
 from muster.domain.fleet.pool import Pool, PortionRule
-from muster.domain.ids import GpuUuid, JobId
+from muster.domain.ids import GpuUuid, JobId, NodeId
 from muster.domain.jobs.failure import FailureKind
 from muster.domain.jobs.job import Resources
 from muster.domain.jobs.lifecycle import JobPhase, State
+from muster.domain.usage import UsageBy
 from tests.fake_nvml import COMPILER, NO_COMPILER, FakeNvml
 from tests.integration.fleet import Fleet, running_fleet
 from tests.integration.jobs import shell
@@ -119,3 +121,33 @@ async def test_where_the_pool_says_nothing_people_are_told_and_it_goes_on(tmp_pa
     assert event.text.startswith("rank 0 on a uses ")
     assert event.text.endswith("; nothing stops it")
     assert goes_on.phase is JobPhase.RUNNING
+
+
+async def test_an_agent_that_restarts_keeps_the_portions_that_are_held_and_what_they_were_busy(tmp_path: Path) -> None:
+    async with running_fleet(tmp_path) as fleet:
+        source = SimulatedSource("1xH100", NodeId("a"))
+        await fleet.start_agent("a", gpus=source)
+        await fleet.connected("a")
+        (gpu,) = (await source.read()).gpus
+        source.make_busy(gpu.uuid, 100)
+        held = await fleet.client.jobs.submit(shell("sleep 6; echo late; sleep 600", resources=part(500)))
+        await fleet.printed(held.id, 1)
+        before = (await fleet.client.nodes.list())[0].gpus_shared
+        await fleet.stop_agent("a", stop=False)
+        await fleet.start_agent("a", gpus="fake:1xH100")
+        await fleet.connected("a", 2)
+
+        beside = await fleet.client.jobs.submit(shell("sleep 600", resources=part(500)))
+        await fleet.until_states(beside.id, State.RUNNING)
+        third = await fleet.client.jobs.submit(shell("true", resources=part(100)))
+        (node,) = await fleet.client.nodes.list()
+        jobs = [await fleet.client.jobs.get(each.id) for each in (held, third)]
+        await fleet.client.jobs.stop(held.id)
+        await fleet.client.jobs.wait(held.id)
+        [row] = [each for each in (await fleet.client.projects.usage(by=UsageBy.JOB)).rows if each.of == held.id]
+
+    assert before[gpu.uuid].thousandths == 500
+    assert node.gpus_shared[gpu.uuid].thousandths == 1000
+    assert [job.phase for job in jobs] == [JobPhase.RUNNING, JobPhase.QUEUED]
+    assert row.busy is not None
+    assert 1000 < row.busy <= row.held.gpus

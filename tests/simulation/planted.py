@@ -25,6 +25,8 @@ from coordinator.core.events import (
 )
 from coordinator.core.sharing.standing import Tally
 from coordinator.core.step import finish, step
+from coordinator.core.turn.metering import Metering
+from coordinator.core.turn.spending import SpendingLedger
 from coordinator.core.turn.turn import Turn
 from muster.domain.data.outputs import OutputsStage
 from muster.domain.fleet.quota import MILLIS_PER_GPU, Amounts, amounts_of
@@ -92,6 +94,18 @@ def _counting_time_outside(turn: Turn, event: Event) -> Answer:
     return answer
 
 
+def _forgetting_accounts(turn: Turn) -> None:
+    """Places what has room, and stores no account of what has ended."""
+    finish(turn)
+    turn.ledger = SpendingLedger()
+
+
+def _letting_meters_run_on(turn: Turn) -> None:
+    """Does not hear of what began and ended to hold something before the queue was looked at."""
+    turn.metering = Metering(turn.cluster)
+    finish(turn)
+
+
 def _leaving_held_jobs_queued(turn: Turn, event: Event) -> Answer:
     """Notes a hold, and leaves the job where it is: in the queue, where its demand counts."""
     job = turn.cluster.jobs.get(event.job) if isinstance(event, HoldRequested) else None
@@ -129,8 +143,9 @@ def _adding_portions_up(turn: Turn) -> None:
     finish(turn)
     cluster = turn.cluster
     for job in list(cluster.queue):
-        portion, attempt = job.spec.roles[0].resources.portion, cluster.newest_attempt(job.id)
-        if portion is None or job.spec.size > 1 or job.spec.roles[0].resources.gpus > 1:
+        needs, attempt = job.spec.roles[0].resources, cluster.newest_attempt(job.id)
+        portion = needs.portion
+        if portion is None or max(job.spec.size, needs.gpus) > 1 or job.job_class is JobClass.GUARANTEED:
             continue
         for node in cluster.load.free.fresh():
             left = [each.thousandths for each in node.shared]
@@ -367,6 +382,8 @@ DEVICE_COUNTED_WHOLE = Cores(finish=_counting_devices_whole)
 LEVEL_IGNORED = Cores(finish=_ignoring_wishes(_anywhere))
 AFFINITY_IGNORED = Cores(finish=_ignoring_wishes(_on_any_node))
 WAIT_FOR_POOL_IGNORED = Cores(finish=_opening_pools_early)
+ACCOUNT_FORGOTTEN = Cores(finish=_forgetting_accounts)
+METER_RUNS_ON = Cores(finish=_letting_meters_run_on)
 HELD_JOB_QUEUED = Cores(step=_leaving_held_jobs_queued)
 REMOVAL_NOT_STORED = Cores(step=_removing_from_memory)
 SILENCE_NEVER_NOTICED = Cores(stream=_never_doubting)

@@ -15,10 +15,11 @@ from muster.domain.fleet.quota import (
     UnitKind,
     UnitTerms,
 )
+from muster.domain.jobs.interactive import NEVER_IDLE
 from muster.domain.jobs.job import DEFAULT_PROJECT
 from tests.simulation.clients import Clients
 from tests.simulation.coordinator_program import CoordinatorProgram
-from tests.simulation.scenario import TEAMS, Scenario
+from tests.simulation.scenario import IDLE, NODE_TYPES, TEAMS, Scenario
 from tests.simulation.world import World
 
 BETWEEN = 40.0
@@ -34,6 +35,7 @@ class QuotaAdmin:
         self._coordinator = coordinator
         self._scenario = scenario
         self._chance = world.chance("quota admin")
+        self._fancy = world.chance("rare terms of the quota admin")
         self._left = 0
         """Projects that are still to be added."""
 
@@ -99,5 +101,7 @@ class QuotaAdmin:
                 min_runtime_within=timedelta(seconds=chance.choice((0.0, 0.0, 5.0))),
                 max_running=chance.choice((None, None, None, None, 2)),
                 grace_max=chance.choice((None, timedelta(seconds=1))),
+                idle=self._fancy.choice((None, None, None, IDLE, NEVER_IDLE)),
+                types=self._fancy.choice((None, None, None, *((each,) for each in NODE_TYPES))),
             )
         )

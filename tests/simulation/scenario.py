@@ -33,6 +33,8 @@ class Scale:
 
 IDLE = timedelta(seconds=40)
 """How long some jobs may go unused."""
+NODE_TYPES = ("t4", "v100")
+"""Types of nodes to which projects may be confined."""
 SMALL = Scale(nodes=(2, 6), jobs=(4, 16), seconds=(60.0, 400.0))
 LARGE = Scale(nodes=(24, 48), jobs=(250, 400), seconds=(1200.0, 1800.0))
 

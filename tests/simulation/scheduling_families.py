@@ -3,6 +3,7 @@
 from dataclasses import replace
 from datetime import timedelta
 
+from muster.domain.fleet.pool import NODE_TYPE_LABEL
 from muster.domain.ids import NodeId
 from muster.domain.jobs.job import DEFAULT_PROJECT, JobSpec, Resources
 from muster.domain.jobs.job_class import JobClass
@@ -12,7 +13,7 @@ from muster.domain.jobs.restart import RestartPolicy
 from muster.domain.jobs.stopping.preemption import OnPreempt, PreemptSignal
 from tests.simulation.agent_program import Frailty
 from tests.simulation.network import Harshness
-from tests.simulation.scenario import GIB, TEAMS, Scenario
+from tests.simulation.scenario import GIB, NODE_TYPES, TEAMS, Scenario
 from tests.simulation.weakness import Weakness
 from tests.simulation.world import EPOCH
 
@@ -99,7 +100,14 @@ def crowded(scenario: Scenario) -> Scenario:
     return replace(
         scenario,
         seconds=scenario.seconds + 200.0,
-        parts=tuple(replace(parts, gpus=max(2, parts.gpus)) for parts in scenario.parts[:3]),
+        parts=tuple(
+            replace(
+                parts,
+                gpus=max(2, parts.gpus),
+                labels={**parts.labels, NODE_TYPE_LABEL: NODE_TYPES[number % len(NODE_TYPES)]},
+            )
+            for number, parts in enumerate(scenario.parts[:3])
+        ),
         specs=tuple(specs),
         fault_every=50.0,
         faults=("kill the coordinator", "kill the coordinator", "kill an agent", "cut a node off", "drain a node"),

@@ -112,6 +112,7 @@ class Simulation:
         calendar = self.watcher.calendar
         sights["job suspended"], sights["job forgotten"] = calendar.suspended, calendar.forgotten
         sights["moved by a taint"] = self.watcher.taints.moved
+        sights["account"] = self.watcher.spending.accounts
         sights["made room"] = self.watcher.evictions.evicted
         sights["queue timeout"] = calendar.queue_timeouts
         sights["project removed"], sights["project kept"] = self.admin.removed, self.admin.refused
@@ -210,6 +211,7 @@ class Simulation:
         if self.watcher.live_code:
             raise Violation(f"user code runs that nobody wants: {self.watcher.live_code}")
         self._check_jobs(cluster)
+        self.watcher.spending.at_rest()
         for execution in cluster.executions.values():
             self.watcher.check_log(execution, self.coordinator.logs.get(execution.id, 0))
         self.coordinator.crash()

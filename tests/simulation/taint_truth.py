@@ -64,3 +64,15 @@ def _lets(tolerations: Iterable[Toleration], taint: Taint) -> bool:
         and (each.effect is None or each.effect is taint.effect)
         for each in tolerations
     )
+
+
+def cordoned_after(before: frozenset[NodeId], changes: Iterable[Change]) -> frozenset[NodeId]:
+    """Nodes that take nothing new, once these changes are stored."""
+    cordoned = set(before)
+    for change in changes:
+        match change:
+            case Put(record=Node() as node) if node.cordon is not None:
+                cordoned.add(node.name)
+            case Put(record=Node(name=name)) | DropNode(node=name):
+                cordoned.discard(name)
+    return frozenset(cordoned)

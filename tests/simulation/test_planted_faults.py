@@ -143,6 +143,14 @@ def test_a_pool_that_a_job_goes_to_before_its_time_is_found() -> None:
     assert "before it may go there" in str(_first_problem(planted.WAIT_FOR_POOL_IGNORED, "divided").problem)
 
 
+def test_an_account_that_is_not_stored_is_found() -> None:
+    assert "there is no account of what" in str(_first_problem(planted.ACCOUNT_FORGOTTEN).problem)
+
+
+def test_a_meter_that_runs_on_when_less_is_borrowed_is_found() -> None:
+    assert "and its meter runs by" in str(_first_problem(planted.METER_RUNS_ON, "crowded").problem)
+
+
 def test_protection_from_the_placement_on_is_found() -> None:
     outcome = _first_problem(planted.PROTECTED_FROM_PLACEMENT, "crowded")
 

@@ -22,10 +22,12 @@ from tests.simulation.eviction_truth import EvictionTruth
 from tests.simulation.outputs_truth import check_outputs
 from tests.simulation.place_truth import check_places
 from tests.simulation.scenario import Scenario, behaviour
-from tests.simulation.taint_truth import TaintTruth
+from tests.simulation.spending_truth import SpendingTruth
+from tests.simulation.taint_truth import TaintTruth, cordoned_after
 from tests.simulation.truth import Behaviour, Sandbox, SimulatedNode
 from tests.simulation.used_things import UsedThings
 from tests.simulation.world import SECOND, Violation, World
+from tests.spending_invariants import meters_run_by_what_is_above_the_quota
 
 SEVERAL = 100
 """Executions with which the whole cluster is looked at after every few steps; with more, in proportion less often."""
@@ -53,6 +55,7 @@ class Watcher:
         self.calendar = CalendarTruth(world)
         self.taints = TaintTruth()
         self.evictions = EvictionTruth()
+        self.spending = SpendingTruth()
         self.on_accept: list[Callable[[Job], None]] = []
         """Told of each job that a client was told of, once for each."""
         self._unchecked = 0
@@ -172,6 +175,7 @@ class Watcher:
                 assert self.calendar.clock is not None
                 check_devices(cluster)
                 validate(cluster, self.calendar.clock.now)
+                meters_run_by_what_is_above_the_quota(cluster)
             else:
                 for job in dict.fromkeys(map(_job_of, changes)):
                     if job is not None and job in cluster.jobs:
@@ -195,7 +199,7 @@ class Watcher:
     def committed(self, changes: tuple[Change, ...]) -> None:
         self.taints.committed(changes)
         before = self._cordoned
-        self._cordoned = _cordoned_after(before, changes)
+        self._cordoned = cordoned_after(before, changes)
         gone = {change.node for change in changes if isinstance(change, DropNode)}
         for node in before - self._cordoned - self.uncordoned - gone:
             raise Violation(f"the cordon of {node} is forgotten", node)
@@ -217,6 +221,8 @@ class Watcher:
                 case DropProject(project=name):
                     self._projects.discard(name)
         self._check_calendar(changes)
+        assert self.calendar.clock is not None
+        self.spending.committed(changes, self.calendar.clock.now)
 
     def _check_calendar(self, changes: tuple[Change, ...]) -> None:
         """Look at the attempts once all executions are known."""
@@ -387,14 +393,3 @@ def _words(error: AssertionError) -> list[str]:
 
 def _about(node: SimulatedNode, sandbox: Sandbox) -> tuple[str, ...]:
     return (node.name, sandbox.assignment.job)
-
-
-def _cordoned_after(before: frozenset[NodeId], changes: tuple[Change, ...]) -> frozenset[NodeId]:
-    cordoned = set(before)
-    for change in changes:
-        match change:
-            case Put(record=Node() as node) if node.cordon is not None:
-                cordoned.add(node.name)
-            case Put(record=Node(name=name)) | DropNode(node=name):
-                cordoned.discard(name)
-    return frozenset(cordoned)
