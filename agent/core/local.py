@@ -196,10 +196,14 @@ class LocalExecution:
 
     @property
     def over(self) -> bool:
-        """Whether it was told to stop or has failed: it will never again do its part of the attempt."""
+        """Whether it was told to stop or has failed: it will never again do its part of the attempt.
+
+        So is what ended before this life of the agent, however it did. A former life may have been told to stop it, and
+        may have told the coordinator how others of its attempt had ended here; nothing of that is known any more.
+        """
         if self.end.well:
             return False
-        return self.wanted.over or self.cut is not None or self.phase in _OVER_FOR_PEERS
+        return self.end.before or self.wanted.over or self.cut is not None or self.phase in _OVER_FOR_PEERS
 
 
 _OVER_FOR_PEERS = OVER | {LocalState.HALTING, LocalState.TERMINATING}

@@ -112,6 +112,15 @@ def test_exit_code_0_after_an_order_to_stop_is_no_good_end() -> None:
     assert word(agent) is PeerWord.OVER
 
 
+def test_what_ended_before_the_agent_was_started_is_over_however_it_did() -> None:
+    """A former life of the agent may have been told to stop it, or have cleared away another part that had failed."""
+    agent = FencedAgent(contact=None)
+    agent.take(Recovered(execution=ME, started=True, ended=True, terms=TERMS))
+    assert word(agent, 1.0) is PeerWord.OVER
+    end(agent)
+    assert word(agent, 1.0) is PeerWord.OVER
+
+
 def test_one_failure_among_several_executions_here_is_the_end_of_the_part() -> None:
     agent = FencedAgent().run().run(rank=1)
     end(agent)
