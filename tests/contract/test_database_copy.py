@@ -18,7 +18,7 @@ from coordinator.store.store import StoreError
 from muster.domain.ids import NodeId
 from tests.contract.records import gang, job, node_events
 
-LATER = History(newest="0110", folder=str(Path(__file__).parent / "later_migrations"))
+LATER = History(newest="9999", folder=str(Path(__file__).parent / "later_migrations"))
 """The history of a later version."""
 
 
@@ -34,12 +34,12 @@ def write(database: Path) -> None:
 
 
 def test_a_migration_leaves_a_copy_from_before_it(tmp_path: Path) -> None:
-    database, copy = tmp_path / "coordinator.db", tmp_path / "coordinator.db.before-v110"
+    database, copy = tmp_path / "coordinator.db", tmp_path / "coordinator.db.before-v9999"
     write(database)
 
     bring_up_to_date(database, LATER)
 
-    assert read(database, "SELECT version_num FROM alembic_version") == [("0110",)]
+    assert read(database, "SELECT version_num FROM alembic_version") == [("9999",)]
     assert read(database, "SELECT id, note FROM jobs") == [("a", "")]
     assert read(copy, "SELECT version_num FROM alembic_version") == [(VERSION,)]
     assert read(copy, "SELECT id FROM jobs") == [("a",)]
@@ -72,7 +72,7 @@ def test_neither_a_first_nor_a_later_start_makes_a_copy(tmp_path: Path) -> None:
 def test_a_database_that_cannot_be_copied_is_not_migrated(tmp_path: Path) -> None:
     database = tmp_path / "coordinator.db"
     write(database)
-    (tmp_path / "coordinator.db.before-v110").mkdir()
+    (tmp_path / "coordinator.db.before-v9999").mkdir()
 
     with pytest.raises(StoreError, match=r"cannot copy .*coordinator\.db to .*before-v"):
         bring_up_to_date(database, LATER)

@@ -3,8 +3,10 @@
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0110"
-down_revision = "0109"
+from coordinator.store.schema import VERSION
+
+revision = "9999"
+down_revision = VERSION
 branch_labels = None
 depends_on = None
 
