@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from agent.code.copies import add_files, lay_out
 from muster.domain.data.code import JobCode
-from muster.domain.data.swarm import ContentSpan
 from muster.domain.data.tree import ContentObject, ContentTree, MalformedTreeError, read_content_tree
 from muster.domain.data.upload import DepotPass
 from muster.domain.errors import MusterError, UnavailableError
@@ -19,8 +18,8 @@ from muster.domain.ids import ExecutionId
 from muster.domain.jobs.failure import ExecutionError, FailureKind
 from muster.domain.jobs.job import InlineFile
 from muster.domain.quantity import size_text
-from muster.rpc.channel import Credentials, open_channel
-from muster.transfer.objects import Filling, ObjectFiles, commit_all
+from muster.rpc.channel import Credentials
+from muster.transfer.objects import ObjectFiles
 
 if TYPE_CHECKING:  # loaded once there is something to fetch
     from muster.transfer.depot_client import DepotClient
@@ -119,16 +118,10 @@ class KeptCode:
             return tree
         progress("fetching code")
         passed = await self._ask(execution)
-        host, _, port = passed.depot.rpartition(":")
-        address = f"{host or self._coordinator().rpartition(':')[0]}:{port}"
-        from muster.transfer.depot_client import (  # noqa: PLC0415 - agents without such jobs do without it
-            DEPOT_CHANNEL_OPTIONS,
-            DepotClient,
-        )
+        from muster.transfer.depot_client import reaching_depot  # noqa: PLC0415 - agents without such jobs do without it
 
-        believed = Credentials(authority=self._credentials().authority)
-        async with open_channel(address, believed, DEPOT_CHANNEL_OPTIONS) as channel:
-            client = DepotClient(channel, passed.ticket, address)
+        authority = self._credentials().authority
+        async with reaching_depot(passed.depot, passed.ticket, self._coordinator(), authority) as client:
             if tree is None:
                 tree = await client.tree(code.tree, code.size)
                 await asyncio.to_thread(_keep, objects, tree)
@@ -144,27 +137,19 @@ class KeptCode:
     ) -> None:
         """Go on with each object from where it was left."""
         done, total = 0, sum(each.size for each in missing)
+
+        def arrived(count: int) -> None:
+            nonlocal done
+            done += count
+            progress(f"fetching code {size_text(done)} of {size_text(total)}")
+
         for at in range(0, len(missing), FETCHED_TOGETHER):
             with ExitStack() as open_ones:
                 arriving = [
                     open_ones.enter_context(await asyncio.to_thread(objects.arriving, each.digest, each.size))
                     for each in missing[at : at + FETCHED_TOGETHER]
                 ]
-                wanted = list(zip(missing[at : at + FETCHED_TOGETHER], arriving, strict=True))
-                spans = [
-                    ContentSpan(digest=each.digest, offset=arrival.offset, length=each.size - arrival.offset)
-                    for each, arrival in wanted
-                    if arrival.offset < each.size
-                ]
-                filling = Filling([(arrival, each.size) for each, arrival in wanted])
-                if spans:
-                    async for data in client.get(spans):
-                        await asyncio.to_thread(filling.take, data)
-                        done += len(data)
-                        progress(f"fetching code {size_text(done)} of {size_text(total)}")
-                for each in arriving:
-                    each.check()
-                await asyncio.to_thread(commit_all, arriving)
+                await client.fill(arriving, arrived)
 
 
 def _known(objects: ObjectFiles, digest: str) -> ContentTree | None:

@@ -18,8 +18,8 @@ from muster.domain.data.upload import DepotPass
 from muster.domain.errors import MusterError, UnavailableError
 from muster.domain.ids import ExecutionId
 from muster.domain.jobs.failure import ExecutionError
-from muster.rpc.channel import Credentials, open_channel
-from muster.transfer.depot_client import DEPOT_CHANNEL_OPTIONS, DepotClient
+from muster.rpc.channel import Credentials
+from muster.transfer.depot_client import reaching_depot
 from muster.transfer.folder import FolderError
 
 log = logging.getLogger(__name__)
@@ -86,11 +86,9 @@ class OutputsStoring:
                 return _stored(found)
 
     async def _send(self, shown: DepotPass, found: LeftFiles) -> None:
-        host, _, port = shown.depot.rpartition(":")
-        address = f"{host or self._coordinator().rpartition(':')[0]}:{port}"
-        believed = Credentials(authority=self._credentials().authority)
-        async with open_channel(address, believed, DEPOT_CHANNEL_OPTIONS) as channel:
-            await DepotClient(channel, shown.ticket, address).send_tree(found.tree, found.files)
+        authority = self._credentials().authority
+        async with reaching_depot(shown.depot, shown.ticket, self._coordinator(), authority) as depot:
+            await depot.send_tree(found.tree, found.files)
 
 
 def _stored(found: LeftFiles) -> ExecutionOutputs:

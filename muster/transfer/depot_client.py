@@ -4,7 +4,7 @@ import asyncio
 import os
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -15,11 +15,12 @@ import grpc.aio
 from muster.domain.data.swarm import ContentSpan
 from muster.domain.data.tree import ContentObject, ContentTree, MalformedTreeError, read_content_tree
 from muster.domain.errors import MusterError, UnavailableError
-from muster.rpc.channel import CHANNEL_OPTIONS
+from muster.rpc.channel import CHANNEL_OPTIONS, Credentials, open_channel
 from muster.rpc.status import ERRORS
 from muster.rpc.v1 import depot_pb2 as pb
 from muster.rpc.v1.depot_pb2_grpc import DepotServiceStub
 from muster.transfer.folder import Folder, FolderError
+from muster.transfer.objects import ArrivingObject, Filling, commit_all
 from muster.trust.depot_ticket import DEPOT_TICKET_METADATA
 
 SENT_AT_ONCE = 1024 * 1024
@@ -134,6 +135,21 @@ class DepotClient:
         async for answer in self._heard(self._stub.Get(request, metadata=self._metadata)):
             yield answer.data
 
+    async def fill(self, arriving: Sequence[ArrivingObject], told: Callable[[int], None]) -> None:
+        """Have objects whole and in their places, each from where it was left. Raises MusterError or OSError.
+
+        `told` hears of bytes as they arrive.
+        """
+        lacking = [each for each in arriving if each.offset < each.size]
+        filling = Filling(lacking)
+        if lacking:
+            async for data in self.get([each.span for each in lacking]):
+                await asyncio.to_thread(filling.take, data)
+                told(len(data))
+        for each in arriving:
+            each.check()
+        await asyncio.to_thread(commit_all, arriving)
+
     async def _heard(self, call: Any) -> AsyncGenerator[Any, None]:  # noqa: ANN401 - calls of three kinds
         """The answers of a call, as long as the depot is not silent. Raises MusterError."""
         try:
@@ -151,6 +167,20 @@ class DepotClient:
             raise _error(error.code(), error.details() or "", self._address) from error
         finally:
             call.cancel()
+
+
+@asynccontextmanager
+async def reaching_depot(
+    told: str, ticket: str, coordinator: str, authority: bytes | None
+) -> AsyncGenerator[DepotClient, None]:
+    """The depot that a coordinator has told of, over a channel that is closed at the end.
+
+    `told` is `host:port`; without a host it is on that of `coordinator`. `authority` is whom one believes there.
+    """
+    host, _, port = told.rpartition(":")
+    address = f"{host or coordinator.rpartition(':')[0]}:{port}"
+    async with open_channel(address, Credentials(authority=authority), DEPOT_CHANNEL_OPTIONS) as channel:
+        yield DepotClient(channel, ticket, address)
 
 
 class _Sending:

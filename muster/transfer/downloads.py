@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from muster.domain.data.swarm import ContentSpan
 from muster.domain.data.tree import ContentEntry, ContentKind
 from muster.domain.errors import MusterError
 from muster.transfer.depot_client import DepotClient
-from muster.transfer.objects import ArrivingObject, Filling, commit_all
+from muster.transfer.objects import ArrivingObject
 
 DOWNLOADED_TOGETHER = 256
 """Files in one question to the depot."""
@@ -59,20 +58,8 @@ async def fetch_files(
 async def _fetch(client: DepotClient, entries: Sequence[ContentEntry], into: Path, told: Callable[[int], None]) -> None:
     with ExitStack() as open_ones:
         arriving = [open_ones.enter_context(await asyncio.to_thread(_arriving, each, into)) for each in entries]
-        spans = [
-            ContentSpan(digest=each.content, offset=arrival.offset, length=each.size - arrival.offset)
-            for each, arrival in zip(entries, arriving, strict=True)
-            if arrival.offset < each.size
-        ]
         told(sum(arrival.offset for arrival in arriving))
-        filling = Filling([(arrival, each.size) for each, arrival in zip(entries, arriving, strict=True)])
-        if spans:
-            async for data in client.get(spans):
-                await asyncio.to_thread(filling.take, data)
-                told(len(data))
-        for each in arriving:
-            each.check()
-        await asyncio.to_thread(commit_all, arriving)
+        await client.fill(arriving, told)
 
 
 def _missing(entries: Iterable[ContentEntry], into: Path) -> list[ContentEntry]:

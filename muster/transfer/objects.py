@@ -5,7 +5,7 @@ parts/ab12…        the beginning of one that is still arriving; its length is 
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from hashlib import sha256
@@ -14,6 +14,7 @@ from threading import Lock
 from typing import Self
 
 from muster.domain.data.digest import is_digest
+from muster.domain.data.swarm import ContentSpan
 from muster.domain.errors import MusterError
 
 OBJECT_READ = 1024 * 1024
@@ -131,7 +132,8 @@ class ArrivingObject:
         self._part = part
         self._place = place
         self._digest = digest
-        self._size = size
+        self.size = size
+        """Bytes that it has once it is whole."""
         self._hash = sha256()
         self._descriptor = os.open(part, _NEW_PART, 0o600)
         try:
@@ -147,16 +149,21 @@ class ArrivingObject:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    @property
+    def span(self) -> ContentSpan:
+        """What is still to come of it."""
+        return ContentSpan(digest=self._digest, offset=self.offset, length=self.size - self.offset)
+
     def close(self) -> None:
         """Keep what has arrived, for whoever goes on with it."""
         os.close(self._descriptor)
 
     def write(self, data: bytes) -> None:
         """Take the next bytes. Raises WrongContentError for more than there can be, OSError where the disk is full."""
-        if self.offset + len(data) > self._size:
+        if self.offset + len(data) > self.size:
             self._discard()
             raise WrongContentError(
-                f"the object {self._digest} has more than the {self._size} bytes that were announced"
+                f"the object {self._digest} has more than the {self.size} bytes that were announced"
             )
         rest = memoryview(data)
         while rest:
@@ -172,7 +179,7 @@ class ArrivingObject:
 
     def check(self) -> None:
         """Raise WrongContentError for an object that is not what its name says; nothing of it is kept."""
-        if self.offset != self._size or self._hash.hexdigest() != self._digest:
+        if self.offset != self.size or self._hash.hexdigest() != self._digest:
             self._discard()
             raise WrongContentError(
                 f"what arrived as {self._digest} holds something else: it changed while it was read, or on the way"
@@ -197,7 +204,7 @@ class ArrivingObject:
         while found := os.read(self._descriptor, OBJECT_READ):
             self._hash.update(found)
             offset += len(found)
-        if offset <= self._size:
+        if offset <= self.size:
             return offset
         os.ftruncate(self._descriptor, 0)
         os.lseek(self._descriptor, 0, os.SEEK_SET)
@@ -211,18 +218,18 @@ class ArrivingObject:
 class Filling:
     """Objects that come as one stream of bytes."""
 
-    def __init__(self, arriving: Sequence[tuple[ArrivingObject, int]]) -> None:
-        self._left = [(each, size) for each, size in arriving if each.offset < size]
+    def __init__(self, arriving: Iterable[ArrivingObject]) -> None:
+        self._left = list(arriving)
 
     def take(self, data: bytes) -> None:
         """The next bytes; more than was asked for is refused by whoever compares it. Raises OSError."""
         rest = memoryview(data)
         while rest and self._left:
-            arriving, size = self._left[0]
-            part = rest[: size - arriving.offset]
+            arriving = self._left[0]
+            part = rest[: arriving.size - arriving.offset]
             arriving.write(bytes(part))
             rest = rest[len(part) :]
-            if arriving.offset == size:
+            if arriving.offset == arriving.size:
                 del self._left[0]
 
 

@@ -29,6 +29,16 @@ class Format(StrEnum):
         return self in {Format.TABLE, Format.WIDE}
 
 
+class SheetFormat(StrEnum):
+    """How a command answers whose rows spreadsheets can read as well."""
+
+    TABLE = "table"
+    WIDE = "wide"
+    JSON = "json"
+    YAML = "yaml"
+    CSV = "csv"
+
+
 def text_of(value: object, form: Format) -> str:
     """The value as JSON or YAML, with a line end."""
     plain = document(value)

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TextIO
 
+from muster.domain.quantity import size_text
 from muster.domain.visible_text import visible
 
 if TYPE_CHECKING:
@@ -42,6 +43,12 @@ def draw_status(*lines: str) -> None:
     text = "\n".join(f"\x1b[2m{line}\x1b[0m" for line in shown)
     print(f"{_erasing()}\r\x1b[2K{text}", end="", file=sys.stderr, flush=True)
     _STATUS.drawn = shown
+
+
+def draw_share(doing: str, done: int, total: int) -> None:
+    """Say in the last line of the terminal how much of how many bytes is there: `sending: 3 MiB of 9 MiB (33 %)`."""
+    share = f" ({100 * done // total} %)" if total else ""
+    draw_status(f"{doing}: {size_text(done)} of {size_text(total)}{share}")
 
 
 def clear_status() -> None:

@@ -4,7 +4,7 @@ import asyncio
 import os
 import time
 from collections.abc import AsyncGenerator, Callable, Collection, Sequence
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,10 +19,9 @@ from muster.domain.data.upload import UploadedFolder
 from muster.domain.errors import UnavailableError, UnknownNameError
 from muster.domain.jobs.job import JobSpec
 from muster.domain.jobs.view import JobView
-from muster.rpc.channel import Credentials, open_channel
 from muster.rpc.v1 import data_pb2 as pb
 from muster.rpc.v1.data_pb2_grpc import DataServiceStub
-from muster.transfer.depot_client import DEPOT_CHANNEL_OPTIONS, DepotClient
+from muster.transfer.depot_client import DepotClient, reaching_depot
 from muster.transfer.downloads import fetch_files
 from muster.transfer.folder import Folder, read_folder
 from muster.transfer.remembered import load_remembered, remembered_file, save_remembered
@@ -51,12 +50,10 @@ class DataClient:
         """
         read = await asyncio.to_thread(_read, Path(folder))
         shown = await self._calls.ask(self._stub.Upload, pb.UploadRequest(project=project))
-        host, _, port = shown.depot.rpartition(":")
         connection = self._calls.connection
-        address = f"{host or connection.address.rpartition(':')[0]}:{port}"
-        believed = Credentials(authority=connection.credentials.authority)
-        async with open_channel(address, believed, DEPOT_CHANNEL_OPTIONS) as channel:
-            sent = await DepotClient(channel, shown.ticket, address).send(read, told)
+        authority = connection.credentials.authority
+        async with reaching_depot(shown.depot, shown.ticket, connection.address, authority) as depot:
+            sent = await depot.send(read, told)
         return UploadedFolder(
             tree=sent.tree,
             size=len(read.tree.form),
@@ -127,13 +124,20 @@ class OutputsClient:
                 return found
 
     async def list(
-        self, job: JobView | str, *, only: Sequence[str] = (), attempt: int = 0, ranks: Collection[int] = ()
+        self,
+        job: JobView | JobOutputs | str,
+        *,
+        only: Sequence[str] = (),
+        attempt: int = 0,
+        ranks: Collection[int] = (),
     ) -> Sequence[OutputFile]:
         """The files that are stored of an attempt, of some ranks or all; `only`: names, which may have wildcards.
 
+        With what `of` has told nobody is asked again, and the attempt and ranks are those that it tells of.
+
         >>> paths = [file.path for file in await client.outputs.list("train", only=["**/*.pt"])]
         """
-        found = await self.of(job, attempt=attempt, ranks=ranks)
+        found = job if isinstance(job, JobOutputs) else await self.of(job, attempt=attempt, ranks=ranks)
         files: list[OutputFile] = []
         async with aclosing(self._trees(found, only)) as trees:
             async for rank, _, entries in trees:
@@ -152,7 +156,7 @@ class OutputsClient:
 
     async def get(
         self,
-        job: JobView | str,
+        job: JobView | JobOutputs | str,
         into: Path | str,
         *,
         only: Sequence[str] = (),
@@ -160,14 +164,14 @@ class OutputsClient:
         ranks: Collection[int] = (),
         told: Callable[[int, int], None] | None = None,
     ) -> FetchedOutputs:
-        """Fetch files that are stored of an attempt, each compared with its SHA-256; `only`: as for `list`.
+        """Fetch files that are stored of an attempt, each compared with its SHA-256; all else is as for `list`.
 
         They lie in a directory for each rank; those of a job of one execution lie in `into` itself. After a break the
         same call goes on where it was. `told` hears how many bytes of how many are there.
 
         >>> print((await client.outputs.get("train", "results")).files)
         """
-        found = await self.of(job, attempt=attempt, ranks=ranks)
+        found = job if isinstance(job, JobOutputs) else await self.of(job, attempt=attempt, ranks=ranks)
         files = size = fetched = done = 0
         total = sum(each.outputs.bytes for each in found.ranks)
 
@@ -193,8 +197,11 @@ class OutputsClient:
         stored = [each for each in found.ranks if each.outputs.tree]
         if stored and not found.depot:
             raise UnavailableError("no depot is connected to the coordinator, which has the outputs (docs/depot.md)")
+        connection = self._calls.connection
         for rank in stored:
-            async with self._depot(found.depot, rank.ticket) as depot:
+            async with reaching_depot(
+                found.depot, rank.ticket, connection.address, connection.credentials.authority
+            ) as depot:
                 tree = await depot.tree(rank.outputs.tree, rank.outputs.size)
                 entries = [
                     each
@@ -202,15 +209,6 @@ class OutputsClient:
                     if not patterns or any(pattern.matches(each.path) for pattern in patterns)
                 ]
                 yield rank, depot, entries
-
-    @asynccontextmanager
-    async def _depot(self, told: str, ticket: str) -> AsyncGenerator[DepotClient, None]:
-        host, _, port = told.rpartition(":")
-        connection = self._calls.connection
-        address = f"{host or connection.address.rpartition(':')[0]}:{port}"
-        believed = Credentials(authority=connection.credentials.authority)
-        async with open_channel(address, believed, DEPOT_CHANNEL_OPTIONS) as channel:
-            yield DepotClient(channel, ticket, address)
 
 
 def _read(folder: Path) -> Folder:

@@ -62,9 +62,16 @@ class SyncOutputsClient:
         return self._loop.run(self._own.of(job, attempt=attempt, ranks=ranks))
 
     def list(
-        self, job: JobView | str, *, only: Sequence[str] = (), attempt: int = 0, ranks: Collection[int] = ()
+        self,
+        job: JobView | JobOutputs | str,
+        *,
+        only: Sequence[str] = (),
+        attempt: int = 0,
+        ranks: Collection[int] = (),
     ) -> Sequence[OutputFile]:
         """The files that are stored of an attempt, of some ranks or all; `only`: names, which may have wildcards.
+
+        With what `of` has told nobody is asked again, and the attempt and ranks are those that it tells of.
 
         >>> paths = [file.path for file in client.outputs.list("train", only=["**/*.pt"])]
         """
@@ -72,7 +79,7 @@ class SyncOutputsClient:
 
     def get(
         self,
-        job: JobView | str,
+        job: JobView | JobOutputs | str,
         into: Path | str,
         *,
         only: Sequence[str] = (),
@@ -80,7 +87,7 @@ class SyncOutputsClient:
         ranks: Collection[int] = (),
         told: Callable[[int, int], None] | None = None,
     ) -> FetchedOutputs:
-        """Fetch files that are stored of an attempt, each compared with its SHA-256; `only`: as for `list`.
+        """Fetch files that are stored of an attempt, each compared with its SHA-256; all else is as for `list`.
 
         They lie in a directory for each rank; those of a job of one execution lie in `into` itself. After a break the
         same call goes on where it was. `told` hears how many bytes of how many are there.

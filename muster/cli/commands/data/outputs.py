@@ -1,6 +1,6 @@
 """The commands for what jobs have left: which files there are, and getting them."""
 
-from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
@@ -10,24 +10,14 @@ from muster.cli.commands.logs import ranks_from
 from muster.cli.context import answers, session_of
 from muster.cli.help import Group
 from muster.cli.options import JobName
-from muster.cli.output.documents import Format, text_of
-from muster.cli.output.screen import clear_status, draw_status, say, say_lines, screen
+from muster.cli.output.documents import Format, SheetFormat, text_of
+from muster.cli.output.screen import clear_status, draw_share, say, say_lines, screen
 from muster.domain.data.outputs import JobOutputs, OutputsStage
 from muster.domain.errors import UnknownNameError
 from muster.domain.quantity import counted, size_text
 
 NOTES_SHOWN = 5
 """Ranks of which it is said why something of theirs was not stored."""
-
-
-class OutputsForm(StrEnum):
-    """How `muster outputs` answers."""
-
-    TABLE = "table"
-    WIDE = "wide"
-    JSON = "json"
-    YAML = "yaml"
-    CSV = "csv"
 
 
 class _Outputs(Group):
@@ -68,8 +58,8 @@ async def list_outputs(
     rank: Ranks = None,
     attempt: AttemptNumber = None,
     output: Annotated[
-        OutputsForm, typer.Option("--output", "-o", help="Form of the answer; `csv` is for spreadsheets.")
-    ] = OutputsForm.TABLE,
+        SheetFormat, typer.Option("--output", "-o", help="Form of the answer; `csv` is for spreadsheets.")
+    ] = SheetFormat.TABLE,
 ) -> None:
     """List the files that a job has left and that are stored.
 
@@ -79,17 +69,17 @@ async def list_outputs(
     """
     ranks = ranks_from(rank) if rank is not None else ()
     async with session_of(context).client() as client:
-        files = await client.outputs.list(job, attempt=attempt or 0, ranks=ranks)
         left = await client.outputs.of(job, attempt=attempt or 0, ranks=ranks)
+        files = await client.outputs.list(left)
     from muster.cli.commands.data.outputs_table import outputs_csv, outputs_table
 
     match output:
-        case OutputsForm.CSV:
+        case SheetFormat.CSV:
             say_lines(outputs_csv(files))
-        case OutputsForm.JSON | OutputsForm.YAML:
+        case SheetFormat.JSON | SheetFormat.YAML:
             say_lines(text_of(files, Format(output.value)))
-        case OutputsForm.TABLE | OutputsForm.WIDE:
-            screen(whole=output is OutputsForm.WIDE).print(outputs_table(files))
+        case SheetFormat.TABLE | SheetFormat.WIDE:
+            screen(whole=output is SheetFormat.WIDE).print(outputs_table(files))
     _tell_rest(left)
 
 
@@ -126,9 +116,7 @@ async def get_outputs(
             _tell_rest(left)
             raise UnknownNameError(f"attempt {left.attempt} of job {left.job} has no outputs that are stored")
         into = to if to is not None else Path(f"{left.job_name}-{left.job}")
-        came = await client.outputs.get(
-            left.job, into, only=pattern or (), attempt=left.attempt, ranks=ranks, told=_tell_progress
-        )
+        came = await client.outputs.get(left, into, only=pattern or (), told=partial(draw_share, "getting"))
     clear_status()
     _tell_rest(left)
     say(f"{counted(came.files, 'file')}, {size_text(came.bytes)}: {came.fetched} fetched; they are in {into}")
@@ -157,9 +145,3 @@ _NOTES = {
     OutputsStage.ON_NODE: "its outputs were not stored and lie on its node",
     OutputsStage.LOST: "its outputs were not stored before its node went away",
 }
-
-
-def _tell_progress(done: int, total: int) -> None:
-    """Say on a terminal how much is there."""
-    share = f" ({100 * done // total} %)" if total else ""
-    draw_status(f"getting: {size_text(done)} of {size_text(total)}{share}")

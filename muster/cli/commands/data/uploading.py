@@ -1,5 +1,6 @@
 """The command that sends a folder to the depot."""
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -8,8 +9,7 @@ import typer
 from muster.cli.context import answers, session_of
 from muster.cli.options import Output
 from muster.cli.output.documents import Format, text_of
-from muster.cli.output.screen import clear_status, draw_status, say, say_lines
-from muster.domain.quantity import size_text
+from muster.cli.output.screen import clear_status, draw_share, say, say_lines
 
 if TYPE_CHECKING:
     from muster.client.client import Client
@@ -50,12 +50,6 @@ async def upload(
 
 async def uploaded(client: "Client", folder: Path, project: str) -> "UploadedFolder":
     """Send a folder, and say on a terminal meanwhile how far it is."""
-    sent = await client.data.upload(folder, project=project, told=_tell_progress)
+    sent = await client.data.upload(folder, project=project, told=partial(draw_share, "sending"))
     clear_status()
     return sent
-
-
-def _tell_progress(sent: int, total: int) -> None:
-    """Say on a terminal how far a folder is."""
-    share = f" ({100 * sent // total} %)" if total else ""
-    draw_status(f"sending: {size_text(sent)} of {size_text(total)}{share}")

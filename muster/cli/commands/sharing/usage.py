@@ -1,26 +1,15 @@
 """The command that tells what was used over time: usage."""
 
 from datetime import UTC, datetime, timedelta
-from enum import StrEnum
 from typing import Annotated
 
 import typer
 
 from muster.cli.context import answers, session_of
 from muster.cli.options import time_of
-from muster.cli.output.documents import Format, text_of
+from muster.cli.output.documents import Format, SheetFormat, text_of
 from muster.cli.output.screen import say, say_lines, screen
 from muster.domain.usage import UsageBy
-
-
-class UsageForm(StrEnum):
-    """How `muster usage` answers."""
-
-    TABLE = "table"
-    WIDE = "wide"
-    JSON = "json"
-    YAML = "yaml"
-    CSV = "csv"
 
 
 @answers
@@ -37,8 +26,8 @@ async def usage(
     project: Annotated[str, typer.Option(help="Only this project (default: all that you may look at).")] = "",
     pool: Annotated[str, typer.Option(help="Only this pool (default: all pools).")] = "",
     output: Annotated[
-        UsageForm, typer.Option("--output", "-o", help="Form of the answer; `csv` is for spreadsheets.")
-    ] = UsageForm.TABLE,
+        SheetFormat, typer.Option("--output", "-o", help="Form of the answer; `csv` is for spreadsheets.")
+    ] = SheetFormat.TABLE,
 ) -> None:
     """Show what was used of GPUs, CPUs and memory.
 
@@ -60,12 +49,12 @@ async def usage(
     from muster.cli.commands.sharing.usage_tables import usage_csv, usage_document, usage_table
 
     match output:
-        case UsageForm.CSV:
+        case SheetFormat.CSV:
             say_lines(usage_csv(report))
-        case UsageForm.JSON | UsageForm.YAML:
+        case SheetFormat.JSON | SheetFormat.YAML:
             say_lines(text_of(usage_document(report), Format(output.value)))
-        case UsageForm.TABLE | UsageForm.WIDE:
-            screen(whole=output is UsageForm.WIDE).print(usage_table(report))
+        case SheetFormat.TABLE | SheetFormat.WIDE:
+            screen(whole=output is SheetFormat.WIDE).print(usage_table(report))
     if report.kept_since is not None and (report.since is None or report.since < report.kept_since):
         say(f"what ended before {report.kept_since:%Y-%m-%d %H:%M} UTC is not kept any more", err=True)
 
