@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
 from http import HTTPStatus
 from typing import Annotated
 
@@ -13,7 +12,7 @@ from starlette.responses import Response
 
 from console.api.answers import many, one
 from console.api.asking import AsCaller
-from console.api.reading import AttemptNumber, DescribedJobs, Fields, Page, PageSize, Seconds, jobs_of
+from console.api.reading import AttemptNumber, DescribedJobs, Fields, Page, PageSize, Seconds, jobs_of, span_of
 from console.api.route import Listed, Route
 from muster.client.client import Client
 from muster.domain.errors import InvalidJobError, MusterError
@@ -63,9 +62,9 @@ class JobPatch(Fields):
             priority=self.priority,
             job_class=self.job_class,
             pools=None if self.pools is None else tuple(PoolChoice(pool=pool) for pool in self.pools),
-            run=_span(self.run),
-            queue=_span(self.queue),
-            expected=_span(self.expected),
+            run=span_of(self.run),
+            queue=span_of(self.queue),
+            expected=span_of(self.expected),
         )
 
 
@@ -235,10 +234,6 @@ def _labels(written: Sequence[str]) -> dict[str, str]:
         if not key or not equals:
             raise InvalidJobError(f"label={key} is not of the form KEY=VALUE")
     return {key: value for key, _, value in pairs}
-
-
-def _span(seconds: float | None) -> timedelta | None:
-    return None if seconds is None else timedelta(seconds=seconds)
 
 
 JOB_ROUTES = (

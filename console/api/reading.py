@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from http import HTTPStatus
 from typing import Annotated, Any
 
@@ -87,6 +87,11 @@ async def jobs_of(request: Request) -> DescribedJobs:
     # JSON is YAML but for its tabs, which stand between values alone, so faults are found at their lines.
     text = text.replace("\t", " ")
     return DescribedJobs(text, tuple(spec for _, spec in load_jobs(text, SOURCE)), is_list=False)
+
+
+def span_of(seconds: float | None) -> timedelta | None:
+    """A span of time that a request names; None: it names none."""
+    return None if seconds is None else timedelta(seconds=seconds)
 
 
 def _jobs(values: Sequence[Any]) -> Sequence[JobSpec]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
 from http import HTTPStatus
 from typing import Annotated
 
@@ -13,7 +12,7 @@ from starlette.responses import Response
 
 from console.api.answers import many, one
 from console.api.asking import AsCaller
-from console.api.reading import Count, Fields, Page, PageSize, Seconds, Time
+from console.api.reading import Count, Fields, Page, PageSize, Seconds, Time, span_of
 from console.api.route import Listed, Route
 from muster.domain.fleet.access import (
     Access,
@@ -98,7 +97,7 @@ async def list_tokens(client: AsCaller) -> Response:
 async def make_token(request: Request, client: AsCaller, token: NewToken) -> Response:
     """Make an API token; its secret is shown this once."""
     secret, made = await client.tokens.create(
-        token.account, note=token.note, ttl=_span(token.ttl), access=token.access, projects=token.projects
+        token.account, note=token.note, ttl=span_of(token.ttl), access=token.access, projects=token.projects
     )
     return one(request, MadeToken(secret=secret, token=made), HTTPStatus.CREATED)
 
@@ -115,7 +114,7 @@ async def list_join_tokens(client: AsCaller) -> Response:
 
 async def make_join_token(request: Request, client: AsCaller, token: NewJoinToken) -> Response:
     """Make a join token; its secret is shown this once."""
-    secret, made = await client.join_tokens.create(ttl=_span(token.ttl), uses=token.uses, labels=token.labels)
+    secret, made = await client.join_tokens.create(ttl=span_of(token.ttl), uses=token.uses, labels=token.labels)
     return one(request, MadeJoinToken(secret=secret, token=made), HTTPStatus.CREATED)
 
 
@@ -139,10 +138,6 @@ async def list_audit(  # noqa: PLR0913 - one for each condition
         who=who, since=since, until=until, limit=page_size, oldest_first=oldest_first, page=page
     )
     return many(found.entries, found.next_page)
-
-
-def _span(seconds: float | None) -> timedelta | None:
-    return None if seconds is None else timedelta(seconds=seconds)
 
 
 TRUST_ROUTES = (
