@@ -13,6 +13,8 @@ from console.api.app import application
 from console.api.listener import ConsoleListener
 from console.settings import LOOPBACK_NAMES
 from console.upstream.callers import Callers
+from coordinator.clock import wall_time
+from muster.trust.certificates import issue_server, make_authority
 
 ANSWERED_WITHIN = 30.0
 
@@ -35,6 +37,17 @@ class ServedConsole:
     def port(self) -> int:
         """Where it is served, on loopback."""
         return int(self.url.rpartition(":")[2])
+
+
+def certified(directory: Path) -> dict[str, Path]:
+    """Files for a console that speaks TLS on loopback: its `cert` and `key`, and the `authority` to believe."""
+    authority = make_authority(wall_time())
+    shown = issue_server(authority, ["127.0.0.1"], wall_time())
+    content = {"authority": authority.certificate, "cert": shown.certificate, "key": shown.key}
+    files = {name: directory / name for name in content}
+    for name, file in files.items():
+        file.write_bytes(content[name])
+    return files
 
 
 @asynccontextmanager

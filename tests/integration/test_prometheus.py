@@ -13,10 +13,8 @@ import httpx
 import pytest
 from ruamel.yaml import YAML
 
-from coordinator.clock import wall_time
-from muster.trust.certificates import issue_server, make_authority
 from tests.house.generate_stubs import ROOT
-from tests.integration.consoles import ServedConsole, console
+from tests.integration.consoles import ServedConsole, certified, console
 from tests.integration.fleet import SECRET, running_fleet
 from tests.integration.jobs import shell
 
@@ -106,12 +104,8 @@ def metrics_of_rules() -> set[str]:
 
 
 async def test_prometheus_scrapes_a_console_and_every_metric_of_its_rules_is_there(tmp_path: Path) -> None:
-    authority = make_authority(wall_time())
-    shown = issue_server(authority, ["127.0.0.1"], wall_time())
     (tmp_path / "fleet").mkdir()
-    files = {name: tmp_path / name for name in ("authority", "cert", "key")}
-    for name, content in zip(files, (authority.certificate, shown.certificate, shown.key), strict=True):
-        files[name].write_bytes(content)
+    files = certified(tmp_path)
     async with running_fleet(tmp_path / "fleet", "a") as fleet:
         job = await fleet.client.jobs.submit(shell("exec sleep 60", gpus=8))
         await fleet.client.jobs.submit(shell("exec sleep 60", gpus=8))

@@ -12,9 +12,7 @@ import pytest
 from console.api import limits, listener
 from console.api.app import ROUTES
 from console.api.route import Route
-from coordinator.clock import wall_time
-from muster.trust.certificates import issue_server, make_authority
-from tests.integration.consoles import ServedConsole, console
+from tests.integration.consoles import ServedConsole, certified, console
 from tests.integration.fleet import SECRET, running_fleet
 from tests.integration.jobs import shell
 
@@ -105,13 +103,8 @@ async def test_requests_that_are_none_are_refused(tmp_path: Path, said: bytes, a
 
 
 async def test_it_speaks_tls_with_the_certificate_that_it_was_given(tmp_path: Path) -> None:
-    authority = make_authority(wall_time())
-    shown = issue_server(authority, ["127.0.0.1"], wall_time())
     (tmp_path / "fleet").mkdir()
-    files = {name: tmp_path / name for name in ("authority", "cert", "key")}
-    files["authority"].write_bytes(authority.certificate)
-    files["cert"].write_bytes(shown.certificate)
-    files["key"].write_bytes(shown.key)
+    files = certified(tmp_path)
     async with (
         running_fleet(tmp_path / "fleet") as fleet,
         console(fleet.address, cert=files["cert"], key=files["key"], believed=files["authority"]) as served,
