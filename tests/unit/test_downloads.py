@@ -3,7 +3,6 @@
 from collections.abc import AsyncIterator, Iterable
 from hashlib import sha256
 from pathlib import Path
-from typing import cast
 
 import pytest
 
@@ -14,8 +13,8 @@ from muster.transfer.downloads import DownloadError, FilesFetched, fetch_files
 from muster.transfer.objects import WrongContentError
 
 
-class Depot:
-    """A depot with these contents, which may end in the middle."""
+class Depot(DepotClient):
+    """A depot with these contents, which may end in the middle; what is asked of it is answered here."""
 
     def __init__(self, *contents: bytes) -> None:
         self.contents = {sha256(each).hexdigest(): each for each in contents}
@@ -37,7 +36,7 @@ def entry(path: str, content: bytes, kind: ContentKind = ContentKind.FILE) -> Co
 
 
 async def fetched(depot: Depot, into: Path, *entries: ContentEntry) -> FilesFetched:
-    return await fetch_files(cast(DepotClient, depot), entries, into, lambda _: None)
+    return await fetch_files(depot, entries, into, lambda _: None)
 
 
 def files(directory: Path) -> dict[str, bytes]:
