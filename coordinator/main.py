@@ -126,6 +126,7 @@ async def run(
             depot.names.on_swept = DepotBook(engine, depot).swept
             parts = Parts(
                 engine=engine,
+                fleet=fleet.id,
                 store=store,
                 logs=logs,
                 registry=registry,

@@ -16,6 +16,8 @@ class SampledNode(NamedTuple):
 
 
 ANY_NODE = SampledNode(NodeId(""))
+ANY_STORY = StorySubject("*")
+"""Fires when the story of anything may have gone on: of a job, a node or the fleet."""
 
 Key = JobId | ExecutionId | StorySubject | SampledNode
 """A job fires when its records changed durably, an execution when its log grew, a subject when its story went on.

@@ -59,6 +59,8 @@ if TYPE_CHECKING:
     from muster.domain.jobs.restart import RestartPolicy
     from muster.domain.jobs.secret_use import SecretUse
     from muster.domain.jobs.view import AttemptView, ExecutionView, JobView, LogLine
+    from muster.domain.notifications.cloud_event import CloudEvent, cloud_event
+    from muster.domain.notifications.happening import EventPlace, Happening
     from muster.domain.usage import UsageBy, UsageReport, UsageRow
     from muster.jobfile import JobFileError, dump_job, job_from, load_job, load_jobs
     from muster.rpc.channel import Credentials
@@ -97,6 +99,8 @@ _FROM: Mapping[str, tuple[str, ...]] = {
     ),
     "muster.domain.fleet.pool": ("Pool",),
     "muster.domain.fleet.secret": ("SecretKind",),
+    "muster.domain.notifications.cloud_event": ("CloudEvent", "cloud_event"),
+    "muster.domain.notifications.happening": ("EventPlace", "Happening"),
     "muster.domain.usage": ("UsageBy", "UsageReport", "UsageRow"),
     "muster.domain.fleet.window": ("Window",),
     "muster.domain.ids": ("JobId",),
@@ -164,16 +168,19 @@ __all__ = [
     "AttemptView",
     "Client",
     "ClientNotOpenError",
+    "CloudEvent",
     "ConflictError",
     "Connection",
     "Credentials",
     "Dialect",
+    "EventPlace",
     "ExecutionView",
     "ExhaustedError",
     "Explanation",
     "Fault",
     "Framework",
     "FrameworkName",
+    "Happening",
     "InlineFile",
     "Interactive",
     "InvalidJobError",
@@ -221,6 +228,7 @@ __all__ = [
     "WaitReason",
     "Window",
     "__version__",
+    "cloud_event",
     "dump_job",
     "errors",
     "job_from",

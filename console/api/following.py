@@ -14,11 +14,13 @@ from console.api.answers import EVENTS_TYPE, LINES_TYPE, TEXT_TYPE, StreamItem, 
 from console.api.asking import AsCaller
 from console.api.reading import LARGEST_COUNT, LARGEST_EVENT, AttemptNumber, Time
 from console.api.route import Listed, Route, Streamed
-from muster.domain.errors import MusterError
+from muster.domain.errors import InvalidJobError, MusterError
 from muster.domain.event import FleetEvent, JobEvent, NodeEvent, NumberedEvent
 from muster.domain.ids import NodeId
 from muster.domain.jobs.rules.job_values import MAX_EXECUTIONS
 from muster.domain.jobs.view import JobView, LogLine
+from muster.domain.notifications.cloud_event import CloudEvent, cloud_event
+from muster.domain.notifications.happening import EventPlace, Happening
 from muster.domain.telemetry.point import MAX_POINTS, POINTS, RankPoints
 from muster.domain.telemetry.sample import NodeSample, Sample
 
@@ -29,6 +31,9 @@ LastSeen = Annotated[
 ]
 Rank = Annotated[int, Field(ge=0, lt=MAX_EXECUTIONS)]
 Ranks = Annotated[Sequence[Rank], Query(alias="rank", description="Ranks; none: all.")]
+
+CLOUD_EVENTS_AT_ONCE = 500
+"""CloudEvents of one list."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +69,36 @@ async def list_node_events(
 async def list_fleet_events(client: AsCaller, after: After = 0) -> Response:
     """Tell what happened to the fleet as a whole, oldest first."""
     return many([event async for event in client.fleet.events(after=after)])
+
+
+async def follow_cloud_events(
+    *,
+    request: Request,
+    client: AsCaller,
+    follow: Follow = False,
+    after: Annotated[
+        str, Query(max_length=40, description="The id of the last event of such a stream, or `next`.")
+    ] = "",
+    last_seen: LastSeen = "",
+) -> Response:
+    """Tell what happens to jobs of one's projects, nodes and the fleet, as CloudEvents 1.0.
+
+    A stream without `after` begins with what happens from now on; a list without it with the oldest that is stored. As
+    server-sent events each has the place of its reader as its id; `next` of a list is such a place.
+    """
+    said = last_seen or after
+    place = EventPlace.parse(said) if said else None
+    if said and place is None:
+        raise InvalidJobError(f"after={said[:40]} is no place like 120-7, the id of an event of such a stream")
+    if follow:
+        return await stream(request, _cloud_events(client.events.all(after=place, follow=True)))
+    found: list[Happening] = []
+    async with aclosing(client.events.all(after=place)) as told:
+        async for each in told:
+            if len(found) == CLOUD_EVENTS_AT_ONCE:
+                return many(map(cloud_event, found), str(found[-1].place))
+            found.append(each)
+    return many(map(cloud_event, found))
 
 
 async def read_job_logs(  # noqa: PLR0913 - one for each wish
@@ -142,6 +177,12 @@ async def _events(told: AsyncGenerator[NumberedEvent, None]) -> AsyncGenerator[S
             yield StreamItem(value=event, name="event", id=str(event.number))
 
 
+async def _cloud_events(told: AsyncGenerator[Happening, None]) -> AsyncGenerator[StreamItem, None]:
+    async with aclosing(told):
+        async for each in told:
+            yield StreamItem(value=cloud_event(each), name="cloudevent", id=str(each.place))
+
+
 async def _lines(lines: AsyncGenerator[LogLine, None]) -> AsyncGenerator[StreamItem, None]:
     async with aclosing(lines):
         async for line in lines:
@@ -182,6 +223,14 @@ def _of_node(found: NodeSample) -> SampleOfNode:
 
 
 FOLLOWING_ROUTES = (
+    Route(
+        verb="GET",
+        path="/v1/cloudevents",
+        operation="events.list",
+        handler=follow_cloud_events,
+        answer=Streamed(CloudEvent),
+        example="-N '{url}/v1/cloudevents?follow=true'",
+    ),
     Route(
         verb="GET",
         path="/v1/jobs/{job}/events",

@@ -23,7 +23,7 @@ from coordinator.core.turn.turn import Turn
 from coordinator.engine.agent_streams import AgentStreams
 from coordinator.engine.inbox import AskedEvents, AskedQuestion, EngineInbox, Request
 from coordinator.engine.recovery import StoreRecovery
-from coordinator.signals import Signals
+from coordinator.signals import ANY_STORY, Signals
 from coordinator.store.store import Snapshot, Store, StoreError, snapshot_of
 from coordinator.story.changes import event_changes
 from coordinator.story.lines import lines
@@ -219,8 +219,10 @@ class Engine:
                 self.streams.close(effect.session)
             case AnnounceJob():
                 self.signals.fire(effect.job)
+                self.signals.fire(ANY_STORY)
             case AnnounceStory():
                 self.signals.fire(effect.subject)
+                self.signals.fire(ANY_STORY)
             case ForgetLogs():
                 self._forget_logs(effect.job)
 

@@ -60,6 +60,9 @@ _OURS: Mapping[str, Mapping[str, str]] = {
     "FleetService": {
         "Events": "fleet.events",
     },
+    "EventService": {
+        "All": "events.list",
+    },
     "ProjectService": {
         "List": "projects.list",
         "Get": "projects.get",

@@ -17,7 +17,7 @@ from coordinator.rpc.agents.service import AgentService, GivenToNodes, TakenFrom
 from coordinator.rpc.clients.attachments import AttachmentService
 from coordinator.rpc.clients.bundles import BundleService
 from coordinator.rpc.clients.data import DataService
-from coordinator.rpc.clients.fleet import FleetService
+from coordinator.rpc.clients.fleet import EventService, FleetService
 from coordinator.rpc.clients.jobs import READER_PATIENCE, JobService
 from coordinator.rpc.clients.login import LoginService
 from coordinator.rpc.clients.nodes import NodeService
@@ -38,6 +38,7 @@ from coordinator.service.data.trees import DepotSide
 from coordinator.service.data.uploads import DataOperations
 from coordinator.service.jobs import JobOperations
 from coordinator.service.nodes import NodeOperations
+from coordinator.service.notifications.happenings import HappeningOperations
 from coordinator.service.operations import Operations
 from coordinator.service.projects import ProjectOperations
 from coordinator.service.queueing.job_orders import JobOrders
@@ -75,6 +76,8 @@ from muster.rpc.v1 import (
     bundles_pb2_grpc,
     data_pb2,
     data_pb2_grpc,
+    events_pb2,
+    events_pb2_grpc,
     fleet_pb2,
     fleet_pb2_grpc,
     jobs_pb2,
@@ -103,6 +106,7 @@ FOR_CLIENTS = (
     nodes_pb2.DESCRIPTOR.services_by_name["NodeService"].full_name,
     telemetry_pb2.DESCRIPTOR.services_by_name["TelemetryService"].full_name,
     fleet_pb2.DESCRIPTOR.services_by_name["FleetService"].full_name,
+    events_pb2.DESCRIPTOR.services_by_name["EventService"].full_name,
     projects_pb2.DESCRIPTOR.services_by_name["ProjectService"].full_name,
     nodes_pb2.DESCRIPTOR.services_by_name["WindowService"].full_name,
     pools_pb2.DESCRIPTOR.services_by_name["PoolService"].full_name,
@@ -126,6 +130,8 @@ class Parts:
     registry: Registry
     audit: AuditLog
     secrets: Secrets
+    fleet: str = ""
+    """The id of the fleet."""
     log_quota: LogQuota | None = None
     """What projects may keep of logs; None: as much as the disk has room for."""
     bundles: BundleStore | None = None
@@ -176,6 +182,9 @@ def add_clients(
     nodes_pb2_grpc.add_NodeServiceServicer_to_server(nodes, server)
     fleet = FleetService(stories, parts.reader_patience)
     fleet_pb2_grpc.add_FleetServiceServicer_to_server(fleet, server)
+    happenings = HappeningOperations(operations, parts.engine, archive.past, parts.fleet)
+    events = EventService(happenings, parts.reader_patience)
+    events_pb2_grpc.add_EventServiceServicer_to_server(events, server)
     telemetry = TelemetryService(
         SampleOperations(operations, parts.engine, parts.samples, sample_from_bytes), parts.reader_patience
     )
@@ -197,7 +206,8 @@ def add_clients(
     trust_pb2_grpc.add_SecretServiceServicer_to_server(
         SecretService(SecretOperations(operations, parts.secrets)), server
     )
-    closings += [jobs.closing.set, nodes.closing.set, fleet.closing.set, telemetry.closing.set, archive.past.close]
+    streams = (jobs.closing, nodes.closing, fleet.closing, events.closing, telemetry.closing)
+    closings += [*(closing.set for closing in streams), archive.past.close]
     if parts.bundles is not None:
         bundles = BundleService(BundleOperations(operations, parts.bundles), parts.reader_patience)
         bundles_pb2_grpc.add_BundleServiceServicer_to_server(bundles, server)

@@ -17,8 +17,9 @@ from coordinator.store.logs.logs import LogStore
 from coordinator.store.logs.points import LogPoints
 from coordinator.store.store import Store
 from muster.domain.errors import ExhaustedError
-from muster.domain.event import FleetEvent, JobEvent, NodeEvent
+from muster.domain.event import FleetEvent, JobEvent, NodeEvent, StoryEvent
 from muster.domain.ids import JobId, NodeId
+from muster.domain.notifications.happening import EventPlace
 
 T = TypeVar("T")
 
@@ -52,6 +53,18 @@ class StoredPast:
     async def fleet_events(self, after: int, most: int) -> tuple[FleetEvent, ...]:
         """Events of the fleet after a number, at most so many; raises ExhaustedError if it takes too long."""
         return await self._read("the events of the fleet", partial(self._store.fleet_events, after, most))
+
+    async def all_job_events(self, after: int, most: int) -> tuple[JobEvent, ...]:
+        """Events of all jobs after a number, at most so many; raises ExhaustedError if it takes too long."""
+        return await self._read("the events of all jobs", partial(self._store.all_job_events, after, most))
+
+    async def all_stories(self, after: int, most: int) -> tuple[StoryEvent, ...]:
+        """Events of all nodes and of the fleet after a number, as `all_job_events`."""
+        return await self._read("the events of all nodes", partial(self._store.all_stories, after, most))
+
+    async def newest_place(self) -> EventPlace:
+        """The numbers of the newest events; raises ExhaustedError if it takes too long."""
+        return await self._read("the newest events", self._store.newest_place)
 
     async def spent(self, wish: SpentWish) -> SpentSums:
         """What attempts have held in a span of time; raises ExhaustedError if it takes too long."""

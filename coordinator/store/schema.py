@@ -33,7 +33,7 @@ from muster.domain.fleet.pool import Pool
 from muster.domain.fleet.quota import RESOURCES, Department
 from muster.domain.fleet.window import Window
 
-VERSION = "0110"
+VERSION = "0111"
 """The newest migration."""
 
 PART_OF_KEY: dict[str, bool] = {"part of key": True}
@@ -191,6 +191,7 @@ job_events = Table(
     Column("again", BigInteger, nullable=False, server_default="0"),
     _child_of(["job"], ["jobs.id"]),
     UniqueConstraint(*EVENT_ID),
+    sqlite_autoincrement=True,
 )
 """Events of jobs in the order in which they were stored; `rank` is -1 where an event concerns a whole attempt.
 
@@ -211,6 +212,7 @@ story_events = Table(
     Column("at", UtcTime, nullable=False),
     Column("body", Text, nullable=False),
     Index(None, "subject", "number"),
+    sqlite_autoincrement=True,
 )
 """Events of nodes and of the fleet in the order in which they were stored; they outlive their node."""
 

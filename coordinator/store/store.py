@@ -8,12 +8,13 @@ from typing import Protocol
 from coordinator.core.records import Attempt, Change, Execution, Job, Node, QuotaMeter, Record
 from coordinator.core.spent import SpentSums, SpentWaits, SpentWish
 from muster.domain.errors import MusterError
-from muster.domain.event import FleetEvent, JobEvent, NodeEvent
+from muster.domain.event import FleetEvent, JobEvent, NodeEvent, StoryEvent
 from muster.domain.fleet.access import Project
 from muster.domain.fleet.pool import Pool
 from muster.domain.fleet.quota import Department
 from muster.domain.fleet.window import Window
 from muster.domain.ids import JobId, NodeId
+from muster.domain.notifications.happening import EventPlace
 
 
 class StoreError(MusterError):
@@ -77,6 +78,18 @@ class Store(Protocol):
 
     def fleet_events(self, after: int, most: int) -> tuple[FleetEvent, ...]:
         """Events of the fleet with a higher number than `after`; as `events`."""
+        ...
+
+    def all_job_events(self, after: int, most: int) -> tuple[JobEvent, ...]:
+        """Events of all jobs with a higher number than `after`; as `events`. No number is given twice."""
+        ...
+
+    def all_stories(self, after: int, most: int) -> tuple[StoryEvent, ...]:
+        """Events of all nodes and of the fleet with a higher number than `after`; as `all_job_events`."""
+        ...
+
+    def newest_place(self) -> EventPlace:
+        """The numbers of the newest events of jobs and of the other stories that are stored; any thread may ask."""
         ...
 
     def spent(self, wish: SpentWish) -> SpentSums:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from muster.client.services.jobs import JobsClient
     from muster.client.services.logins import LoginsClient
     from muster.client.services.metrics import MetricsClient
-    from muster.client.services.nodes import FleetClient, NodesClient, WindowsClient
+    from muster.client.services.nodes import EventsClient, FleetClient, NodesClient, WindowsClient
     from muster.client.services.projects import PoolsClient, ProjectsClient
     from muster.client.services.secrets import SecretsClient
     from muster.client.services.telemetry import TelemetryClient
@@ -85,6 +85,13 @@ class Client(ClientFrame):
         from muster.client.services.data import DataClient
 
         return DataClient(self._calls)
+
+    @cached_property
+    def events(self) -> "EventsClient":
+        """Everything that happens, to jobs, nodes and the fleet."""
+        from muster.client.services.nodes import EventsClient
+
+        return EventsClient(self._calls)
 
     @cached_property
     def nodes(self) -> "NodesClient":

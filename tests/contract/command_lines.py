@@ -66,6 +66,7 @@ AGAINST_A_FLEET: Sequence[Line] = (
     Line("events {job} --follow -o json"),
     Line("events --node {node} -o json"),
     Line("events --fleet"),
+    Line("events --all -o json"),
     Line("logs {job} -f --rank 0 --since 1h --tail 5 --attempt 1 -t --no-prefix --raw"),
     Line("logs {job} -o json"),
     Line("metrics {job} -k loss --rank 0 --attempt 1 --most 5 -o csv"),

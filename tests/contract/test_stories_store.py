@@ -4,11 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from coordinator.core.records import DropNode, KeepStoryEvent, TrimStory
+from coordinator.core.records import DropJob, DropNode, KeepStoryEvent, TrimStory
 from coordinator.store.store import Store, StoreError
 from muster.domain.event import FLEET_SUBJECT, JobEventKind, node_subject
-from muster.domain.ids import NodeId
-from tests.contract.records import events, fleet_event, node, node_events, puts
+from muster.domain.ids import JobId, NodeId
+from muster.domain.notifications.happening import EventPlace
+from tests.contract.records import events, fleet_event, gang, job, node, node_events, puts
 from tests.contract.stores import Open
 
 
@@ -82,3 +83,36 @@ def test_nothing_of_a_story_is_stored_with_changes_that_are_refused(store: Store
         store.commit([*node_events("a", 1), *events("b", JobEventKind.PLACED)])
 
     assert store.node_events(NodeId("a"), 0, 9) == ()
+
+
+def test_events_of_all_jobs_and_of_all_stories_come_in_the_order_in_which_they_were_stored(open_store: Open) -> None:
+    store = open_store()
+    store.commit([*gang("a"), *gang("b", sequence=2), *events("b", JobEventKind.PLACED), *node_events("n", 1)])
+    store.commit([*events("a", JobEventKind.PLACED, JobEventKind.RUNNING), fleet_event("red")])
+
+    first, *rest = open_store().all_job_events(0, 9)
+    stories = open_store().all_stories(0, 9)
+
+    assert [(event.job, event.kind) for event in (first, *rest)] == [("b", "placed"), ("a", "placed"), ("a", "running")]
+    assert store.all_job_events(first.number, 1) == (rest[0],)
+    assert [event.kind for event in stories] == ["cordoned", "project_added"]
+    assert store.all_stories(stories[0].number, 9) == stories[1:]
+    assert open_store().newest_place() == EventPlace(rest[-1].number, stories[-1].number)
+
+
+def test_numbers_of_events_that_are_gone_are_not_given_again(open_store: Open) -> None:
+    store = open_store()
+    store.commit([*gang("a"), *events("a", JobEventKind.PLACED), *gang("b", sequence=2), *node_events("n", 2)])
+    store.commit(events("b", JobEventKind.PLACED))
+    known = store.newest_place()
+
+    store.commit([DropJob(job=JobId("b")), TrimStory(subject=node_subject(NodeId("n")), keep=0)])
+    store = open_store()
+    store.commit([*puts(job("c", sequence=3)), *events("c", JobEventKind.SUBMITTED), fleet_event()])
+
+    assert [event.job for event in store.all_job_events(known.jobs, 9)] == ["c"]
+    assert [event.kind for event in store.all_stories(known.stories, 9)] == ["project_added"]
+
+
+def test_a_store_without_events_has_its_newest_place_at_the_beginning(store: Store) -> None:
+    assert store.newest_place() == EventPlace()

@@ -9,6 +9,7 @@ from pathlib import Path
 from console.api.app import PUBLIC_ROUTES, ROUTES
 from coordinator.service.rules import RULES, AccessScope, OperationRule
 from muster.domain.jobs.lifecycle import PROGRESS, TERMINAL, TRANSITIONS, State, Trigger, phase
+from muster.domain.notifications.event_types import EVENT_KINDS, EVENT_TYPES, EventSeverity, severity_of
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -18,6 +19,7 @@ def documents() -> Mapping[Path, str]:
     return {
         ROOT / "docs" / "lifecycle.md": "\n".join(_lifecycle()) + "\n",
         ROOT / "docs" / "routes.md": "\n".join(_routes()) + "\n",
+        ROOT / "docs" / "event-types.md": "\n".join(_event_types()) + "\n",
     }
 
 
@@ -48,6 +50,24 @@ def _lifecycle() -> Iterator[str]:
     yield from _phases()
 
 
+def _event_types() -> Iterator[str]:
+    yield "# Types of events"
+    yield ""
+    yield "<!-- Printed from muster/domain/event.py and muster/domain/notifications by `make docs`; do not edit. -->"
+    yield ""
+    yield "Every event as [CloudEvents](https://cloudevents.io) name it. [events.md](events.md) tells more of each."
+    yield ""
+    yield "| type | | how grave |"
+    yield "|---|---|---|"
+    explained = {kind: _explained(type(kind))[kind.name] for kind in EVENT_KINDS}
+    for name, kind in EVENT_TYPES.items():
+        yield f"| `{name}` | {explained[kind]} | {severity_of(kind)} |"
+    yield ""
+    yield "## How grave they are"
+    yield ""
+    yield from _glossary(EventSeverity, "word")
+
+
 def _diagram() -> Iterator[str]:
     yield "```mermaid"
     yield "stateDiagram-v2"
@@ -63,9 +83,14 @@ def _diagram() -> Iterator[str]:
 def _glossary(words: type[StrEnum], title: str) -> Iterator[str]:
     yield f"| {title} | meaning |"
     yield "|---|---|"
-    explained = dict(re.findall(r"^\s+(\w+) = .*#: (.+)$", inspect.getsource(words), re.MULTILINE))
+    explained = _explained(words)
     for word in words:
         yield f"| `{word}` | {explained[word.name]} |"
+
+
+def _explained(words: type[StrEnum]) -> Mapping[str, str]:
+    """What the source says of each word, by its name."""
+    return dict(re.findall(r"^\s+(\w+) = .*#: (.+)$", inspect.getsource(words), re.MULTILINE))
 
 
 def _phases() -> Iterator[str]:

@@ -34,6 +34,7 @@ OURS = [
         "AttachmentService",
         "BundleService",
         "DataService",
+        "EventService",
         "FleetService",
         "JobService",
         "LoginService",

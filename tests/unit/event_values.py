@@ -3,6 +3,7 @@
 from hypothesis import strategies as st
 
 from muster.domain import event
+from muster.domain.notifications.happening import EventPlace, Happening, ToldJob
 from tests.unit.plain_values import job_ids, moments, node_ids, optional, ranks, texts, tuples_of
 
 job_events = st.builds(
@@ -38,4 +39,14 @@ fleet_events = st.builds(
     by=texts,
     cause=texts,
     number=st.integers(0, 2**63 - 1),
+)
+
+_numbers = st.integers(0, 2**63 - 1)
+event_places = st.builds(EventPlace, jobs=_numbers, stories=_numbers)
+_told_jobs = st.builds(
+    ToldJob, id=job_ids, name=texts, project=texts, owner=texts, labels=st.dictionaries(texts, texts, max_size=3)
+)
+happenings = st.one_of(
+    st.builds(Happening, event=job_events, place=event_places, fleet=texts, job=_told_jobs),
+    st.builds(Happening, event=node_events | fleet_events, place=event_places, fleet=texts, job=st.none()),
 )

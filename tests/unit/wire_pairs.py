@@ -13,6 +13,7 @@ from muster.rpc.v1 import (
     agents_pb2,
     attachments_pb2,
     data_pb2,
+    events_pb2,
     fleet_pb2,
     jobs_pb2,
     model_pb2,
@@ -23,6 +24,7 @@ from muster.rpc.v1 import (
     trust_pb2,
 )
 from muster.wire.data import outputs
+from muster.wire.notifications import happenings
 from tests.unit import (
     attachment_values,
     event_values,
@@ -98,6 +100,8 @@ PAIRS = (
     Pair("job", values.job_views, jobs_pb2.Job),
     Pair("job_event", event_values.job_events, jobs_pb2.JobEvent),
     Pair("node_event", event_values.node_events, nodes_pb2.NodeEvent),
+    Pair("event_place", event_values.event_places, events_pb2.EventPlace, happenings),
+    Pair("happening", event_values.happenings, events_pb2.Happening, happenings),
     Pair("fleet_event", event_values.fleet_events, fleet_pb2.FleetEvent),
     Pair("job_spec", values.job_specs, model_pb2.JobSpec),
     Pair("log_line", values.log_lines, jobs_pb2.LogLine),

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import chain, count, islice
+from operator import attrgetter
 from typing import TypeVar, assert_never
 
 from coordinator.core.records import (
@@ -35,12 +36,13 @@ from coordinator.core.spent import SpentSums, SpentWaits, SpentWish
 from coordinator.store.records.memory_accounts import MemoryAccounts
 from coordinator.store.records.memory_stories import MemoryStories
 from coordinator.store.store import Snapshot, StoreError, snapshot_of
-from muster.domain.event import FLEET_SUBJECT, FleetEvent, JobEvent, NodeEvent, node_subject
+from muster.domain.event import FLEET_SUBJECT, FleetEvent, JobEvent, NodeEvent, StoryEvent, node_subject
 from muster.domain.fleet.access import Project
 from muster.domain.fleet.pool import Pool
 from muster.domain.fleet.quota import Department
 from muster.domain.fleet.window import Window
 from muster.domain.ids import ExecutionId, JobId, NodeId
+from muster.domain.notifications.happening import EventPlace
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -97,6 +99,20 @@ class MemoryStore:
         """Events of the fleet after a number."""
         told = self._stories.events(FLEET_SUBJECT, after, most)
         return tuple(event for event in told if isinstance(event, FleetEvent))
+
+    def all_job_events(self, after: int, most: int) -> tuple[JobEvent, ...]:
+        """Events of all jobs after a number."""
+        every = (event for kept in self._jobs.values() for event in kept.events.values() if event.number > after)
+        return tuple(sorted(every, key=attrgetter("number"))[:most])
+
+    def all_stories(self, after: int, most: int) -> tuple[StoryEvent, ...]:
+        """Events of all nodes and of the fleet after a number."""
+        return self._stories.all_events(after, most)
+
+    def newest_place(self) -> EventPlace:
+        """The numbers of the newest events."""
+        events = (event.number for kept in self._jobs.values() for event in kept.events.values())
+        return EventPlace(max(events, default=0), self._stories.newest)
 
     def spent(self, wish: SpentWish) -> SpentSums:
         """What attempts have held in a span of time."""

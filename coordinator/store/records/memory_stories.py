@@ -22,6 +22,16 @@ class MemoryStories:
         every = self._events.get(subject, {}).values()
         return tuple(islice((event for event in every if event.number > after), most))
 
+    def all_events(self, after: int, most: int) -> tuple[StoryEvent, ...]:
+        """Events of all subjects after a number."""
+        every = (event for story in self._events.values() for event in story.values() if event.number > after)
+        return tuple(sorted(every, key=attrgetter("number"))[:most])
+
+    @property
+    def newest(self) -> int:
+        """The number of the newest event that is there."""
+        return max((event.number for story in self._events.values() for event in story.values()), default=0)
+
     def apply(self, changes: Iterable[StoryChange]) -> None:
         """Store events and trim stories, in order."""
         for change in changes:

@@ -10,8 +10,9 @@ from coordinator.core.records import Change, DropJob, Execution
 from coordinator.core.spent import SpentSums, SpentWaits, SpentWish
 from coordinator.store.held_room import hold_room
 from coordinator.store.store import Snapshot, Store, StoreError
-from muster.domain.event import FleetEvent, JobEvent, NodeEvent
+from muster.domain.event import FleetEvent, JobEvent, NodeEvent, StoryEvent
 from muster.domain.ids import JobId, NodeId
+from muster.domain.notifications.happening import EventPlace
 
 log = logging.getLogger(__name__)
 
@@ -54,6 +55,18 @@ class ReservingStore:
     def fleet_events(self, after: int, most: int) -> tuple[FleetEvent, ...]:
         """Events of the fleet after a number."""
         return self._store.fleet_events(after, most)
+
+    def all_job_events(self, after: int, most: int) -> tuple[JobEvent, ...]:
+        """Events of all jobs after a number."""
+        return self._store.all_job_events(after, most)
+
+    def all_stories(self, after: int, most: int) -> tuple[StoryEvent, ...]:
+        """Events of all nodes and of the fleet after a number."""
+        return self._store.all_stories(after, most)
+
+    def newest_place(self) -> EventPlace:
+        """The numbers of the newest events."""
+        return self._store.newest_place()
 
     def spent(self, wish: SpentWish) -> SpentSums:
         """What attempts have held in a span of time."""

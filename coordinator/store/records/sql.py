@@ -1,13 +1,13 @@
 """The store on disk: SQLAlchemy Core over SQLite, written so that another database needs `dialect` only."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import chain
 from pathlib import Path
-from typing import assert_never
+from typing import Any, assert_never
 
-from sqlalchemy import Connection, Engine, Table, bindparam, delete, select
+from sqlalchemy import Connection, Engine, Select, Table, bindparam, delete, func, select
 
 from coordinator.core.records import (
     Attempt,
@@ -43,12 +43,13 @@ from coordinator.store.records.bodies import decoded
 from coordinator.store.records.stories import SqlStories
 from coordinator.store.schema_version import bring_up_to_date
 from coordinator.store.store import Snapshot, snapshot_of
-from muster.domain.event import FLEET_SUBJECT, FleetEvent, JobEvent, NodeEvent, node_subject
+from muster.domain.event import FLEET_SUBJECT, FleetEvent, JobEvent, NodeEvent, StoryEvent, node_subject
 from muster.domain.fleet.access import Project
 from muster.domain.fleet.pool import Pool
 from muster.domain.fleet.quota import Department
 from muster.domain.fleet.window import Window
 from muster.domain.ids import JobId, NodeId
+from muster.domain.notifications.happening import EventPlace
 
 _PARENTS_FIRST = (
     schema.departments,
@@ -63,6 +64,13 @@ _PARENTS_FIRST = (
 )
 _NAMED = (schema.departments, schema.projects, schema.nodes, schema.windows, schema.pools)
 """Tables whose rows are dropped by name."""
+
+_ALL_EVENTS = (
+    select(schema.job_events.c.number, schema.job_events.c.body)
+    .where(schema.job_events.c.number > bindparam("past"))
+    .order_by(schema.job_events.c.number)
+    .limit(bindparam("most"))
+)
 
 
 class SqlStore:
@@ -127,10 +135,7 @@ class SqlStore:
 
     def events(self, job: JobId, after: int, most: int) -> tuple[JobEvent, ...]:
         """Events of a job after a number."""
-        with reading(self._engine) as connection:
-            found = connection.execute(self._select_events, {"of": job, "past": after, "most": most}).all()
-            events = decoded(schema.job_events, JobEvent, (body for _, body in found))
-            return tuple(replace(event, number=number) for event, (number, _) in zip(events, found, strict=True))
+        return self._read_events(self._select_events, {"of": job, "past": after, "most": most})
 
     def node_events(self, node: NodeId, after: int, most: int) -> tuple[NodeEvent, ...]:
         """Events of a node after a number."""
@@ -139,6 +144,20 @@ class SqlStore:
     def fleet_events(self, after: int, most: int) -> tuple[FleetEvent, ...]:
         """Events of the fleet after a number."""
         return self._stories.events(FleetEvent, FLEET_SUBJECT, after, most)
+
+    def all_job_events(self, after: int, most: int) -> tuple[JobEvent, ...]:
+        """Events of all jobs after a number."""
+        return self._read_events(_ALL_EVENTS, {"past": after, "most": most})
+
+    def all_stories(self, after: int, most: int) -> tuple[StoryEvent, ...]:
+        """Events of all nodes and of the fleet after a number."""
+        return self._stories.all_events(after, most)
+
+    def newest_place(self) -> EventPlace:
+        """The numbers of the newest events."""
+        with reading(self._engine) as connection:
+            jobs = connection.scalar(select(func.max(schema.job_events.c.number)))
+            return EventPlace(int(jobs or 0), self._stories.newest(connection))
 
     def spent(self, wish: SpentWish) -> SpentSums:
         """What attempts have held in a span of time."""
@@ -188,6 +207,12 @@ class SqlStore:
     def close(self) -> None:
         """Let go of the database; what was committed stays."""
         self._engine.dispose()
+
+    def _read_events(self, statement: Select[Any], of: Mapping[str, object]) -> tuple[JobEvent, ...]:
+        with reading(self._engine) as connection:
+            found = connection.execute(statement, of).all()
+            events = decoded(schema.job_events, JobEvent, (body for _, body in found))
+            return tuple(replace(event, number=number) for event, (number, _) in zip(events, found, strict=True))
 
     def _drop(self, connection: Connection, batch: "_Batch", table: Table, name: str) -> None:
         self._write(connection, batch)

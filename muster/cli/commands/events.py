@@ -15,15 +15,19 @@ from muster.cli.output.screen import say_lines
 from muster.cli.output.units import time_text
 from muster.documents import Document, document
 from muster.domain.event import FleetEvent, FleetEventKind, JobEvent, JobEventKind, NodeEvent, NodeEventKind
+from muster.domain.notifications.cloud_event import cloud_event
+from muster.domain.notifications.event_types import sentence_of
+from muster.domain.notifications.happening import Happening
 from muster.domain.visible_text import visible
 
 if TYPE_CHECKING:
     from muster.client.client import Client
 
-EventT = TypeVar("EventT", JobEvent, NodeEvent, FleetEvent)
+EventT = TypeVar("EventT", JobEvent, NodeEvent, FleetEvent, Happening)
 
 _JOB_KIND = max(map(len, JobEventKind))
 _STORY_KIND = max(map(len, (*NodeEventKind, *FleetEventKind)))
+_ANY_KIND = max(_JOB_KIND, _STORY_KIND)
 
 
 class _Table(NamedTuple, Generic[EventT]):
@@ -54,25 +58,30 @@ async def events(
         ),
     ] = None,
     fleet: Annotated[bool, typer.Option("--fleet", help="Tell the story of the whole fleet instead.")] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Tell what happens to all jobs, nodes and the fleet instead.")
+    ] = False,
     follow: Annotated[
         bool,
-        typer.Option("--follow", "-f", help="Go on until the job has ended; of a node or the fleet until Ctrl-C."),
+        typer.Option("--follow", "-f", help="Go on until the job has ended; of anything else until Ctrl-C."),
     ] = False,
     output: Output = Format.TABLE,
 ) -> ExitCode:
-    """Tell what happened to a job, a node or the fleet.
+    """Tell what happened to a job, a node, the fleet or all of them.
 
     Examples:
       muster events -f train
-      muster events --node gpu-a -o json
+      muster events --all -f
     """
-    if sum((job is not None, node is not None, fleet)) != 1:
-        raise typer.BadParameter("name one of them: a job, a node with --node, or the fleet with --fleet")
+    if sum((job is not None, node is not None, fleet, everything)) != 1:
+        raise typer.BadParameter("name one of them: a job, a node with --node, the fleet with --fleet, or --all")
     async with session_of(context).client() as client:
         if job is not None:
             return await _tell_of_job(client, job, output, follow=follow)
         if node is not None:
             await _print(client.nodes.events(node, follow=follow), _OF_NODES, output, at_once=follow)
+        elif everything:
+            await _print(client.events.all(follow=follow), _OF_ALL, output, at_once=follow)
         else:
             await _print(client.fleet.events(follow=follow), _OF_FLEET, output, at_once=follow)
         return ExitCode.SUCCESS
@@ -120,12 +129,32 @@ def _story_row(event: NodeEvent | FleetEvent) -> str:
     return f"{time_text(event.at)}  {event.kind:<{_STORY_KIND}}  {visible(event.sentence + by)}\n"
 
 
+def _any_row(told: Happening) -> str:
+    event = told.event
+    by = f" (by {event.by})" if event.by and not isinstance(event, JobEvent) else ""
+    what = visible(f"{_subject(told)}: {sentence_of(event)}{by}")
+    return f"{time_text(event.at)}  {event.kind:<{_ANY_KIND}}  {what}\n"
+
+
+def _subject(told: Happening) -> str:
+    match told.event:
+        case JobEvent(job=job, attempt=attempt):
+            return f"{job if told.job is None else told.job.name} attempt {attempt}"
+        case NodeEvent(node=node):
+            return node
+        case FleetEvent():
+            return "fleet"
+
+
 _OF_JOBS = _Table(f"{'TIME':<19}  ATTEMPT  {'EVENT':<{_JOB_KIND}}  WHAT\n", _job_row)
 _STORY_HEAD = f"{'TIME':<19}  {'EVENT':<{_STORY_KIND}}  WHAT\n"
 _OF_NODES: _Table[NodeEvent] = _Table(_STORY_HEAD, _story_row)
+_OF_ALL: _Table[Happening] = _Table(f"{'TIME':<19}  {'EVENT':<{_ANY_KIND}}  WHAT\n", _any_row)
 _OF_FLEET: _Table[FleetEvent] = _Table(_STORY_HEAD, _story_row)
 
 
-def _document(event: JobEvent | NodeEvent | FleetEvent) -> dict[str, Document]:
-    """An event as data, with its id first."""
+def _document(event: JobEvent | NodeEvent | FleetEvent | Happening) -> Document:
+    """An event as data, with its id first; one of all is a CloudEvent."""
+    if isinstance(event, Happening):
+        return document(cloud_event(event))
     return {"id": event.id, **{field.name: document(getattr(event, field.name)) for field in fields(event)}}

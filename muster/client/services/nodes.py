@@ -1,4 +1,4 @@
-"""The SDK for nodes and the fleet as a whole: what nodes have, whether work is placed on them, and who has joined."""
+"""The SDK for nodes and the fleet: what nodes have, whether work is placed on them, who has joined, what happens."""
 
 from collections.abc import AsyncGenerator, Collection, Mapping
 from contextlib import aclosing
@@ -24,6 +24,7 @@ from muster.wire.nodes import (
 
 if TYPE_CHECKING:
     from muster.domain.event import FleetEvent, NodeEvent
+    from muster.domain.notifications.happening import EventPlace, Happening
 
 
 class NodesClient:
@@ -204,6 +205,58 @@ class FleetClient:
         async with aclosing(events_of(self._calls, stub.Events, request, fleet_event_from_wire)) as told:
             async for event in told:
                 yield event
+
+
+class EventsClient:
+    """All events, reached as `client.events`."""
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+
+    async def all(
+        self, *, after: "EventPlace | None" = None, follow: bool = False
+    ) -> "AsyncGenerator[Happening, None]":
+        """What happened to all jobs that the caller may see, to nodes, and for operators of all projects to the fleet.
+
+        `after` is the `place` of the last event that is known. Without it, `follow` begins with what happens from now
+        on, and else all that is stored is told. A broken connection is taken up again without losing or repeating an
+        event.
+
+        >>> async for happening in client.events.all(follow=True):
+        ...     print(happening.event.at, happening.event.id)
+        """
+        async with aclosing(self.pages(after=after, follow=follow)) as pages:
+            async for happenings, _ in pages:
+                for each in happenings:
+                    yield each
+
+    async def pages(
+        self, *, after: "EventPlace | None" = None, follow: bool = False
+    ) -> "AsyncGenerator[tuple[tuple[Happening, ...], EventPlace], None]":
+        """The same in pages, each with the place where its reader goes on, also past what it may not see.
+
+        A follower is told at first where it begins.
+
+        >>> async for happenings, place in client.events.pages(follow=True):
+        ...     print(len(happenings), place)
+        """
+        from muster.client.streams.resumed import resumed  # noqa: PLC0415 - seldom
+        from muster.rpc.v1.events_pb2 import AllEventsRequest  # noqa: PLC0415 - seldom
+        from muster.rpc.v1.events_pb2_grpc import EventServiceStub  # noqa: PLC0415 - seldom
+        from muster.wire.notifications.happenings import (  # noqa: PLC0415 - seldom
+            event_place_from_wire,
+            event_place_to_wire,
+            happening_from_wire,
+        )
+
+        stub: Any = self._calls.stub(EventServiceStub)
+        known = None if after is None else event_place_to_wire(after)
+        request = AllEventsRequest(after=known, follow=follow)
+        async with aclosing(resumed(self._calls, stub.All, request)) as pages:
+            async for page in pages:
+                place = event_place_from_wire(page.place)
+                request.after.CopyFrom(page.place)
+                yield tuple(map(happening_from_wire, page.happenings)), place
 
 
 class WindowsClient:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from muster.client.sync.jobs import SyncJobsClient
     from muster.client.sync.logins import SyncLoginsClient
     from muster.client.sync.metrics import SyncMetricsClient
-    from muster.client.sync.nodes import SyncFleetClient, SyncNodesClient, SyncWindowsClient
+    from muster.client.sync.nodes import SyncEventsClient, SyncFleetClient, SyncNodesClient, SyncWindowsClient
     from muster.client.sync.projects import SyncPoolsClient, SyncProjectsClient
     from muster.client.sync.secrets import SyncSecretsClient
     from muster.client.sync.telemetry import SyncTelemetryClient
@@ -74,6 +74,13 @@ class SyncClient(SyncFrame):
         from muster.client.sync.data import SyncDataClient
 
         return SyncDataClient(self._own.data, self._loop)
+
+    @cached_property
+    def events(self) -> "SyncEventsClient":
+        """Everything that happens, to jobs, nodes and the fleet."""
+        from muster.client.sync.nodes import SyncEventsClient
+
+        return SyncEventsClient(self._own.events, self._loop)
 
     @cached_property
     def nodes(self) -> "SyncNodesClient":

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from muster.client.blocking.loop_thread import LoopThread
 from muster.client.blocking.stream import SyncStream
-from muster.client.services.nodes import FleetClient, NodesClient, WindowsClient
+from muster.client.services.nodes import EventsClient, FleetClient, NodesClient, WindowsClient
 from muster.domain.fleet.access import EnrolledNode
 from muster.domain.fleet.node import NodeView
 from muster.domain.fleet.window import Window
@@ -14,6 +14,7 @@ from muster.domain.jobs.placing.taint import Taint, TaintName
 
 if TYPE_CHECKING:
     from muster.domain.event import FleetEvent, NodeEvent
+    from muster.domain.notifications.happening import EventPlace, Happening
 
 
 class SyncNodesClient:
@@ -136,6 +137,38 @@ class SyncFleetClient:
         ...     print(event.at, event.sentence)
         """
         return self._loop.stream(self._own.events(after=after, follow=follow))
+
+
+class SyncEventsClient:
+    """All events, reached as `client.events`."""
+
+    def __init__(self, own: EventsClient, loop: LoopThread) -> None:
+        self._own = own
+        self._loop = loop
+
+    def all(self, *, after: "EventPlace | None" = None, follow: bool = False) -> "SyncStream[Happening]":
+        """What happened to all jobs that the caller may see, to nodes, and for operators of all projects to the fleet.
+
+        `after` is the `place` of the last event that is known. Without it, `follow` begins with what happens from now
+        on, and else all that is stored is told. A broken connection is taken up again without losing or repeating an
+        event.
+
+        >>> for happening in client.events.all(follow=True):
+        ...     print(happening.event.at, happening.event.id)
+        """
+        return self._loop.stream(self._own.all(after=after, follow=follow))
+
+    def pages(
+        self, *, after: "EventPlace | None" = None, follow: bool = False
+    ) -> "SyncStream[tuple[tuple[Happening, ...], EventPlace]]":
+        """The same in pages, each with the place where its reader goes on, also past what it may not see.
+
+        A follower is told at first where it begins.
+
+        >>> for happenings, place in client.events.pages(follow=True):
+        ...     print(len(happenings), place)
+        """
+        return self._loop.stream(self._own.pages(after=after, follow=follow))
 
 
 class SyncWindowsClient:

@@ -1,0 +1,1 @@
+"""What callers may read of everything that happens."""

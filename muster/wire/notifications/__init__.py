@@ -1,0 +1,1 @@
+"""Values of events.proto: events of all kinds in one line."""
