@@ -246,8 +246,9 @@ def _every_queued_job_is_in_its_line_unless_it_is_paused(cluster: Cluster) -> No
 
 
 def _nothing_fits_that_is_said_not_to(cluster: Cluster, capacities: Capacities, now: datetime) -> None:
+    """Look at jobs of one role: not every way to seat several is tried, so less room may let them find seats."""
     tried: set[RequestClass] = set()
-    for job in cluster.queue:
+    for job in (each for each in cluster.queue if len(each.spec.roles) == 1):
         request_class = cluster.queue.request_class(job.id)
         if request_class not in tried and request_class.fails(capacities):
             closed_now = _closed(cluster, job.spec, now)

@@ -6,6 +6,7 @@ size of the gang and with the number of bins, not with the number of nodes.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import permutations
 
 from coordinator.core.placement import search
 from coordinator.core.placement.candidates import Available, Candidates
@@ -18,6 +19,9 @@ from muster.domain.ids import GpuUuid, NodeId
 from muster.domain.jobs.explanation import NodeRefusal
 from muster.domain.jobs.job import JobSpec, Role
 from muster.domain.quantity import counted
+
+MOST_REORDERED_ROLES = 3
+"""Roles of a job at the most that are seated in every order before the job counts as one that does not fit."""
 
 _Place = tuple[NodeId, tuple[GpuUuid, ...]]
 
@@ -71,7 +75,8 @@ def place(spec: JobSpec, available: Available) -> Placement | NoFit:
     `pack` fills as few nodes as possible and takes the tightest fit last, which keeps whole nodes free for the next
     large job; `spread` takes one more execution wherever the job has the fewest. Ranks are dealt out in node order, so
     neighbouring ranks share a node. Roles are seated in the order of the job; where that leaves no room for a role that
-    needs much, the one that needs most is seated first; and else the one that fewest nodes can take.
+    needs much, the one that needs most is seated first; and else the one that fewest nodes can take. Up to three roles
+    are tried in all orders. So identical executions find seats wherever there are any, and several roles mostly do.
     """
     fits: list[NoFit] = []
     for pool in available.by_pool():
@@ -106,12 +111,22 @@ def _place_in_pool(spec: JobSpec, pool: Available) -> Placement | NoFit:
 
 
 def _other_orders(spec: JobSpec, available: Available, by_demand: Sequence[int]) -> Iterator[Sequence[int]]:
-    """The orders in which roles are seated where that of the job leaves no room for one of them."""
-    if len(by_demand) > 1:
-        yield by_demand
-        # A role that can go anywhere leaves room for one that cannot only if it comes after it.
-        takers = [search.nodes_for_one(spec, part_of(spec, number), available) for number in range(len(by_demand))]
-        yield sorted(range(len(by_demand)), key=takers.__getitem__)
+    """The orders in which roles are seated where that of the job leaves no room for one of them, each once."""
+    tried = {tuple(range(len(by_demand)))}
+    for order in _all_orders(spec, available, by_demand) if len(by_demand) > 1 else ():
+        if order not in tried:
+            tried.add(order)
+            yield order
+
+
+def _all_orders(spec: JobSpec, available: Available, by_demand: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """The orders that promise most, and then, of few roles, all."""
+    yield tuple(by_demand)
+    # A role that can go anywhere leaves room for one that cannot only if it comes after it.
+    takers = [search.nodes_for_one(spec, part_of(spec, number), available) for number in range(len(by_demand))]
+    yield tuple(sorted(range(len(by_demand)), key=takers.__getitem__))
+    if len(by_demand) <= MOST_REORDERED_ROLES:
+        yield from permutations(range(len(by_demand)))
 
 
 def _levels(pool: Available) -> Levels:

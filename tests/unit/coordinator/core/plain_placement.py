@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import permutations
 from typing import TypeAlias
 
 from coordinator.core.placement.capacity import Capacity, key_of
@@ -89,7 +90,8 @@ def _place_in_pool(spec: JobSpec, capacities: Sequence[Capacity]) -> list[Place]
     for domain, near in _areas(spec, in_order, levels, by_demand[0]):
         inside = [each for each in in_order if _path(each, levels)[: len(domain)] == domain]
         takers = [sum(room > 0 for _, room, _ in _rooms(spec, index, inside)) for index in range(len(spec.roles))]
-        orders = (range(len(takers)), by_demand, sorted(range(len(takers)), key=takers.__getitem__))
+        as_given = range(len(takers))
+        orders = (as_given, by_demand, sorted(as_given, key=takers.__getitem__), *permutations(as_given))
         if found := next(filter(None, (_seat(spec, inside, order, near) for order in orders)), None):
             return found
     return None
@@ -379,10 +381,7 @@ def _tightness(need: Resources, draft: Draft, slots: int, left: int, index: int)
 def _spread(role: Role, drafts: Sequence[Draft], slots: Sequence[int]) -> list[int]:
     """One at a time, where the job has the fewest."""
     counts = [0] * len(drafts)
-    for _ in range(role.count):
-        open_ = [index for index in range(len(drafts)) if counts[index] < slots[index]]
-        if not open_:
-            break
+    while sum(counts) < role.count and (open_ := [index for index, room in enumerate(slots) if counts[index] < room]):
         best = min(
             open_,
             key=lambda index: (

@@ -89,6 +89,13 @@ def test_a_role_that_few_nodes_take_is_seated_first_where_it_would_find_no_room_
     assert nodes(wanted, capacity("a"), *others) == ["b", "c", "a"]
 
 
+def test_a_role_that_many_nodes_take_is_seated_first_where_another_would_take_its_best_ones() -> None:
+    wanted = spec(roles=(role(1, 1, name="master"), role(5, memory=12 * GIB)), max_per_node=2)
+    small, large = capacity("a", 6, memory=16 * GIB), capacity("b", 3, memory=64 * GIB)
+
+    assert nodes(wanted, small, large, capacity("c", memory=64 * GIB)) == ["a", "a", "b", "b", "c", "c"]
+
+
 def test_no_node_gets_more_executions_than_max_per_node_allows() -> None:
     assert nodes(spec(4, max_per_node=2), capacity("a"), capacity("b"), capacity("c")) == ["a", "a", "b", "b"]
 
