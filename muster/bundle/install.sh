@@ -11,7 +11,8 @@ STATE=/var/lib/muster
 LINKS=/usr/local/bin
 UNITS=/etc/systemd/system
 PROGRAMS='muster muster-agent muster-console muster-coordinator muster-depot muster-relay'
-BESIDE='relay depot' # programs that come with the coordinator
+SERVICES='coordinator relay depot console agent' # in the order in which they start
+BESIDE='relay depot' # those that come with the coordinator
 NEEDED_MIB=400
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -23,21 +24,23 @@ previous=
 unfinished=
 stopped=
 put_aside=
+keeps_settings=
 
 usage() {
   cat <<'END'
-usage: sh install.sh agent|coordinator|cli [options]     install or upgrade, and start the service
-       sh install.sh --rollback agent|coordinator|cli    go back to the version before; with --restore-database even if
-                                                         the coordinator's database was converted since, which loses
-                                                         what was stored since then
-       sh install.sh remove agent|coordinator|cli [--purge]   with --purge its state, settings and users, too
+usage: sh install.sh ROLE [options]           install or upgrade, and start the service
+       sh install.sh --rollback ROLE          go back to the version before; with --restore-database even if the
+                                              coordinator's database was converted since, which loses what was stored
+                                              since then
+       sh install.sh remove ROLE [--purge]    with --purge its state, settings and users, too
        sh install.sh check BUNDLE.tar [--signer SIGNER]  see who signed another bundle and whether it is whole;
                                                          changes nothing. A bundle cannot vouch for itself: use the
                                                          installer that is here already, /opt/muster/current/install.sh
+ROLE is agent, coordinator, console or cli.
 options:
   --signer SIGNER         refuse a bundle unless this key has signed it: sha256:... or a file with its public half; may be
                           repeated. Kept in /etc/muster/bundle-signers, and asked for by the next installation, too
-  --config-from FILE      settings for /etc/muster/agent.toml or coordinator.toml, in place of what is there
+  --config-from FILE      settings for /etc/muster/ROLE.toml, in place of what is there
   --join-file FILE        token with which an agent joins, kept in /etc/muster/join-token until it has joined
   --method venv|frozen|auto   with this machine's Python, or with one that the bundle brings along (auto)
   --no-start              install only; neither enable nor start the service
@@ -59,7 +62,7 @@ main() {
   action=install role='' config='' join='' method=auto start=1 purge='' signers='' archive='' restore=''
   while [ $# -gt 0 ]; do
     case $1 in
-      agent | coordinator | cli) role=$1 ;;
+      agent | coordinator | console | cli) role=$1 ;;
       remove) action=remove ;;
       check) action=check; shift; archive=${1:?check needs a bundle} ;;
       --signer) shift; add_signer "${1:?--signer needs a fingerprint or a file}" ;;
@@ -79,7 +82,7 @@ main() {
     check_archive
     return
   fi
-  [ -n "$role" ] || { usage >&2; fail "say what to install: agent, coordinator or cli"; }
+  [ -n "$role" ] || { usage >&2; fail "say what to install: agent, coordinator, console or cli"; }
   case $method in venv | frozen | auto) ;; *) fail "--method is venv, frozen or auto, not $method" ;; esac
   [ "$(id -u)" = 0 ] || fail "must run as root; try: sudo sh $0 $role"
   for tool in tar sha256sum sed grep; do
@@ -354,6 +357,7 @@ fits_glibc() {
 make_users() {
   case $role in
     coordinator) make_user muster "Muster coordinator" ;;
+    console) make_user muster-console "Muster console" ;;
     agent)
       make_user muster-agent "Muster agent"
       make_user muster-job "Muster jobs"
@@ -372,7 +376,11 @@ make_user() {
 }
 
 install_settings() {
-  case $role in agent) owner=muster-agent mode=0711 ;; *) owner=muster mode=0700 ;; esac
+  case $role in
+    agent) owner=muster-agent mode=0711 ;;
+    console) owner=muster-console mode=0700 ;;
+    *) owner=muster mode=0700 ;;
+  esac
   [ -d "$ETC" ] || install -d -m 0755 "$ETC"
   [ -d "$STATE" ] || install -d -m 0755 "$STATE"
   [ -d "$STATE/$role" ] || install -d -m $mode -o $owner -g $owner "$STATE/$role"
@@ -415,6 +423,7 @@ install_settings_beside() {
 default_settings() {
   say "# Options of muster-$role: long options without their dashes; see docs/install.md."
   case $role in
+    console) say '# coordinator = "HOST:7460"' && say '# authority = "/etc/muster/authority.pem"' ;;
     agent) say '# coordinator = "HOST:7460"' && say 'join-file = "/etc/muster/join-token"' ;;
     coordinator) say 'listen = "0.0.0.0:7460"' ;;
   esac
@@ -572,12 +581,12 @@ has_systemd() { [ -d /run/systemd/system ]; }
 # Those of all roles that are installed here: they share the version. Relay and depot come with the coordinator.
 install_units() {
   reload=
-  for each in agent coordinator $BESIDE; do
+  for each in $SERVICES; do
     unit=muster-$each.service
     of=$each
     if is_beside "$each"; then of=coordinator; fi
     if [ "$of" != "$role" ] && [ ! -e "$UNITS/$unit" ]; then continue; fi
-    if is_beside "$each" && [ ! -e "$PREFIX/current/units/$unit" ]; then
+    if [ ! -e "$PREFIX/current/units/$unit" ]; then
       remove_unit "$unit" # a version from before it was there
       continue
     fi
@@ -592,10 +601,13 @@ install_units() {
 
 start_service() {
   unit=muster-$role.service
-  if [ "$role" = agent ] && ! grep -q '^ *coordinator *=' "$ETC/agent.toml"; then
-    say "not started: say in $ETC/agent.toml where the coordinator is, then run this again"
-    return
-  fi
+  case $role in
+    agent | console)
+      if ! grep -q '^ *coordinator *=' "$ETC/$role.toml"; then
+        say "not started: say in $ETC/$role.toml where the coordinator is, then run this again"
+        return
+      fi ;;
+  esac
   has_systemd || fail "this machine does not run systemd; use --no-start and start $LINKS/muster-$role by yourself"
   if ! systemctl -q is-enabled "$unit" 2>/dev/null; then
     systemctl -q enable "$unit"
@@ -633,7 +645,7 @@ start_beside() {
 }
 
 restart_all() {
-  for each in coordinator $BESIDE agent; do
+  for each in $SERVICES; do
     unit=muster-$each.service
     if [ -e "$UNITS/$unit" ] && { [ "$each" = "$role" ] || [ "$each" = "$stopped" ] || systemctl -q is-active "$unit"; }; then
       systemctl restart "$unit" || return 1
@@ -674,7 +686,7 @@ remove_role() {
   fi
   if [ "$role" != cli ]; then remove_unit "muster-$role.service"; fi
   if [ -n "$purge" ] && [ "$role" != cli ]; then purge_role; fi
-  for each in agent coordinator; do
+  for each in agent coordinator console; do
     if [ -e "$UNITS/muster-$each.service" ]; then
       say "the programs stay: muster-$each needs them"
       return
@@ -723,15 +735,20 @@ purge_role() {
       change "removed $each"
     fi
   done
-  if [ "$role" = agent ]; then
-    rm -f "$ETC/join-token"
-    drop_user muster-agent
-    drop_user muster-job
-  else
-    for each in $BESIDE; do rm -f "$ETC/$each.toml"; done
-    drop_user muster
-  fi
-  if [ ! -e "$ETC/agent.toml" ] && [ ! -e "$ETC/coordinator.toml" ]; then rm -f "$ETC/bundle-signers"; fi
+  case $role in
+    agent)
+      rm -f "$ETC/join-token"
+      drop_user muster-agent
+      drop_user muster-job ;;
+    console) drop_user muster-console ;;
+    coordinator)
+      for each in $BESIDE; do rm -f "$ETC/$each.toml"; done
+      drop_user muster ;;
+  esac
+  for each in agent coordinator console; do
+    if [ -e "$ETC/$each.toml" ]; then keeps_settings=1; fi
+  done
+  if [ -z "$keeps_settings" ]; then rm -f "$ETC/bundle-signers"; fi
   rmdir "$ETC" "$STATE" 2>/dev/null || true
 }
 

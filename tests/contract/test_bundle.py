@@ -69,6 +69,7 @@ def test_a_bundle_has_wheels_for_each_platform_and_is_the_same_each_time(
         "requirements/cp312-aarch64.txt",
         "sbom.cdx.json",
         "units/muster-agent.service",
+        "units/muster-console.service",
         "units/muster-coordinator.service",
         "units/muster-depot.service",
         "units/muster-relay.service",

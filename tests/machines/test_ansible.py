@@ -72,7 +72,7 @@ def site(yard: Yard, bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> 
         one.file("/etc/docker").mkdir(exist_ok=True)
         one.file("/etc/docker/daemon.json").write_text('{"labels": ["rack=7"], "log-opts": {"max-file": "5"}}')
         one.run("docker", "run", "--detach", "--name", "theirs", images.busybox().reference, "/bin/sleep", "1000")
-        groups = {"muster_coordinator": [coordinator], "muster_agents": [one, two]}
+        groups = {"muster_coordinator": [coordinator], "muster_console": [coordinator], "muster_agents": [one, two]}
         settings = {"muster_coordinator_bundle": str(bundle), "muster_agent_bundle": ""}  # from the coordinator
         control = Control(tmp_path_factory.mktemp("control"), groups, settings)
         before = one.run(*STARTED, "theirs")
@@ -93,6 +93,15 @@ def test_tokens_are_neither_shown_nor_left_on_the_nodes(site: Site) -> None:
     for agent in site.agents:
         assert not agent.file("/etc/muster/join-token").exists()
         assert JOIN_PREFIX not in agent.journal()
+
+
+def test_a_console_serves_the_fleet_over_http(site: Site) -> None:
+    status = ("systemctl", "show", "--property=ActiveState,StatusText,User", "muster-console")
+    assert sorted(site.coordinator.run(*status).split("\n"))[-3:] == [
+        "ActiveState=active",
+        "StatusText=serves http://127.0.0.1:7464",
+        "User=muster-console",
+    ]
 
 
 def test_a_second_run_changes_nothing(site: Site) -> None:
@@ -197,6 +206,7 @@ def test_removal_leaves_nothing_of_muster(site: Site) -> None:
     assert [node["name"] for node in site.ask("nodes")] == ["two"]
     assert site.control.play("remove.yml", "--limit", "one,coord", muster_agent_purge=True).what_changed == []
     site.control.play("remove.yml", muster_remove_coordinator=True)
+    assert not site.coordinator.file("/etc/systemd/system/muster-console.service").exists()
     assert site.coordinator.file("/var/lib/muster/coordinator/trust/authority.key").exists()
     assert not site.coordinator.file("/opt/muster").exists()
 

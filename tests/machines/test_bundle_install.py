@@ -18,6 +18,8 @@ pytestmark = pytest.mark.machines
 SETTINGS = 'coordinator = "127.0.0.1:7460"\njoin-file = "/etc/muster/join-token"\nprocesses = true\n'
 WITHIN = 300.0
 STATE = "/var/lib/muster"
+CONSOLE = 'coordinator = "127.0.0.1:7460"\nauthority = "/etc/muster/authority.pem"\n'
+UNITS = tuple(f"muster-{each}.service" for each in ("agent", "console", "coordinator", "depot", "relay"))
 TRACES = ("/opt/muster", "/etc/muster", STATE, "/run/muster", "/etc/systemd/system/muster-agent.service")
 
 
@@ -67,6 +69,23 @@ def _begin_fleet(machine: Machine, installer: str) -> None:
     assert _install(machine, installer, *wanted)[-1] == "unchanged"
 
 
+def _add_console(machine: Machine, installer: str) -> None:
+    """A console on the machine of the coordinator, which is asked over loopback."""
+    assert _install(machine, installer, "console")[-2:] == [
+        "not started: say in /etc/muster/console.toml where the coordinator is, then run this again",
+        "changed",
+    ]
+    machine.run("cp", f"{STATE}/coordinator/trust/authority.pem", "/etc/muster/authority.pem")
+    machine.file("/root/console.toml").write_text(CONSOLE)
+    wanted = ("console", "--config-from", "/root/console.toml")
+    assert _install(machine, installer, *wanted)[-1] == "changed"
+    assert _install(machine, installer, *wanted)[-1] == "unchanged"
+    asking = (
+        "exec 3<>/dev/tcp/127.0.0.1/7464; printf 'GET /readyz HTTP/1.0\\r\\nHost: localhost\\r\\n\\r\\n' >&3; cat <&3"
+    )
+    until(lambda: " 200 " in machine.run("bash", "-c", asking), within=WITHIN, what="a console with its coordinator")
+
+
 @pytest.mark.parametrize(("flavour", "method"), [("bare", "venv"), ("nopython", "frozen")])
 def test_a_machine_without_internet_becomes_a_fleet_runs_a_job_and_is_rid_of_it_again(
     machines: Machines, bundle: Path, flavour: str, method: str
@@ -79,11 +98,12 @@ def test_a_machine_without_internet_becomes_a_fleet_runs_a_job_and_is_rid_of_it_
     assert _install(machine, installer, "coordinator") == ["unchanged"]
     assert machine.file("/opt/muster/current/.bundle").read_text().split()[-1] == method
     assert not machine.file("/etc/muster/join-token").exists()
-    for unit in ("muster-agent.service", "muster-coordinator.service", "muster-depot.service", "muster-relay.service"):
+    _add_console(machine, installer)
+    for unit in UNITS:
         assert machine.run("systemd-analyze", "verify", f"/etc/systemd/system/{unit}") == ""
         assert machine.run("systemctl", "show", "--property=StatusText", "--value", unit).strip() != ""
 
-    for role in ("agent", "coordinator"):
+    for role in ("console", "agent", "coordinator"):
         assert _install(machine, "/opt/muster/current/install.sh", "remove", role, "--purge")[-1] == "changed"
     assert [path for path in TRACES if machine.run("sh", "-c", f"ls -d {path} 2>/dev/null || true")] == []
     assert machine.run("sh", "-c", "getent passwd | grep muster || true") == ""
@@ -109,13 +129,13 @@ def _watched_closely(machine: Machine, unit: str) -> None:
 def test_programs_that_hang_are_started_again_and_executions_go_on(machines: Machines, bundle: Path) -> None:
     (machine,) = machines(["alone"])
     _begin_fleet(machine, _unpacked(machine, bundle))
-    units = ("muster-agent.service", "muster-coordinator.service", "muster-depot.service", "muster-relay.service")
-    for unit in units:
+    _add_console(machine, "/opt/muster/current/install.sh")
+    for unit in UNITS:
         _watched_closely(machine, unit)
     job = machine.run("muster", "run", "--detach", "--", "sh", "-c", "until [ -e /dev/shm/go ]; do sleep 0.1; done")
     job = job.split()[0]
     until(lambda: "running" in machine.run("muster", "jobs"), within=WITHIN, what="the start of the job")
-    for unit in units:
+    for unit in UNITS:
         hung = _main_process(machine, unit)
         machine.run("kill", "-STOP", str(hung))
         until(

@@ -1,6 +1,7 @@
 """Coordinator and agent as containers, as deploy/compose.yaml has them, on a machine that reaches no other network."""
 
 import re
+import shlex
 import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -30,10 +31,13 @@ OPTIONS = {
     "cap_add": "--cap-add",
     "security_opt": "--security-opt",
     "restart": "--restart",
+    "entrypoint": "--entrypoint",
     "network_mode": "--network",
     "pid": "--pid",
 }
 """Options of `docker run`, by their names in the Compose file."""
+COMPOSES_OWN = {"image", "build", "command", "stop_grace_period", "read_only", "healthcheck", "depends_on", "profiles"}
+"""What is said to Docker otherwise, or not at all."""
 
 
 def _services() -> Mapping[str, Any]:
@@ -45,10 +49,14 @@ def _services() -> Mapping[str, Any]:
 
 def _run_options(service: Mapping[str, Any]) -> Iterator[str]:
     """What Compose would say to Docker."""
-    left = set(service) - {"image", "build", "command", "stop_grace_period", "read_only"} - set(OPTIONS)
+    left = set(service) - COMPOSES_OWN - set(OPTIONS)
     assert left == set(), "the test does not know these"
     if service.get("read_only"):
         yield "--read-only"
+    if "healthcheck" in service:
+        _, *asking = service["healthcheck"]["test"]  # the first word says that these are words of a command
+        yield f"--health-cmd={shlex.join(asking)}"
+        yield "--health-interval=1s"
     for key, option in OPTIONS.items():
         values = service.get(key, [])
         for value in [values] if isinstance(values, str) else values:
@@ -97,7 +105,10 @@ def test_a_fleet_of_containers_runs_jobs_which_outlive_their_agent(machines: Mac
     token = "/var/lib/muster/coordinator/admin-token"
     _muster(machine, "login", "127.0.0.1:7460", "--authority", fingerprint, "--token-file", token)
     machine.file("/root/deploy/join-token").write_text(_muster(machine, "nodes", "token", "create"))
-    _start(machine, "agent")
+    authority = machine.run("docker", "exec", "coordinator", "cat", "/var/lib/muster/coordinator/trust/authority.pem")
+    machine.file("/root/deploy/authority.pem").write_text(authority)
+    for name in ("agent", "console"):
+        _start(machine, name)
     until(lambda: "ready" in _muster(machine, "nodes"), within=WITHIN, what="the node")
 
     said_by_all = _muster(
@@ -115,7 +126,7 @@ def test_a_fleet_of_containers_runs_jobs_which_outlive_their_agent(machines: Mac
     assert _muster(machine, "logs", job) == "[0] 1\n"
 
     healthy = "{{.State.Health.Status}}"
-    for name in ("coordinator", "agent"):
+    for name in ("coordinator", "agent", "console"):
         until(
             lambda name=name: machine.run("docker", "inspect", f"--format={healthy}", name) == "healthy\n",  # type: ignore[misc]  # mypy infers no lambda with a default
             within=WITHIN,
