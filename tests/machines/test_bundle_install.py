@@ -75,7 +75,7 @@ def _add_console(machine: Machine, installer: str) -> None:
         "not started: say in /etc/muster/console.toml where the coordinator is, then run this again",
         "changed",
     ]
-    machine.run("cp", f"{STATE}/coordinator/trust/authority.pem", "/etc/muster/authority.pem")
+    machine.run("install", "-m", "0644", f"{STATE}/coordinator/trust/authority.pem", "/etc/muster/authority.pem")
     machine.file("/root/console.toml").write_text(CONSOLE)
     wanted = ("console", "--config-from", "/root/console.toml")
     assert _install(machine, installer, *wanted)[-1] == "changed"
