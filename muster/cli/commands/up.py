@@ -60,6 +60,9 @@ async def up(
         bool,
         typer.Option("--docker/--no-docker", help="Whether to run containers, where a Docker Engine answers."),
     ] = True,
+    console: Annotated[
+        bool, typer.Option("--console/--no-console", help="Whether to serve it over HTTP as well.")
+    ] = True,
 ) -> ExitCode:
     """Start a fleet on this machine: a coordinator and nodes.
 
@@ -69,7 +72,7 @@ async def up(
       muster up
       muster up --nodes 2 --gpu-provider fake:8xH100
     """
-    from muster.cli.local.fleet import COMPANIONS, FleetPlan, local_fleet, parse_listen, require_programs
+    from muster.cli.local.fleet import CONSOLE, DEPOT, RELAY, FleetPlan, local_fleet, parse_listen, require_programs
 
     require_programs("muster up")
     own = home(os.environ)
@@ -82,7 +85,7 @@ async def up(
         cpus=cpus,
         memory=None if memory is None else _size(memory),
         whole_machine=whole_machine,
-        companions=COMPANIONS,
+        companions=(RELAY, DEPOT, *([CONSOLE] if console else [])),
     )
     with _cancelled_by(signal.SIGTERM, signal.SIGHUP):
         try:
@@ -135,7 +138,7 @@ async def demo(
 
     from muster.cli.follow import follow
     from muster.cli.job_files import read_job
-    from muster.cli.local.fleet import FleetPlan, client_of, local_fleet, require_programs
+    from muster.cli.local.fleet import DEPOT, FleetPlan, client_of, local_fleet, require_programs
 
     require_programs("muster demo")
     spec = read_job(file or _example(), {})
@@ -145,7 +148,7 @@ async def demo(
             nodes=nodes,
             listen="127.0.0.1:0",
             docker=False,
-            companions=("depot",) if any(role.code is not None for role in spec.roles) else (),
+            companions=(DEPOT,) if any(role.code is not None for role in spec.roles) else (),
         )
         async with local_fleet(plan) as fleet, client_of(fleet.login) as client:
             names = ", ".join(node.name for node in fleet.nodes)
@@ -188,6 +191,8 @@ def _tell(fleet: "LocalFleet", plan: "FleetPlan") -> None:
     if offered:
         say(offered)
     say(f"the coordinator serves at {fleet.login.address}; logs: {', '.join(map(str, fleet.logs))}")
+    if fleet.console is not None:
+        say(f"the console serves HTTP at {fleet.console} (docs/rest.md)")
     say("try `muster run -N 3 -- hostname` or `muster nodes` in another terminal; Ctrl-C stops all of it", flush=True)
 
 

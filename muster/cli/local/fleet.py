@@ -1,21 +1,21 @@
-"""A coordinator, agents, a relay and a depot on this machine, as child programs that are watched and stopped."""
+"""A coordinator, its nodes and what goes beside it on this machine, as child programs that are watched and stopped."""
 
 import asyncio
 import errno
 import os
-import signal
 import socket
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from muster.cli.local.claim import Claim, claimed
-from muster.cli.output.screen import say
+from muster.cli.local.claim import claimed
+from muster.cli.local.companions import CompanionProgram, companions_beside
+from muster.cli.local.programs import running, taken
 from muster.client.client import Client
 from muster.client.endpoint import DEFAULT_ADDRESS, Login, parse_address
-from muster.daemon.own_programs import command_of, is_frozen, lean_command_of
+from muster.daemon.own_programs import is_frozen
 from muster.domain.errors import ConflictError, InvalidJobError, MusterError, UnavailableError
 from muster.domain.fleet.node import NodeState, NodeView
 from muster.rpc.channel import Credentials, is_loopback
@@ -23,28 +23,9 @@ from muster.trust.files import read_secret
 
 _READY_LIMIT = 60.0
 """Seconds until the coordinator serves, and again until all nodes are ready."""
-_STOP_LIMIT = 20.0
-"""Seconds between SIGTERM and SIGKILL; longer than the default grace period of a job."""
-COMPANIONS = ("relay", "depot")
-"""All programs that there can be beside the coordinator."""
-"""The programs beside the coordinator."""
-_COMPANION_LIMIT = 10.0
-"""Seconds that are waited for each of them at the start."""
-_COMPANION_PAUSE = 2.0
-"""Seconds until one is started again that has ended."""
-_TOLD_LINES = 5
-"""Lines told from the log of a program that died."""
-
-
-class ProgramEndedError(MusterError):
-    """A program of the local fleet ended by itself; names it, with the last lines that it said."""
-
-    def __init__(self, name: str, code: int, last_lines: Sequence[str], log: Path) -> None:
-        how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
-        said = "".join(f"\n  {line}" for line in last_lines)
-        super().__init__(f"the {name} {how}; its log is {log}{':' if said else ''}{said}")
-        self.name = name
-        self.code = code
+RELAY, DEPOT, CONSOLE = "relay", "depot", "console"
+_CONSOLE_PORT = 7464
+"""Where browsers look for the console; another one where it is taken."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +47,9 @@ class FleetPlan:
     whole_machine: bool = False
     """Whether each node offers all CPUs and memory of this machine, instead of its share."""
     companions: tuple[str, ...] = ()
-    """Programs beside the coordinator: without a relay nobody can attach to what runs, without a depot no code goes."""
+    """Programs beside the coordinator. Without a relay nobody can attach to what runs, without a depot no code goes, and
+    without a console nothing is served over HTTP.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,11 +59,13 @@ class LocalFleet:
     login: Login
     nodes: tuple[NodeView, ...]
     logs: tuple[Path, ...]
+    console: str | None
+    """The address of the console; None where there is none."""
 
 
 @asynccontextmanager
 async def local_fleet(plan: FleetPlan) -> AsyncIterator[LocalFleet]:
-    """All of it, with every node ready; at the end relay and depot are stopped first, then agents and coordinator.
+    """All of it, with every node ready; at the end companions are stopped first, then agents and coordinator.
 
     A program that ends by itself is raised in the block as ProgramEndedError. Raises ConflictError where another
     `muster up` runs in the directory, or another program listens at the address.
@@ -90,14 +75,20 @@ async def local_fleet(plan: FleetPlan) -> AsyncIterator[LocalFleet]:
         ready_file = plan.directory / f"address.{os.getpid()}"
         ready_file.unlink(missing_ok=True)
         coordinator_log, agent_log = plan.directory / "coordinator.log", plan.directory / "agent.log"
-        async with _running("coordinator", _coordinator_arguments(plan, ready_file), coordinator_log, claim):
+        async with running("coordinator", _coordinator_arguments(plan, ready_file), coordinator_log, claim):
             address = await _address_in(ready_file)
-            async with _running("agent", _agent_arguments(plan, address), agent_log, claim):
+            async with running("agent", _agent_arguments(plan, address), agent_log, claim):
                 login = Login(address=address, token=read_secret(_token_file(plan)))
                 nodes = await _ready_nodes(login, plan.nodes)
                 claim.serves(address)
-                async with _companions_beside(plan, claim) as logs:
-                    yield LocalFleet(login=login, nodes=nodes, logs=(coordinator_log, agent_log, *logs))
+                programs = [_companion(name, plan, address) for name in plan.companions]
+                async with companions_beside(programs, plan.directory, claim) as beside:
+                    yield LocalFleet(
+                        login=login,
+                        nodes=nodes,
+                        logs=(coordinator_log, agent_log, *(each.log for each in beside.values())),
+                        console=beside[CONSOLE].address if CONSOLE in beside else None,
+                    )
 
 
 def parse_listen(text: str) -> str:
@@ -159,92 +150,30 @@ def _agent_arguments(plan: FleetPlan, address: str) -> Sequence[str]:
     return arguments
 
 
-@asynccontextmanager
-async def _running(name: str, arguments: Sequence[str], log: Path, claim: Claim) -> AsyncIterator[None]:
-    """The program runs within the block; its own end is raised there. It ends when this program does, at the latest."""
-    begin = _length(log)
-    process = await _started(command_of(name, *arguments), log, claim)
+def _companion(name: str, plan: FleetPlan, address: str) -> CompanionProgram:
+    host = plan.listen.rpartition(":")[0]
+
+    def beside_coordinator() -> Sequence[str]:
+        return ("--state", str(plan.directory / "coordinator"), f"--listen-{name}", f"{host}:0")
+
+    def console() -> Sequence[str]:
+        return ("--coordinator", address, "--listen", _console_address(host))
+
+    return CompanionProgram(
+        name=name,
+        module="console" if name == CONSOLE else f"coordinator.{name}",
+        log=plan.directory / f"{name}.log",
+        arguments=console if name == CONSOLE else beside_coordinator,
+    )
+
+
+def _console_address(host: str) -> str:
+    wanted = f"{host}:{_CONSOLE_PORT}"
     try:
-        async with asyncio.TaskGroup() as tasks:
-            watching = tasks.create_task(_raise_when_ended(name, process, log, begin), name=f"watch the {name}")
-            yield
-            watching.cancel()
-    finally:
-        await _stop(name, process)
-
-
-@asynccontextmanager
-async def _companions_beside(plan: FleetPlan, claim: Claim) -> AsyncIterator[Sequence[Path]]:
-    """Relay and depot within the block, as far as there are to be any; their logs."""
-    logs = {name: plan.directory / f"{name}.log" for name in plan.companions}
-    async with asyncio.TaskGroup() as tasks:
-        first = {name: asyncio.Event() for name in plan.companions}
-        keeping = [
-            tasks.create_task(_keep_companion(name, plan, log, claim, first[name]), name=f"keep a {name}")
-            for name, log in logs.items()
-        ]
-        try:
-            with suppress(TimeoutError):  # the fleet does without, and says so to whoever needs one of them
-                async with asyncio.timeout(_COMPANION_LIMIT):
-                    for each in first.values():
-                        await each.wait()
-            yield tuple(logs.values())
-        finally:
-            for task in keeping:
-                task.cancel()
-
-
-async def _keep_companion(name: str, plan: FleetPlan, log: Path, claim: Claim, first: asyncio.Event) -> None:
-    """Have a program run, and another one after it has ended, until cancelled; sets `first` once there was one."""
-    host, ready_file = plan.listen.rpartition(":")[0], plan.directory / f"{name}.{os.getpid()}"
-    arguments = ("--state", str(plan.directory / "coordinator"), f"--listen-{name}", f"{host}:0")
-    while True:
-        process = await _started(
-            command_of(f"coordinator.{name}", *arguments, "--ready-file", str(ready_file)), log, claim
-        )
-        try:
-            while _taken(ready_file) is None and process.returncode is None:  # noqa: ASYNC110 - as in `_address_in`
-                await asyncio.sleep(0.05)
-            first.set()
-            await process.wait()
-        finally:
-            await _stop(name, process)
-        claim.ended(process.pid)
-        await asyncio.sleep(_COMPANION_PAUSE)
-
-
-async def _started(command: Sequence[str], log: Path, claim: Claim) -> asyncio.subprocess.Process:
-    with log.open("ab") as output:
-        # A group of its own, so that Ctrl-C in the terminal reaches only us and the order of stopping is ours.
-        process = await asyncio.create_subprocess_exec(
-            *lean_command_of("muster.cli.local.child", str(os.getpid()), *command),
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            process_group=0,
-        )
-    claim.started(process.pid)
-    return process
-
-
-async def _raise_when_ended(name: str, process: asyncio.subprocess.Process, log: Path, begin: int) -> None:
-    code = await process.wait()
-    raise ProgramEndedError(name, code, _last_lines(log, begin), log)
-
-
-async def _stop(name: str, process: asyncio.subprocess.Process) -> None:
-    if process.returncode is not None:
-        return
-    process.terminate()
-    try:
-        async with asyncio.timeout(_STOP_LIMIT):
-            await process.wait()
-    except TimeoutError:
-        say(f"the {name} did not stop within {_STOP_LIMIT:.0f} s and is killed", err=True)
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
+        check_free(wanted)
+    except ConflictError:
+        return f"{host}:0"
+    return wanted
 
 
 async def _address_in(ready_file: Path) -> str:
@@ -252,19 +181,10 @@ async def _address_in(ready_file: Path) -> str:
     try:
         async with asyncio.timeout(_READY_LIMIT):
             # A file tells nobody that it is there; this is looked for during one start only.
-            while (address := _taken(ready_file)) is None:  # noqa: ASYNC110 - a program that begins tells nobody but by its file
+            while (address := taken(ready_file)) is None:  # noqa: ASYNC110 - a program that begins tells nobody but by its file
                 await asyncio.sleep(0.02)
     except TimeoutError:
         raise UnavailableError(f"the coordinator does not serve after {_READY_LIMIT:.0f} s") from None
-    return address
-
-
-def _taken(ready_file: Path) -> str | None:
-    try:
-        address = ready_file.read_text().strip()
-    except FileNotFoundError:
-        return None
-    ready_file.unlink()
     return address
 
 
@@ -298,14 +218,3 @@ def client_of(login: Login) -> Client:
 def _is_here(node: NodeView) -> bool:
     # A node of an earlier run is remembered, but has not spoken yet.
     return node.state is NodeState.READY and node.last_seen_at is not None
-
-
-def _length(log: Path) -> int:
-    return log.stat().st_size if log.exists() else 0
-
-
-def _last_lines(log: Path, begin: int) -> Sequence[str]:
-    with log.open("rb") as file:
-        file.seek(begin)
-        lines = file.read().decode(errors="replace").splitlines()
-    return [line for line in lines if line.strip()][-_TOLD_LINES:]
