@@ -27,7 +27,7 @@ QUOTAS = "projects:\n  vision: {department: research, limit: {gpus: 4}}\n"
 MACHINES = "nodes:\n  - host: 127.0.0.1:1\n"
 BY_PROGRAMS = (
     Line(
-        "up --nodes 1 --listen 0 --dir {dir}/up --gpu-provider fake:1xH100 "
+        "up --nodes 1 --listen 0 --console --dir {dir}/up --gpu-provider fake:1xH100 "
         "--cpus 1 --memory 1Gi --whole-machine --no-docker"
     ),
     Line("jobs --watch"),

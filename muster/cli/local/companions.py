@@ -42,7 +42,7 @@ class RunningCompanion:
 async def companions_beside(
     programs: Sequence[CompanionProgram], directory: Path, claim: Claim
 ) -> AsyncIterator[dict[str, RunningCompanion]]:
-    """They run within the block, by their names, and are waited for a while at the start."""
+    """Have programs run within the block, by their names; each is waited for a while at the start."""
     kept = {each.name: RunningCompanion(log=each.log) for each in programs}
     async with asyncio.TaskGroup() as tasks:
         serving = {each.name: asyncio.Event() for each in programs}

@@ -47,9 +47,7 @@ class FleetPlan:
     whole_machine: bool = False
     """Whether each node offers all CPUs and memory of this machine, instead of its share."""
     companions: tuple[str, ...] = ()
-    """Programs beside the coordinator. Without a relay nobody can attach to what runs, without a depot no code goes, and
-    without a console nothing is served over HTTP.
-    """
+    """Programs beside the coordinator: nobody attaches to what runs without a relay, no code goes without a depot."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
