@@ -19,10 +19,19 @@ ANY_NODE = SampledNode(NodeId(""))
 ANY_STORY = StorySubject("*")
 """Fires when the story of anything may have gone on: of a job, a node or the fleet."""
 
-Key = JobId | ExecutionId | StorySubject | SampledNode
+
+class RecordsOf(NamedTuple):
+    """Records of which any may change."""
+
+    whom: str
+
+
+ANY_RECORD = RecordsOf("anybody")
+
+Key = JobId | ExecutionId | StorySubject | SampledNode | RecordsOf
 """A job fires when its records changed durably, an execution when its log grew, a subject when its story went on.
 
-A sampled node fires when a sample of it came.
+A sampled node fires when a sample of it came, records when any of them changed durably.
 """
 
 

@@ -47,6 +47,8 @@ class Offered(NamedTuple):
     first: bool
     """Whether this is the first refusal since the job was queued or the coordinator started."""
     cause: EventCause
+    other: bool
+    """Whether it is refused for another reason than before."""
 
 
 class Noticed(NamedTuple):
@@ -100,6 +102,11 @@ class TurnNotes:
         """Jobs of which people are told that nobody uses them."""
         return (note.job.id for note in self.taken if isinstance(note, WentUnused))
 
+    @property
+    def retold(self) -> Iterator[JobId]:
+        """Queued jobs that wait for another reason than before."""
+        return (note.job.id for note in self.taken if isinstance(note, Offered) and note.other)
+
     def transition(self, before: Execution, after: Execution) -> None:
         """Note that an execution entered another state."""
         self.taken.append(Transitioned(before, after, self.cause))
@@ -120,6 +127,7 @@ class TurnNotes:
         """Note that people are told of the end of an attempt that nobody uses."""
         self.taken.append(WentUnused(job, ends_at, count, self.cause))
 
-    def offer(self, job: Job, *, head: bool, refusal: str, first: bool) -> None:
-        """Note what came of a look for seats."""
-        self.taken.append(Offered(job, head, refusal, first, self.cause))
+    def offer(self, job: Job, *, head: bool, refusal: str, before: str | None) -> None:
+        """Note what came of a look for seats; `before`: why the job was refused when it was looked at last, if so."""
+        first, other = bool(refusal) and before is None, bool(refusal) and before != refusal
+        self.taken.append(Offered(job, head, refusal, first, self.cause, other))

@@ -21,9 +21,10 @@ from coordinator.core.step import finish, step
 from coordinator.core.turn.batching import HOLD, OpenTurn
 from coordinator.core.turn.turn import Turn
 from coordinator.engine.agent_streams import AgentStreams
+from coordinator.engine.changed_records import EngineSignals
 from coordinator.engine.inbox import AskedEvents, AskedQuestion, EngineInbox, Request
 from coordinator.engine.recovery import StoreRecovery
-from coordinator.signals import ANY_STORY, Signals
+from coordinator.signals import ANY_STORY
 from coordinator.store.store import Snapshot, Store, StoreError, snapshot_of
 from coordinator.story.changes import event_changes
 from coordinator.story.lines import lines
@@ -67,7 +68,8 @@ class Engine:
         self._recovery = StoreRecovery(store)
         """Under way after a failure of the store; until it ends events are refused and questions answered."""
         self.streams = AgentStreams()
-        self.signals = Signals()
+        self.signals = EngineSignals()
+        self.signals.loaded(self._cluster)
 
     @property
     def projects(self) -> Mapping[str, Project]:
@@ -140,6 +142,7 @@ class Engine:
                     self._refuse(batch)
                     continue
                 self._cluster = self._loaded(held)
+                self.signals.loaded(self._cluster)
             await self._turn(batch, writer)
 
     def _wakes_at(self, until: float | None = None) -> float | None:
@@ -175,8 +178,10 @@ class Engine:
         # 3 answer, perform: who asked goes on first, and does not wait until every agent of a gang has its plan.
         for asked, answers in opened.answered():
             asked.reply(answers, self._cluster, turn.now)
-        for effect in turn.take_effects():
+        effects = turn.take_effects()
+        for effect in effects:
             self._perform(effect)
+        self.signals.turned(self._cluster, changes, effects, turn.notes.retold)
         self._tell(stories)
         self._in_turn = False
         if changes:

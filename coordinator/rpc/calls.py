@@ -57,6 +57,9 @@ _OURS: Mapping[str, Mapping[str, str]] = {
         "OfJob": "jobs.samples",
         "OfNodes": "nodes.samples",
     },
+    "FeedService": {
+        "Follow": "feed.follow",
+    },
     "FleetService": {
         "Events": "fleet.events",
     },

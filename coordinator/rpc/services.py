@@ -18,13 +18,14 @@ from coordinator.rpc.clients.attachments import AttachmentService
 from coordinator.rpc.clients.bundles import BundleService
 from coordinator.rpc.clients.data import DataService
 from coordinator.rpc.clients.fleet import EventService, FleetService
+from coordinator.rpc.clients.following.feed import FEED_PATIENCE, FeedService
+from coordinator.rpc.clients.following.telemetry import TelemetryService
 from coordinator.rpc.clients.jobs import READER_PATIENCE, JobService
 from coordinator.rpc.clients.login import LoginService
 from coordinator.rpc.clients.nodes import NodeService
 from coordinator.rpc.clients.pools import PoolService
 from coordinator.rpc.clients.projects import ProjectService
 from coordinator.rpc.clients.secrets import SecretService
-from coordinator.rpc.clients.telemetry import TelemetryService
 from coordinator.rpc.clients.trust import TrustOperations, TrustService
 from coordinator.rpc.clients.windows import WindowService
 from coordinator.rpc.pace import Pace
@@ -36,6 +37,8 @@ from coordinator.service.bundles import BundleOperations
 from coordinator.service.data.left import OutputOperations
 from coordinator.service.data.trees import DepotSide
 from coordinator.service.data.uploads import DataOperations
+from coordinator.service.following.feed import FeedOperations
+from coordinator.service.following.samples import SampleOperations
 from coordinator.service.jobs import JobOperations
 from coordinator.service.nodes import NodeOperations
 from coordinator.service.notifications.happenings import HappeningOperations
@@ -46,7 +49,6 @@ from coordinator.service.queueing.pools import PoolOperations
 from coordinator.service.queueing.quotas import QuotaOperations
 from coordinator.service.queueing.usage import UsageOperations
 from coordinator.service.queueing.windows import WindowOperations
-from coordinator.service.samples import SampleOperations
 from coordinator.service.secrets import SecretOperations
 from coordinator.service.stories import StoryOperations
 from coordinator.service.submitting import SubmitDesk
@@ -78,6 +80,8 @@ from muster.rpc.v1 import (
     data_pb2_grpc,
     events_pb2,
     events_pb2_grpc,
+    feed_pb2,
+    feed_pb2_grpc,
     fleet_pb2,
     fleet_pb2_grpc,
     jobs_pb2,
@@ -107,6 +111,7 @@ FOR_CLIENTS = (
     telemetry_pb2.DESCRIPTOR.services_by_name["TelemetryService"].full_name,
     fleet_pb2.DESCRIPTOR.services_by_name["FleetService"].full_name,
     events_pb2.DESCRIPTOR.services_by_name["EventService"].full_name,
+    feed_pb2.DESCRIPTOR.services_by_name["FeedService"].full_name,
     projects_pb2.DESCRIPTOR.services_by_name["ProjectService"].full_name,
     nodes_pb2.DESCRIPTOR.services_by_name["WindowService"].full_name,
     pools_pb2.DESCRIPTOR.services_by_name["PoolService"].full_name,
@@ -198,6 +203,10 @@ def add_clients(
     projects = ProjectOperations(
         operations, parts.engine, parts.registry, parts.secrets, open_for_all=authority is None
     )
+    feed = FeedService(
+        FeedOperations(operations, parts.engine, projects.shown), min(FEED_PATIENCE, parts.reader_patience)
+    )
+    feed_pb2_grpc.add_FeedServiceServicer_to_server(feed, server)
     quotas = QuotaOperations(operations, parts.engine, parts.registry)
     usage = UsageOperations(operations, parts.engine, archive.past)
     projects_pb2_grpc.add_ProjectServiceServicer_to_server(ProjectService(projects, quotas, usage), server)
@@ -206,7 +215,7 @@ def add_clients(
     trust_pb2_grpc.add_SecretServiceServicer_to_server(
         SecretService(SecretOperations(operations, parts.secrets)), server
     )
-    streams = (jobs.closing, nodes.closing, fleet.closing, events.closing, telemetry.closing)
+    streams = (jobs.closing, nodes.closing, fleet.closing, events.closing, telemetry.closing, feed.closing)
     closings += [*(closing.set for closing in streams), archive.past.close]
     if parts.bundles is not None:
         bundles = BundleService(BundleOperations(operations, parts.bundles), parts.reader_patience)

@@ -39,7 +39,7 @@ class ProjectOperations:
             known = await self._engine.query(
                 lambda cluster, _: sorted(cluster.projects.items()), after=Freshness.COMMITTED
             )
-            return [self._seen(project) for name, project in known if caller.may(Access.VIEWER, name)]
+            return [self.shown(project) for name, project in known if caller.may(Access.VIEWER, name)]
 
     async def get(self, caller: Caller, name: str) -> Project:
         """One project; raises UnknownNameError for one that the caller may not look at."""
@@ -48,7 +48,7 @@ class ProjectOperations:
             found = await self._engine.query(lambda cluster, _: cluster.projects.get(name), after=Freshness.COMMITTED)
             if found is None:
                 raise UnknownNameError(no_project(name))
-            return self._seen(found)
+            return self.shown(found)
 
     async def add(self, caller: Caller, name: str) -> Project:
         """Make a project; raises ConflictError where there is one of that name, or something is left of one."""
@@ -75,7 +75,7 @@ class ProjectOperations:
             kept = await self._kept(ProjectStorageLimited(name=name, storage=storage))
             assert kept.before is not None
             await self._note(operation.done(f"{size_text(kept.before.storage)} to {size_text(storage)}"))
-            return self._seen(kept.project)
+            return self.shown(kept.project)
 
     async def remove(self, caller: Caller, name: str) -> Project:
         """Forget a project that nothing uses; the project as it was. Its jobs that have ended stay.
@@ -87,7 +87,11 @@ class ProjectOperations:
                 answer = await self._answer(ProjectRemoved(name=name, uses=self._uses_of(name), cause=operation.cause))
             assert isinstance(answer, ProjectGone)
             await self._note(operation.done())
-            return self._seen(answer.project)
+            return self.shown(answer.project)
+
+    def shown(self, project: Project) -> Project:
+        """A project as callers see it."""
+        return replace(project, permissions=OPEN) if self._open_for_all else project
 
     def _uses_of(self, name: str) -> tuple[ProjectUse, ...]:
         """What uses a project outside the engine."""
@@ -105,6 +109,3 @@ class ProjectOperations:
 
     async def _note(self, entry: AuditEntry) -> None:
         await completed(self._registry.note((entry,)))
-
-    def _seen(self, project: Project) -> Project:
-        return replace(project, permissions=OPEN) if self._open_for_all else project

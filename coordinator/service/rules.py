@@ -84,6 +84,7 @@ RULES: Mapping[str, OperationRule] = {
     "nodes.join": OperationRule(AccessScope.PUBLIC),
     "fleet.events": _FLEET_LOOK,
     "events.list": OperationRule(AccessScope.ANYWHERE),
+    "feed.follow": OperationRule(AccessScope.ANYWHERE),
     "windows.list": OperationRule(AccessScope.ANYWHERE),
     "windows.put": _ADMIN_ORDER,
     "windows.remove": _ADMIN_ORDER,

@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from muster.domain.errors import PermissionDeniedError
-from muster.domain.fleet.access import EVERYWHERE, Access
+from muster.domain.fleet.access import EVERYWHERE, Access, seen_projects
 from muster.domain.ids import NodeId
 from muster.domain.jobs.job import DEFAULT_PROJECT
 
@@ -74,9 +74,7 @@ class Caller:
     @property
     def seen_projects(self) -> frozenset[str] | None:
         """The projects whose jobs the caller may look at; None: all."""
-        if self.may(Access.VIEWER):
-            return None
-        return frozenset(project for project, has in self.grants.items() if has.covers(Access.VIEWER))
+        return seen_projects(self.grants)
 
     def meant_project(self, said: str = "") -> str:
         """The project that is `said`, else the only one in which the caller may submit, else `default`."""

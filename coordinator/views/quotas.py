@@ -16,7 +16,6 @@ from coordinator.core.sharing.precedence import Bar, Precedence, Tier
 from coordinator.core.sharing.unit import Unit
 from muster.domain.fleet.quota import Amounts, amounts_of_job
 from muster.domain.fleet.standing_view import PoolStandingView, QueueLine, QueuePage, UnitStandingView
-from muster.domain.ids import JobId
 from muster.domain.jobs.job_class import JobClass
 from muster.domain.jobs.lifecycle import State
 
@@ -139,20 +138,21 @@ def _in_order(cluster: Cluster, outlooks: _Outlooks) -> Iterator[Job]:
 
 def _line(cluster: Cluster, now: datetime, outlook: _Outlook, position: int, job: Job, named: bool) -> QueueLine:
     spec = job.spec
-    return QueueLine(
+    line = QueueLine(
         position=position,
-        job=job.id if named else JobId(""),
-        name=spec.name if named else "",
-        project=spec.project if named else "",
-        owner=job.owner if named else "",
+        job=job.id,
+        name=spec.name,
+        project=spec.project,
+        owner=job.owner,
         pool=outlook.pool,
         job_class=job.job_class,
-        priority=spec.priority if named else 0,
+        priority=spec.priority,
         tier=outlook.tier,
         size=outlook.size,
         since=cluster.gangs.rank(job.attempt_id, 0).times[State.QUEUED],
         reason=_reason(cluster, job, now, outlook.bar),
     )
+    return line if named else line.unnamed
 
 
 def _reason(cluster: Cluster, job: Job, now: datetime, bar: Bar | None) -> str:

@@ -102,7 +102,7 @@ class Client(ClientFrame):
 
     @cached_property
     def fleet(self) -> "FleetClient":
-        """The fleet as a whole: what happened to it."""
+        """The fleet as a whole: what happened to it, and how all of it changes."""
         from muster.client.services.nodes import FleetClient
 
         return FleetClient(self._calls)

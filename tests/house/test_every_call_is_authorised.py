@@ -14,6 +14,7 @@ from muster.rpc.v1 import (
     data_pb2,
     depot_pb2,
     events_pb2,
+    feed_pb2,
     fleet_pb2,
     jobs_pb2,
     model_pb2,
@@ -32,6 +33,7 @@ MODULES = (
     bundles_pb2,
     data_pb2,
     events_pb2,
+    feed_pb2,
     fleet_pb2,
     jobs_pb2,
     model_pb2,
@@ -105,7 +107,7 @@ def test_orders_are_written_to_the_audit_log() -> None:
         if rule.audited is Audited.REFUSALS and rule.scope is not AccessScope.PUBLIC
     }
     looks = {"deliver", "connect", "push_logs", "get", "list", "logs", "points", "watch", "why", "events"}
-    looks |= {"enrolled", "whoami", "show", "storage", "samples"}
+    looks |= {"enrolled", "whoami", "show", "storage", "samples", "follow"}
     looks |= {"found"}  # what nodes tell of inputs, as they tell of executions
     assert {name for name in silent if name.partition(".")[2] not in looks} == set()
 

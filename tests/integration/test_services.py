@@ -35,6 +35,7 @@ OURS = [
         "BundleService",
         "DataService",
         "EventService",
+        "FeedService",
         "FleetService",
         "JobService",
         "LoginService",

@@ -14,6 +14,7 @@ from muster.rpc.v1 import (
     attachments_pb2,
     data_pb2,
     events_pb2,
+    feed_pb2,
     fleet_pb2,
     jobs_pb2,
     model_pb2,
@@ -24,10 +25,12 @@ from muster.rpc.v1 import (
     trust_pb2,
 )
 from muster.wire.data import outputs
+from muster.wire.feeds import batches
 from muster.wire.notifications import happenings
 from tests.unit import (
     attachment_values,
     event_values,
+    feed_values,
     node_values,
     output_values,
     point_values,
@@ -103,6 +106,8 @@ PAIRS = (
     Pair("event_place", event_values.event_places, events_pb2.EventPlace, happenings),
     Pair("happening", event_values.happenings, events_pb2.Happening, happenings),
     Pair("fleet_event", event_values.fleet_events, fleet_pb2.FleetEvent),
+    Pair("feed_place", feed_values.feed_places, feed_pb2.FeedPlace, batches),
+    Pair("feed_batch", feed_values.feed_batches, feed_pb2.FeedBatch, batches),
     Pair("job_spec", values.job_specs, model_pb2.JobSpec),
     Pair("log_line", values.log_lines, jobs_pb2.LogLine),
     Pair("rank_points", point_values.rank_points, jobs_pb2.RankPoints),

@@ -46,6 +46,8 @@ class Load:
         """Capacity that is free now and that nobody has claimed."""
         self.unreserved = LiveCapacities(self._unreserved)
         """Free capacity beside what is reserved; all that is free while nothing is."""
+        self._touched: dict[NodeId, None] = {}
+        """Nodes that are other than when they were taken last."""
 
     # reading
 
@@ -131,6 +133,7 @@ class Load:
             self.reserve(None)
         self._planned.pop(before.name, None)
         self._used.pop(before.name, None)
+        self._touched[before.name] = None
         for capacities in (self.total, self.empty, self.free, self.unreserved):
             capacities.forget(before.name)
 
@@ -171,7 +174,13 @@ class Load:
         else:
             usage.give_back(execution.id, role.resources, execution.gpus, ports)
 
+    def take_touched(self) -> Iterable[NodeId]:
+        """Nodes that have, run or are believed to be something else than when this was asked last."""
+        touched, self._touched = self._touched, {}
+        return touched
+
     def _touch_used(self, node: NodeId) -> None:
+        self._touched[node] = None
         self.free.touch(node)
         self.unreserved.touch(node)
         self.head.touch(node)

@@ -181,7 +181,7 @@ def _try(turn: Turn, job: Job, fit: Placement | NoFit, *, is_head: bool) -> bool
     """Seat a job that fits, or note why it does not; whether it does."""
     queue = turn.cluster.queue
     refusal = "" if isinstance(fit, Placement) else str(fit)
-    turn.notes.offer(job, head=is_head, refusal=refusal, first=bool(refusal) and job.id not in queue.refused)
+    turn.notes.offer(job, head=is_head, refusal=refusal, before=queue.refused.get(job.id))
     if isinstance(fit, Placement):
         _seat(turn, job, fit)  # 6 seat
         return True

@@ -24,6 +24,7 @@ from muster.wire.nodes import (
 
 if TYPE_CHECKING:
     from muster.domain.event import FleetEvent, NodeEvent
+    from muster.domain.feed import FeedBatch, FeedPart, FeedPlace
     from muster.domain.notifications.happening import EventPlace, Happening
 
 
@@ -205,6 +206,32 @@ class FleetClient:
         async with aclosing(events_of(self._calls, stub.Events, request, fleet_event_from_wire)) as told:
             async for event in told:
                 yield event
+
+    async def feed(
+        self, parts: "Collection[FeedPart | str]", place: "FeedPlace | None" = None
+    ) -> "AsyncGenerator[FeedBatch, None]":
+        """All jobs, nodes, projects and the queue, as far as they are asked for; then their changes, without an end.
+
+        `place`: how far you have come; it is in every batch. A batch that begins `anew` says that it was too far back,
+        or that the coordinator was started anew: forget what you know. A broken connection is taken up again. Whoever
+        may do something else than before is cut off with NotSignedInError, and begins anew.
+
+        >>> async for batch in client.fleet.feed(["jobs"]):
+        ...     print([job.id for job in batch.jobs])
+        """
+        from muster.client.streams.resumed import resumed  # noqa: PLC0415 - seldom
+        from muster.domain.feed import FeedPlace  # noqa: PLC0415 - seldom
+        from muster.rpc.v1.feed_pb2 import FollowFeedRequest  # noqa: PLC0415 - seldom
+        from muster.rpc.v1.feed_pb2_grpc import FeedServiceStub  # noqa: PLC0415 - seldom
+        from muster.wire.feeds.batches import feed_batch_from_wire, feed_place_to_wire  # noqa: PLC0415 - seldom
+
+        request = FollowFeedRequest(place=feed_place_to_wire(place or FeedPlace()), parts=parts)
+        call: Any = self._calls.stub(FeedServiceStub).Follow
+        async with aclosing(resumed(self._calls, call, request)) as messages:
+            async for message in messages:
+                batch = feed_batch_from_wire(message)
+                yield batch
+                request.place.CopyFrom(message.place)
 
 
 class EventsClient:

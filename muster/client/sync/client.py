@@ -91,7 +91,7 @@ class SyncClient(SyncFrame):
 
     @cached_property
     def fleet(self) -> "SyncFleetClient":
-        """The fleet as a whole: what happened to it."""
+        """The fleet as a whole: what happened to it, and how all of it changes."""
         from muster.client.sync.nodes import SyncFleetClient
 
         return SyncFleetClient(self._own.fleet, self._loop)

@@ -14,6 +14,7 @@ from muster.domain.jobs.placing.taint import Taint, TaintName
 
 if TYPE_CHECKING:
     from muster.domain.event import FleetEvent, NodeEvent
+    from muster.domain.feed import FeedBatch, FeedPart, FeedPlace
     from muster.domain.notifications.happening import EventPlace, Happening
 
 
@@ -137,6 +138,18 @@ class SyncFleetClient:
         ...     print(event.at, event.sentence)
         """
         return self._loop.stream(self._own.events(after=after, follow=follow))
+
+    def feed(self, parts: "Collection[FeedPart | str]", place: "FeedPlace | None" = None) -> "SyncStream[FeedBatch]":
+        """All jobs, nodes, projects and the queue, as far as they are asked for; then their changes, without an end.
+
+        `place`: how far you have come; it is in every batch. A batch that begins `anew` says that it was too far back,
+        or that the coordinator was started anew: forget what you know. A broken connection is taken up again. Whoever
+        may do something else than before is cut off with NotSignedInError, and begins anew.
+
+        >>> for batch in client.fleet.feed(["jobs"]):
+        ...     print([job.id for job in batch.jobs])
+        """
+        return self._loop.stream(self._own.feed(parts, place))
 
 
 class SyncEventsClient:

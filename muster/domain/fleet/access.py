@@ -43,6 +43,12 @@ class AccountKind(StrEnum):
     SERVICE = "service"  #: a program
 
 
+def seen_projects(grants: Mapping[str, Access]) -> frozenset[str] | None:
+    """The projects whose jobs one with these grants may look at; None: all."""
+    seen = frozenset(project for project, has in grants.items() if has.covers(Access.VIEWER))
+    return None if EVERYWHERE in seen else seen
+
+
 def narrowed(
     grants: Mapping[str, Access], access: Access | None, projects: tuple[str, ...] = ()
 ) -> Mapping[str, Access]:

@@ -1,6 +1,6 @@
 """What people are shown of quotas: departments and projects with what they hold, and the queue."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from muster.domain.fleet.pool import Pool
@@ -77,6 +77,11 @@ class QueueLine:
     """When it was queued."""
     reason: str
     """Why it waits, as one word; docs/sharing.md has them all."""
+
+    @property
+    def unnamed(self) -> "QueueLine":
+        """The line as they see it who may not look at the job's project."""
+        return replace(self, job=JobId(""), name="", project="", owner="", priority=0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from typing import NamedTuple, cast
 import pytest
 
 from coordinator.engine.engine import Engine
-from coordinator.service.samples import SampleOperations
+from coordinator.service.following.samples import SampleOperations
 from coordinator.service.watching.newest_samples import NewestSamples
 from muster.domain.errors import InvalidJobError, PermissionDeniedError, UnknownNameError
 from muster.domain.fleet.access import Access

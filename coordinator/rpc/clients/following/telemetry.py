@@ -7,7 +7,7 @@ from contextlib import aclosing
 from coordinator.rpc.callers import Context, caller
 from coordinator.rpc.clients.jobs import READER_PATIENCE
 from coordinator.rpc.streams import offer, streaming
-from coordinator.service.samples import SampleOperations
+from coordinator.service.following.samples import SampleOperations
 from muster import wire
 from muster.domain.ids import NodeId
 from muster.domain.telemetry.sample import NodeSample

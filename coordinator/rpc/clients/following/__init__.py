@@ -1,0 +1,1 @@
+"""Servicers of what callers follow: samples of what is used, and the feed of all changes."""

@@ -1,0 +1,1 @@
+"""What callers follow: samples of what is used, and the feed of all changes."""

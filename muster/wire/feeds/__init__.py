@@ -1,0 +1,1 @@
+"""The feed on the wire."""
