@@ -6,9 +6,16 @@ import logging
 import os
 import signal
 import sys
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import AsyncExitStack
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
 
 from console.api.app import application
 from console.api.listener import ConsoleListener
+from console.events.notifier import held_outbox, notify, send_test
+from console.events.notify_file import read_notify_file
 from console.settings import ConsoleSettings, parse
 from console.upstream.callers import Callers
 from muster.daemon.journal import configure
@@ -28,7 +35,7 @@ def main() -> None:
     configure(settings.log_level, form=settings.log_format)
     faulthandler.enable()  # a loop that hangs is ended by SIGABRT, and the log says where it hung
     with refusing("muster-console"):
-        asyncio.run(run(settings, systemd))
+        asyncio.run(run(settings, systemd) if not settings.notify_test else send_one_test(settings))
 
 
 async def run(settings: ConsoleSettings, systemd: Systemd) -> None:
@@ -36,9 +43,13 @@ async def run(settings: ConsoleSettings, systemd: Systemd) -> None:
     stopped = asyncio.Event()
     for each in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(each, stopped.set)
-    async with Callers(settings.coordinator, _authority(settings)) as callers, asyncio.TaskGroup() as tasks:
+    async with AsyncExitStack() as stack:
+        callers = await stack.enter_async_context(Callers(settings.coordinator, _authority(settings)))
+        notifying = _notifying(settings, callers, stack)
+        tasks = await stack.enter_async_context(asyncio.TaskGroup())
         listener = ConsoleListener(application(callers, settings.hosts), settings.listen, settings.cert, settings.key)
-        alive = tasks.create_task(systemd.keep_alive(), name="watchdog")
+        beside = [tasks.create_task(systemd.keep_alive(), name="watchdog")]
+        beside += [tasks.create_task(work(), name="notifications") for work in notifying]
         url = settings.url or f"{'http' if settings.cert is None else 'https'}://{listener.address}"
         systemd.ready(f"serves {url}")
         log.info("console serves", extra={"url": url, "coordinator": settings.coordinator})
@@ -46,8 +57,36 @@ async def run(settings: ConsoleSettings, systemd: Systemd) -> None:
             write_private(settings.ready_file, f"{url}\n".encode())
         await listener.run_until(stopped)
         systemd.stopping()
-        alive.cancel()
+        for task in beside:
+            task.cancel()
     log.info("console stopped")
+
+
+async def send_one_test(settings: ConsoleSettings) -> None:
+    """Send a test to a subscription, and say how it went; raises MusterError where it was not taken."""
+    assert settings.notify is not None, "the settings say so"
+    answer = await send_test(read_notify_file(settings.notify), settings.notify_test, datetime.now(UTC))
+    if not answer.taken:
+        raise MusterError(f"the target of {settings.notify_test} has not taken the test: {answer.told}")
+    sys.stdout.write(f"the target of {settings.notify_test} has taken the test: {answer.told}\n")
+
+
+def _notifying(
+    settings: ConsoleSettings, callers: Callers, stack: AsyncExitStack
+) -> Sequence[Callable[[], Coroutine[None, None, None]]]:
+    """What notifies, where the settings want it; raises MusterError."""
+    if settings.notify is None or settings.state is None or settings.token_file is None:
+        return ()
+    wanted, token = read_notify_file(settings.notify), _content(settings.token_file, "the token")
+    outbox = stack.enter_context(held_outbox(settings.state))
+    return (partial(notify, wanted, outbox, lambda: callers.client(token)),)
+
+
+def _content(file: Path, what: str) -> str:
+    try:
+        return file.read_text().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise MusterError(f"cannot read {what} in {file}: {error}") from error
 
 
 def _authority(settings: ConsoleSettings) -> bytes | None:

@@ -32,6 +32,14 @@ class ConsoleSettings:
     """The certificate that it shows, with those between it and its authority; None: plain HTTP, on loopback alone."""
     key: Path | None = None
     """The key of `cert`."""
+    notify: Path | None = None
+    """The file of subscriptions; None: nobody is notified."""
+    state: Path | None = None
+    """Where deliveries wait that are to be made; it needs one to notify."""
+    token_file: Path | None = None
+    """The file with the token with which it follows events; it needs one to notify."""
+    notify_test: str = ""
+    """A subscription whose target gets a test, instead of anything else."""
     ready_file: Path | None = None
     """Where its URL is written once it serves."""
     log_level: str = "info"
@@ -64,6 +72,10 @@ def parse(arguments: Sequence[str], environ: Mapping[str, str]) -> ConsoleSettin
     parser.add_argument("--url", default="", help="how others reach it, like https://muster.example.com")
     parser.add_argument("--cert", type=Path, metavar="FILE", help="certificate to show, with those between")
     parser.add_argument("--key", type=Path, metavar="FILE", help="key of the certificate")
+    parser.add_argument("--notify", type=Path, metavar="FILE", help="subscriptions to events (docs/notifications.md)")
+    parser.add_argument("--state", type=Path, metavar="DIRECTORY", help="where deliveries of events are kept")
+    parser.add_argument("--token-file", type=Path, metavar="FILE", help="token with which it follows events")
+    parser.add_argument("--notify-test", default="", metavar="NAME", help="send a test to a subscription, and end")
     parser.add_argument("--ready-file", type=Path, help="write the URL there once it serves")
     parser.add_argument("--log-level", choices=["debug", "info", "warning", "error"], default="info")
     add_format_option(parser, environ)
@@ -93,4 +105,12 @@ def _fault(settings: ConsoleSettings) -> str | None:
     url = urlsplit(settings.url)
     if settings.url and (url.scheme not in {"http", "https"} or not url.hostname):
         return f"--url {settings.url} is no address like https://muster.example.com"
+    return _fault_in_notifying(settings)
+
+
+def _fault_in_notifying(settings: ConsoleSettings) -> str | None:
+    if settings.notify_test and settings.notify is None:
+        return "--notify-test needs --notify FILE"
+    if settings.notify is not None and not settings.notify_test and not (settings.state and settings.token_file):
+        return "--notify needs --state DIRECTORY and --token-file FILE"
     return None

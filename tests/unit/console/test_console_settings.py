@@ -26,6 +26,8 @@ def test_it_answers_under_its_own_names_alone() -> None:
         (["--listen", "0.0.0.0:7464"], "will not speak unencrypted at 0.0.0.0:7464: give --cert and --key"),
         (["--cert", "a.pem"], "--cert and --key belong together"),
         (["--url", "muster.example.com"], "--url muster.example.com is no address like https://"),
+        (["--notify", "n.toml"], "--notify needs --state DIRECTORY and --token-file FILE"),
+        (["--notify-test", "pager"], "--notify-test needs --notify FILE"),
         (["--coordinator", "http://c"], "--coordinator: 'http://c' is not the address of a coordinator"),
     ],
 )

@@ -1,0 +1,90 @@
+"""The notifier: follows events and delivers them for as long as the console runs, whatever goes wrong meanwhile."""
+
+import asyncio
+import fcntl
+import json
+import logging
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+
+from console.events.answer import TargetAnswer
+from console.events.follower import EventFollower
+from console.events.mail import Mailer
+from console.events.notify_file import NotifySettings
+from console.events.outbox import EventOutbox
+from console.events.sender import EventTargets, Sender
+from console.events.web_target import WebTargets
+from muster.client.client import Client
+from muster.documents import document
+from muster.domain.errors import ConflictError, MusterError, UnknownNameError
+from muster.domain.notifications.cloud_event import CloudEvent
+
+log = logging.getLogger(__name__)
+
+NOTIFY_AGAIN_AFTER = 30.0
+"""Seconds until deliveries begin anew after the disk has failed."""
+_OUTBOX = "outbox.db"
+
+
+@contextmanager
+def held_outbox(state: Path) -> Iterator[EventOutbox]:
+    """The outbox in a state directory, which no other console uses meanwhile; raises MusterError."""
+    state.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with (state / "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise ConflictError(f"another console uses the state directory {state}") from None
+        outbox = EventOutbox(state / _OUTBOX)
+        try:
+            yield outbox
+        finally:
+            outbox.close()
+
+
+def targets_of(settings: NotifySettings) -> EventTargets:
+    """The ways to the targets of a file of subscriptions."""
+    mailer = None if settings.mail is None else Mailer(settings.mail)
+    return EventTargets(WebTargets(settings.allowed, settings.authority), mailer)
+
+
+async def notify(settings: NotifySettings, outbox: EventOutbox, client: Callable[[], Awaitable[Client]]) -> None:
+    """Follow events and deliver them until cancelled."""
+    sender = Sender(outbox, settings.subscriptions, targets_of(settings))
+    follower = EventFollower(client, outbox, settings.subscriptions, sender.look_again)
+    await asyncio.to_thread(outbox.forget_others, [each.name for each in settings.subscriptions])
+    log.info("events are delivered", extra={"subscriptions": len(settings.subscriptions)})
+    while True:
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(follower.run(), name="follow events")
+                tasks.create_task(sender.run(), name="send events")
+        except* MusterError as group:
+            log.error("events are not delivered for now", extra={"cause": str(_first(group))})  # noqa: TRY400 - no fault of ours
+        await asyncio.sleep(NOTIFY_AGAIN_AFTER)
+
+
+async def send_test(settings: NotifySettings, name: str, now: datetime) -> TargetAnswer:
+    """What the target of a subscription says to an event that is only a test; raises UnknownNameError."""
+    found = next((each for each in settings.subscriptions if each.name == name), None)
+    if found is None:
+        raise UnknownNameError(f"there is no subscription {name!r} in the file")
+    event = CloudEvent(
+        id=f"notification/{name}/test/{int(now.timestamp() * 1_000_000)}",
+        source="muster://test",
+        type="muster.notification.test",
+        subject=f"notifications/{name}",
+        time=now,
+        data={"severity": "info", "text": f"this is a test of the subscription {name}", "by": ""},
+    )
+    return await targets_of(settings).send(found, event.id, json.dumps(document(event)).encode())
+
+
+def _first(group: BaseExceptionGroup[MusterError]) -> BaseException:
+    """One of several errors that came together."""
+    error: BaseException = group
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error

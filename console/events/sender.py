@@ -1,0 +1,139 @@
+"""The sender: takes deliveries from the outbox to their targets, tries again, and says in the journal how it goes."""
+
+import asyncio
+import json
+import logging
+import random
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import assert_never
+
+from console.events.answer import TargetAnswer
+from console.events.mail import Mailer
+from console.events.outbox import Delivery, DeliveryOutcome, EventOutbox
+from console.events.retries import RETRY_AFTER, pause_after
+from console.events.standard_webhook import signed_headers
+from console.events.subscription import MailTarget, SlackTarget, Subscription, WebhookTarget
+from console.events.web_target import WebTargets
+from console.events.wording import slack_body
+from muster import __version__
+from muster.domain.notifications.cloud_event import CLOUD_EVENT_TYPE
+
+log = logging.getLogger(__name__)
+
+DELIVERIES_AT_ONCE = 8
+"""Deliveries that are under way, of all subscriptions; of one subscription it is one."""
+_AGENT = f"muster/{__version__}"
+
+
+class EventTargets:
+    """The ways to all kinds of targets."""
+
+    def __init__(self, web: WebTargets, mailer: Mailer | None, clock: Callable[[], float] = time.time) -> None:
+        """`mailer` is None where there is no mail server."""
+        self._web = web
+        self._mailer = mailer
+        self._clock = clock
+
+    async def send(self, subscription: Subscription, event: str, body: bytes) -> TargetAnswer:
+        """What a target says to an event, which is a CloudEvent as JSON."""
+        match subscription.target:
+            case WebhookTarget(url=url, keys=keys):
+                headers = {"Content-Type": CLOUD_EVENT_TYPE, "User-Agent": _AGENT}
+                return await self._web.post(
+                    url, {**headers, **signed_headers(keys, event, int(self._clock()), body)}, body
+                )
+            case SlackTarget(url=url):
+                headers = {"Content-Type": "application/json", "User-Agent": _AGENT}
+                return await self._web.post(url, headers, slack_body(json.loads(body)))
+            case MailTarget(to=to):
+                if self._mailer is None:
+                    return TargetAnswer(taken=False, told="there is no mail server")
+                return await self._mailer.send(to, body)
+            case _:
+                assert_never(subscription.target)
+
+
+class Sender:
+    """Sends what waits, one delivery of each subscription at a time."""
+
+    def __init__(
+        self,
+        outbox: EventOutbox,
+        subscriptions: Sequence[Subscription],
+        targets: EventTargets,
+        *,
+        pauses: tuple[float, ...] = RETRY_AFTER,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._outbox = outbox
+        self._subscriptions = subscriptions
+        self._targets = targets
+        self._pauses = pauses
+        self._clock = clock
+        self._turns = asyncio.Semaphore(DELIVERIES_AT_ONCE)
+        self._new = {each.name: asyncio.Event() for each in subscriptions}
+
+    def look_again(self) -> None:
+        """Have it look for what is new in the outbox."""
+        for each in self._new.values():
+            each.set()
+
+    async def run(self) -> None:
+        """Send until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            for each in self._subscriptions:
+                tasks.create_task(self._serve(each), name=f"deliveries of {each.name}")
+
+    async def _serve(self, subscription: Subscription) -> None:
+        new = self._new[subscription.name]
+        while True:
+            new.clear()
+            delivery = await asyncio.to_thread(self._outbox.first_due, subscription.name)
+            wait = None if delivery is None else delivery.due - self._clock()
+            if delivery is not None and wait is not None and wait <= 0:
+                async with self._turns:
+                    answer = await self._targets.send(subscription, delivery.event, delivery.body)
+                await self._note(delivery, answer)
+                if answer.gone:
+                    await self._end(subscription)
+                    return
+                continue
+            with suppress(TimeoutError):
+                async with asyncio.timeout(wait):
+                    await new.wait()
+
+    async def _note(self, delivery: Delivery, answer: TargetAnswer) -> None:
+        now = self._clock()
+        pause = None
+        if not answer.taken and not answer.gone:
+            pause = pause_after(delivery.tries + 1, random.random(), self._pauses)  # noqa: S311 - spreads tries
+        outcome = DeliveryOutcome(
+            subscription=delivery.subscription, event=delivery.event, at=now, well=answer.taken, told=answer.told
+        )
+        again_at = None if pause is None else now + pause
+        await asyncio.to_thread(partial(self._outbox.tried, delivery, outcome, again_at))
+        fields = {"subscription": delivery.subscription, "event": delivery.event, "answer": answer.told}
+        if answer.taken:
+            log.info("event was delivered", extra=fields)
+        elif pause is not None:
+            log.warning("event was not delivered and goes again", extra={**fields, "tries": delivery.tries + 1})
+        else:
+            log.error("event was not delivered and is given up", extra={**fields, "tries": delivery.tries + 1})
+
+    async def _end(self, subscription: Subscription) -> None:
+        """Send nothing more to a target that has said it is gone, in this life of the console."""
+        log.error(
+            "target is gone (410); take its subscription out of the file", extra={"subscription": subscription.name}
+        )
+        while (delivery := await asyncio.to_thread(self._outbox.first_due, subscription.name)) is not None:
+            outcome = DeliveryOutcome(
+                subscription=subscription.name,
+                event=delivery.event,
+                at=self._clock(),
+                well=False,
+                told="not sent, as the target is gone",
+            )
+            await asyncio.to_thread(self._outbox.tried, delivery, outcome, None)
