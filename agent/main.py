@@ -227,7 +227,13 @@ def _node(
     secrets = ExecutionSecrets(SecretDirectories(root), secret_calls.ask)
     code = CodeStore(local.state / CODE_CACHE, secret_calls.ask_for_data, coordinator.address, coordinator.credentials)
     outputs = OutputStore(secret_calls.ask_to_store, coordinator.address, coordinator.credentials)
-    inputs = InputStore(_cache(settings, local), secret_calls.tell_inputs)
+    inputs = InputStore(
+        _cache(settings, local),
+        secret_calls.tell_inputs,
+        secret_calls.ask_for_tree,
+        coordinator.address,
+        coordinator.credentials,
+    )
     declared = _declared(settings, share)
     volumes = NodeVolumes(_volumes_directory(settings, local))
     config = NodeConfig(

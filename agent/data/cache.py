@@ -3,7 +3,7 @@
 ```
 objects/ab/ab12…      what a file holds, read-only, named by its SHA-256
 parts/NAME            the beginning of one that is still arriving, and NAME.version beside it
-trees/DIGEST/FILE     hard links to objects: what executions see
+trees/DIGEST/PATH     hard links to objects: what executions see
 sources/NAME          what a URL held when it was fetched last
 leases/EXECUTION      what an execution uses; it counts as long as that has a directory
 ```
@@ -25,9 +25,10 @@ from pathlib import Path
 from agent.executions.whole_file import write_whole
 from muster.domain.data.digest import is_digest
 from muster.domain.data.job_input import FoundInput
-from muster.domain.data.tree import ContentEntry, ContentKind, content_tree
+from muster.domain.data.tree import ContentEntry, ContentKind, ContentTree, content_tree
 from muster.domain.jobs.failure import ExecutionError, FailureKind
 from muster.domain.quantity import size_text
+from muster.transfer.objects import ArrivingObject
 
 DEFAULT_KEEP_FREE = 10
 """Percent of the file system that inputs leave free, as far as nothing that runs needs them."""
@@ -116,19 +117,45 @@ class InputCache:
         """Note that an execution is over. Harmless when repeated."""
         (self.directory / "leases" / execution).unlink(missing_ok=True)
 
+    def content(self, digest: str) -> bytes | None:
+        """What an object holds, if it is here and as its name says; for those that fit into memory."""
+        if self.has(digest) is None:
+            return None
+        found = self._object(digest).read_bytes()
+        if sha256(found).hexdigest() == digest:
+            return found
+        self._discard(digest)
+        return None
+
+    def arriving(self, digest: str, size: int) -> ArrivingObject:
+        """An object that is on its way, from where it was left; it is one call's alone. Raises OSError."""
+        place = self._object(digest)
+        return ArrivingObject(self.directory / "parts" / digest, place, digest, size, _READ_ONLY)
+
+    def keep_arrived(self, digests: Iterable[str]) -> None:
+        """Have objects that have arrived whole count as such; they are leased already. Raises OSError."""
+        for digest in digests:
+            os.utime(self._object(digest), (UNCHANGED, UNCHANGED))
+
     def shown(self, file_name: str, found: FoundInput) -> Path:
         """A directory with nothing but this file, which everybody may read; raises OSError."""
         entry = ContentEntry(path=file_name, kind=ContentKind.FILE, size=found.size, content=found.sha256)
-        name = content_tree([entry]).digest
+        return self.shown_tree(content_tree([entry]))
+
+    def shown_tree(self, tree: ContentTree) -> Path:
+        """A directory with nothing but these files, whose objects are here; everybody may read them. Raises OSError."""
+        name = tree.digest
         place = self.directory / "trees" / name
         with self._lock:
-            if not self._is_whole(place / file_name, found):
+            if not all(self._is_whole(place / each.path, each) for each in tree.entries):
                 self._put_aside(place)
                 fresh = place.with_name(f"{name}.new")
                 self._forget_tree(fresh)
                 fresh.mkdir()
-                os.link(self._object(found.sha256), fresh / file_name)
-                fresh.chmod(_SEEN)
+                for each in tree.entries:
+                    self._lay(each, fresh / each.path)
+                for directory, _, _ in os.walk(fresh, topdown=False):
+                    Path(directory).chmod(_SEEN)
                 fresh.rename(place)
             os.utime(place)
         return place
@@ -160,7 +187,7 @@ class InputCache:
         for place in sorted((self.directory / "trees").iterdir(), key=lambda path: path.stat().st_mtime):
             if freed >= surplus:
                 return freed
-            inodes = {path.stat().st_ino for path in place.iterdir()}
+            inodes = {Path(within, name).stat().st_ino for within, _, names in os.walk(place) for name in names}
             if inodes.isdisjoint(kept):
                 self._forget_tree(place)
                 freed += self._remove_unlinked(inodes)
@@ -202,11 +229,24 @@ class InputCache:
     def _source(self, url: str) -> Path:
         return self.directory / "sources" / _named(url)
 
-    def _is_whole(self, path: Path, found: FoundInput) -> bool:
+    def _lay(self, entry: ContentEntry, path: Path) -> None:
+        """Have a file of a tree in its place. What may be run is a copy, as an object has one set of rights."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if entry.kind is not ContentKind.PROGRAM:
+            os.link(self._object(entry.content), path)
+            return
+        shutil.copyfile(self._object(entry.content), path)
+        path.chmod(_SEEN)
+        os.utime(path, (UNCHANGED, UNCHANGED))
+
+    def _is_whole(self, path: Path, entry: ContentEntry) -> bool:
         try:
-            return path.samefile(self._object(found.sha256)) and path.stat().st_size == found.size
-        except FileNotFoundError:
+            found = path.stat()
+            kept = found if entry.kind is ContentKind.PROGRAM else self._object(entry.content).stat()
+        except (FileNotFoundError, NotADirectoryError):
             return False
+        same = (found.st_ino, found.st_dev) == (kept.st_ino, kept.st_dev)
+        return same and (found.st_size, found.st_mtime) == (entry.size, UNCHANGED)
 
     def _discard(self, digest: str) -> None:
         """Remove an object that was changed; who sees it still sees what is there."""
@@ -222,7 +262,8 @@ class InputCache:
     @staticmethod
     def _forget_tree(place: Path) -> None:
         if place.exists():
-            place.chmod(_OWN)
+            for directory, _, _ in os.walk(place):
+                Path(directory).chmod(_OWN)
             shutil.rmtree(place)
 
 

@@ -7,9 +7,10 @@ import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import closing
-from pathlib import Path
 
 from agent.data.cache import ArrivingInput, InputCache
+from agent.data.held import HeldFile, HeldInput
+from agent.data.trees import TreeAccess, TreeFetching
 from muster.domain.data.job_input import FoundInput, JobInput, without_query
 from muster.domain.gangs.plan import Assignment
 from muster.domain.ids import ExecutionId
@@ -33,27 +34,49 @@ Told = Callable[[str], None]
 class InputFetching:
     """Fetches inputs into the cache of a node."""
 
-    def __init__(self, cache: InputCache, ask: AskForInputs, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        cache: InputCache,
+        ask: AskForInputs,
+        clock: Callable[[], float] = time.monotonic,
+        trees: TreeAccess | None = None,
+    ) -> None:
+        """Without `trees` nothing comes from other jobs."""
         self.cache = cache
+        self._trees = None if trees is None else TreeFetching(cache, trees, clock)
         self._ask = ask
         self._clock = clock
         self._fetching: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         """Held by whoever fetches a URL; the others find it in the cache."""
 
-    async def fetch(self, assignment: Assignment, progress: Told) -> Mapping[str, tuple[Path, FoundInput]]:
+    async def fetch(self, assignment: Assignment, progress: Told) -> Mapping[str, HeldInput]:
         """Have the inputs of an execution on this node: where each lies, and what it holds. Raises ExecutionError."""
-        execution, inputs = assignment.execution, assignment.role.inputs
+        execution = assignment.execution
+        files = [each for each in assignment.role.inputs if each.url]
         try:
             async with asyncio.timeout(assignment.fetch.total_seconds()):
-                found = {each.name: await self._one(assignment, each, progress) for each in inputs}
+                found = {each.name: await self._one(assignment, each, progress) for each in files}
+                held = {
+                    each.name: await self._tree(assignment, each, progress)
+                    for each in assignment.role.inputs
+                    if each.source
+                }
         except TimeoutError:
             limit = format_duration(assignment.fetch)
             message = f"inputs: they were not all here after {limit} (timeouts.fetch)"
             raise ExecutionError(FailureKind.DATA, message) from None
         try:
-            return await asyncio.to_thread(self._shown, execution, inputs, found)
+            return held | await asyncio.to_thread(self._shown, execution, files, found)
         except OSError as error:
-            raise _disk_failure(inputs[0], error) from error
+            raise _disk_failure(files[0], error) from error
+
+    async def _tree(self, assignment: Assignment, each: JobInput, progress: Told) -> HeldInput:
+        if self._trees is None:
+            raise ExecutionError(FailureKind.RUNTIME, f"inputs.{each.name}: this agent has no way to a depot")
+        try:
+            return await self._trees.fetch(assignment, each, progress)
+        except OSError as error:
+            raise _disk_failure(each, error) from error
 
     async def _one(self, assignment: Assignment, each: JobInput, progress: Told) -> FoundInput:
         async with self._fetching[each.url]:
@@ -104,9 +127,14 @@ class InputFetching:
 
     def _shown(
         self, execution: ExecutionId, inputs: Sequence[JobInput], found: Mapping[str, FoundInput]
-    ) -> Mapping[str, tuple[Path, FoundInput]]:
-        self.cache.lease(execution, [each.sha256 for each in found.values()])
-        return {each.name: (self.cache.shown(each.file_name, found[each.name]), found[each.name]) for each in inputs}
+    ) -> dict[str, HeldInput]:
+        if inputs:
+            self.cache.lease(execution, [each.sha256 for each in found.values()])
+        return {each.name: self._held(each, found[each.name]) for each in inputs}
+
+    def _held(self, each: JobInput, found: FoundInput) -> HeldInput:
+        file = HeldFile(path=each.file_name, size=found.size, sha256=found.sha256, uri=each.url)
+        return HeldInput(directory=self.cache.shown(each.file_name, found), files=(file,))
 
 
 class _Fetch:

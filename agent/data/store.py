@@ -6,14 +6,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from agent.data.held import HeldInput
 from muster.domain.data.job_input import FoundInput
+from muster.domain.data.upload import DepotPass
 from muster.domain.gangs.plan import Assignment
 from muster.domain.ids import ExecutionId
 from muster.domain.jobs.failure import ExecutionError, FailureKind
 from muster.lean.absent import AGENTS_DO_WITHOUT, take_back
+from muster.rpc.channel import Credentials
 
 if TYPE_CHECKING:  # it loads OpenSSL, for its hashes
     from agent.data.fetching import AskForInputs, InputFetching
+    from agent.data.trees import AskForTree
 
 INPUT_CACHE = "inputs"
 """The directory of inputs that are kept, in that of all that the node keeps."""
@@ -31,28 +35,34 @@ class CacheSettings:
     """Percent of the file system that stay free."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HeldInput:
-    """An input of an execution on this node."""
-
-    directory: Path
-    """Where its file lies."""
-    found: FoundInput
-
-
 async def no_coordinator(execution: ExecutionId, found: Sequence[FoundInput]) -> Sequence[FoundInput]:
     """No inputs, for agents without a coordinator."""
     del found
     raise ExecutionError(FailureKind.RUNTIME, f"inputs: nobody tells this agent what those of {execution} are")
 
 
+async def no_tree(execution: ExecutionId, tree: str) -> DepotPass:
+    """No outputs of other jobs, for agents without a coordinator."""
+    raise ExecutionError(FailureKind.RUNTIME, f"inputs: nobody tells this agent where {tree} of {execution} is")
+
+
 class InputStore:
     """Has the inputs of executions fetched, and knows where they lie."""
 
-    def __init__(self, settings: CacheSettings, ask: "AskForInputs" = no_coordinator) -> None:
-        """Touch nothing yet."""
+    def __init__(
+        self,
+        settings: CacheSettings,
+        ask: "AskForInputs" = no_coordinator,
+        ask_for_tree: "AskForTree" = no_tree,
+        coordinator: Callable[[], str] = str,
+        credentials: Callable[[], Credentials] = Credentials,
+    ) -> None:
+        """Touch nothing yet; what `coordinator` and `credentials` give is asked again for each connection."""
         self._settings = settings
         self._ask = ask
+        self._ask_for_tree = ask_for_tree
+        self._coordinator = coordinator
+        self._credentials = credentials
         self._fetching: InputFetching | None = None
         self._held: dict[ExecutionId, Mapping[str, HeldInput]] = {}
 
@@ -61,10 +71,7 @@ class InputStore:
         if not assignment.role.inputs:
             return
         progress("fetching inputs")
-        found = await self._loaded().fetch(assignment, progress)
-        self._held[assignment.execution] = {
-            name: HeldInput(directory=path, found=each) for name, (path, each) in found.items()
-        }
+        self._held[assignment.execution] = await self._loaded().fetch(assignment, progress)
 
     def held(self, execution: ExecutionId) -> Mapping[str, HeldInput]:
         """The inputs of an execution by their names."""
@@ -75,16 +82,18 @@ class InputStore:
         held = self.held(assignment.execution)
         listed: dict[str, Any] = {}
         for each in assignment.role.inputs:
-            found = held[each.name].found
-            file = {
-                "name": each.file_name,
-                "path": f"{directories[each.name]}/{each.file_name}",
-                "size": found.size,
-                "uri": each.url,
-                "checksums": {"sha256": found.sha256},
-                "metadata": [],
-            }
-            listed[each.name] = {"files": [file]}
+            files = [
+                {
+                    "name": file.path.rpartition("/")[2],
+                    "path": f"{directories[each.name]}/{file.path}",
+                    "size": file.size,
+                    "uri": file.uri,
+                    "checksums": {"sha256": file.sha256},
+                    "metadata": [],
+                }
+                for file in held[each.name].files
+            ]
+            listed[each.name] = {"files": files}
         return f"{json.dumps(listed, indent=2)}\n".encode()
 
     def forget(self, execution: ExecutionId) -> None:
@@ -97,8 +106,10 @@ class InputStore:
             take_back(AGENTS_DO_WITHOUT)  # servers of inputs are spoken to over TLS
             from agent.data.cache import InputCache  # noqa: PLC0415 - agents without such jobs do without its hashes
             from agent.data.fetching import InputFetching  # noqa: PLC0415 - as above
+            from agent.data.trees import TreeAccess  # noqa: PLC0415 - as above
 
             given = self._settings
             cache = InputCache(given.directory, given.executions, given.size, given.keep_free)
-            self._fetching = InputFetching(cache, self._ask)
+            access = TreeAccess(ask=self._ask_for_tree, coordinator=self._coordinator, credentials=self._credentials)
+            self._fetching = InputFetching(cache, self._ask, trees=access)
         return self._fetching

@@ -79,6 +79,16 @@ class SecretCalls:
 
         return await self._answer("code", execution, data)
 
+    async def ask_for_tree(self, execution: ExecutionId, tree: str) -> DepotPass:
+        """What opens the depot for a tree of an execution's inputs; raises ExecutionError as above."""
+
+        async def data(stub: "agents_pb2_grpc.AgentServiceAsyncStub", shown: Credentials) -> DepotPass:
+            request = pb.DataRequest(execution=execution, tree=tree)
+            answer = await stub.Data(request, timeout=SECRETS_LIMIT, metadata=shown.metadata)
+            return DepotPass(depot=answer.depot, ticket=answer.ticket)
+
+        return await self._answer("inputs", execution, data)
+
     async def ask_to_store(self, execution: ExecutionId) -> DepotPass:
         """What opens the depot to the outputs of an execution; raises ExecutionError as above."""
 

@@ -111,7 +111,7 @@ class JobOperations:
             operation.require_in(submission.spec.project)
             with self._desk.taking_in(1):
                 event = replace(self._desk.checked(caller, submission), cause=operation.cause)
-                await self._desk.require_trees(event)
+                event = await self._desk.with_data(self._engine, caller, event)
                 view = await self._engine.apply_and_query(event, _as_answered)
             if isinstance(view, Refused):
                 raise error_of(view)
@@ -129,7 +129,7 @@ class JobOperations:
         """
         async with self._operations.begin(caller, "jobs.submit", f"{count} jobs") as operation:
             with self._desk.taking_in(count):
-                names, taken, refused = await self._desk.checked_all(operation, submissions)
+                names, taken, refused = await self._desk.checked_all(self._engine, operation, submissions)
                 if refused:  # the others are only tried out, to learn which of them would be refused, too
                     taken = {place: replace(each, dry_run=True) for place, each in taken.items()}
                 answer = await self._engine.apply(JobsSubmitted(jobs=tuple(taken.values()), cause=operation.cause))

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 
 from coordinator.core.events import JobSubmitted
 from coordinator.core.requests.jobs import REFUSED
+from coordinator.engine.engine import Engine
+from coordinator.service.data.sources import with_sources
 from coordinator.service.data.trees import DepotSide, missing_trees, tree_is_missing
 from coordinator.service.operations import Operation
 from coordinator.trust.caller import Caller
@@ -105,14 +107,19 @@ class SubmitDesk:
             idempotency_key=f"{caller.name}:{submission.key}" if submission.key else "",
         )
 
-    async def require_trees(self, submitted: JobSubmitted) -> None:
-        """Have the depot keep what a job names; raises InvalidJobError where it does not have it."""
-        missing = await missing_trees(self._depot, (submitted.spec,))
-        if error := tree_is_missing(submitted.spec, missing):
+    async def with_data(self, engine: Engine, caller: Caller, submitted: JobSubmitted) -> JobSubmitted:
+        """The submission with the outputs of others that it takes, once the depot keeps what it names.
+
+        Raises an error where there are none, or where the depot does not have something.
+        """
+        taken = await with_sources(engine, caller, submitted)
+        missing = await missing_trees(self._depot, (taken.spec,))
+        if error := tree_is_missing(taken.spec, missing):
             raise error
+        return taken
 
     async def checked_all(
-        self, operation: Operation, submissions: Iterable[Submission | UnreadableSubmission]
+        self, engine: Engine, operation: Operation, submissions: Iterable[Submission | UnreadableSubmission]
     ) -> tuple[list[str], dict[int, JobSubmitted], dict[int, MusterError]]:
         """Names of the jobs, then what passes and what does not, by place; others go on meanwhile.
 
@@ -129,7 +136,8 @@ class SubmitDesk:
                 names.append(settled.spec.name)
                 operation.require_in(settled.spec.project)
                 try:
-                    taken[place] = self.checked(operation.caller, settled)
+                    event = self.checked(operation.caller, settled)
+                    taken[place] = await with_sources(engine, operation.caller, event, names[:-1])
                 except MusterError as error:
                     refused[place] = error
             if len(refused) == REFUSED:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import typer
 
+from muster.domain.data.job_source import read_job_source
 from muster.domain.jobs.secret_use import SECRETS_DIRECTORY
 
 _LONGEST_NAME = 40
@@ -95,7 +96,7 @@ def run_document(flags: RunFlags, environ: Mapping[str, str]) -> dict[str, Any]:
         ports=[_port(text) for text in flags.ports] or None,
         mounts=list(flags.mounts) or None,
         secrets=_secrets(flags.secrets) or None,
-        inputs=dict(_pair(text, "--input") for text in flags.inputs) or None,
+        inputs=dict(_input(text) for text in flags.inputs) or None,
         resources=resources or None,
         network=flags.network,
         placement=flags.placement,
@@ -169,6 +170,12 @@ def _from_files(files: Sequence[Path], environ: Mapping[str, str]) -> dict[str, 
 def _file(text: str) -> dict[str, str]:
     source, colon, path = text.partition(":")
     return {"path": path if colon else PurePath(source).name, "source": source}
+
+
+def _input(text: str) -> tuple[str, Any]:
+    """A file by its URL, or outputs of a job."""
+    name, value = _pair(text, "--input")
+    return name, {"from": value} if read_job_source(value) is not None else value
 
 
 def _ulimit(text: str) -> tuple[str, Any]:

@@ -113,7 +113,14 @@ class Builder:
             mounts=tuple(Mount(**mount.model_dump()) for mount in effective.mounts),
             volumes=tuple(Volume(name=name, **it.model_dump()) for name, it in sorted(effective.volumes.items())),
             inputs=tuple(
-                JobInput(name=name, url=it.url, path=it.path, sha256=it.sha256 or "")
+                JobInput(
+                    name=name,
+                    url=it.url or "",
+                    source=it.source or "",
+                    only=tuple(it.only or ()),
+                    path=it.path,
+                    sha256=it.sha256 or "",
+                )
                 for name, it in sorted(effective.inputs.items())
             ),
             ulimits=tuple(

@@ -129,8 +129,9 @@ def _volume(volume: Volume) -> dict[str, Any]:
 
 
 def _input(each: JobInput) -> dict[str, Any] | str:
-    said = _present(url=each.url, path=each.path, sha256=each.sha256 or None)
-    return each.url if len(said) == 1 else said
+    said = _present(url=each.url or None, only=list(each.only) or None, path=each.path, sha256=each.sha256 or None)
+    said |= {"from": each.source} if each.source else {}
+    return each.url if list(said) == ["url"] else said
 
 
 def _mount(mount: Mount) -> dict[str, Any]:

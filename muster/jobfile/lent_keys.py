@@ -9,8 +9,10 @@ from typing import Annotated, Any, TypeAlias
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, PlainValidator, WithJsonSchema, model_validator
 
 from muster.domain.data.job_input import MAX_INPUTS
+from muster.domain.data.job_source import MOST_ONLY
 from muster.domain.data.volume import MAX_VOLUMES
-from muster.domain.jobs.rules import input_rules, job_values
+from muster.domain.jobs.rules import job_values
+from muster.domain.jobs.rules.data import input_rules
 from muster.domain.jobs.secret_use import KEY_FORM, ONLY_KEY, SECRETS_DIRECTORY, SecretUse
 from muster.jobfile import fields
 from muster.jobfile.document import Scalar
@@ -164,10 +166,27 @@ VolumeForms = Annotated[
 ]
 
 
-class InputKeys(Section):
-    """A file that each execution finds, see docs/inputs.md; short: its URL."""
+_URL_OR_FROM: dict[str, Any] = {
+    "oneOf": [{"required": ["url"]}, {"required": ["from"]}],
+    "not": {"anyOf": [{"required": ["from", "sha256"]}, {"required": ["url", "only"]}]},
+}
 
-    url: fields.InputUrl = key("URL", "Where the file comes from, with `http://` or `https://`.", default=...)
+
+class InputKeys(Section):
+    """A file, or outputs of a job, that each execution finds, see docs/inputs.md; short: its URL."""
+
+    model_config = ConfigDict(json_schema_extra=_URL_OR_FROM)
+
+    url: fields.InputUrl | None = key("URL", "Where the file comes from, with `http://` or `https://`.")
+    source: fields.InputSource | None = key(
+        "`JOB`, `JOB/ROLE-N`, `JOB/*`",
+        "The job whose outputs it is, by `job:ID`, or else the newest of that name that has succeeded; the N-th "
+        "execution of a role, from 0, or all of them, each in a directory of its own.",
+        written="from",
+    )
+    only: Annotated[list[fields.OnlyName], Also({"maxItems": MOST_ONLY})] | None = key(
+        "list of names with wildcards", "Of these outputs, like `**/*.pt`; without it all of them. Needs `from`."
+    )
     path: fields.VolumePath | None = key(
         "absolute path",
         "The directory in which the container has it (default: `/muster/inputs/NAME`). Needs `image`.",
@@ -175,6 +194,12 @@ class InputKeys(Section):
     sha256: fields.InputSha256 | None = key(
         "64 digits", "What `sha256sum` prints of the file; the job fails where it holds something else."
     )
+
+    @model_validator(mode="after")
+    def _one_origin(self) -> "InputKeys":
+        if (self.url is None) == (self.source is None):
+            raise FieldError("needs exactly one of url and from")
+        return self
 
 
 def _input_form(value: object) -> object:

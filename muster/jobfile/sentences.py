@@ -6,7 +6,7 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from muster.domain.jobs.rules.volume_rules import NOT_KEPT_YET
+from muster.domain.jobs.rules.data.volume_rules import NOT_KEPT_YET
 from muster.domain.quoting import nearest
 from muster.jobfile.document import KEY, Loc, kind
 from muster.jobfile.errors import FieldError

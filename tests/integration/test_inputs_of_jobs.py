@@ -5,6 +5,7 @@ import tempfile
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -35,7 +36,7 @@ def web() -> Iterator[WebPlace]:
         yield found
 
 
-def job(url: str, script: str = READS, **more: str) -> JobSpec:
+def job(url: str, script: str = READS, **more: Any) -> JobSpec:
     given = (JobInput(name="words", url=url, **more),)
     role = Role(count=2, command=("/bin/sh", "-c", script), inputs=given)
     return JobSpec(name="with-inputs", roles=(role,), restarts=RestartPolicy(limit=1, infrastructure=0))

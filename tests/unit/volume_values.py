@@ -3,6 +3,7 @@
 from hypothesis import strategies as st
 
 from muster.domain.data.job_input import FoundInput, JobInput
+from muster.domain.data.job_source import InputTree
 from muster.domain.data.volume import Volume, VolumeKeep
 
 _sizes = st.none() | st.integers(0, 2**63 - 1)
@@ -16,7 +17,20 @@ volumes = st.builds(
 )
 digests = st.from_regex(r"[0-9a-f]{64}", fullmatch=True)
 urls = st.from_regex(r"https?://[a-z]{1,8}/[a-z]{1,8}", fullmatch=True)
-inputs = st.builds(
+_trees = st.builds(
+    InputTree,
+    tree=digests,
+    size=st.integers(1, 64 * 1024 * 1024),
+    below=st.just("") | st.from_regex(r"[a-z]{1,8}-[0-9]{1,4}", fullmatch=True),
+)
+_sources = st.builds(
+    JobInput,
+    name=st.from_regex(r"[a-z0-9]([a-z0-9-]{0,8}[a-z0-9])?", fullmatch=True),
+    source=st.from_regex(r"job:[a-z0-9]{8}/(\*|[a-z]{1,8}-[1-9])", fullmatch=True),
+    only=st.lists(st.from_regex(r"[a-z]{1,8}/\*\*", fullmatch=True), max_size=2).map(tuple),
+    trees=st.lists(_trees, max_size=2).map(tuple),
+)
+inputs = _sources | st.builds(
     JobInput,
     name=st.from_regex(r"[a-z0-9]([a-z0-9-]{0,8}[a-z0-9])?", fullmatch=True),
     url=urls,

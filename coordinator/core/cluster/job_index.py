@@ -92,6 +92,11 @@ class JobIndex:
         newest = (next(reversed(jobs.items())) for jobs in named)
         return max(newest, key=lambda found: found[1], default=(None, 0))[0]
 
+    def named(self, name: str, project: str) -> Iterator[JobId]:
+        """The jobs of a name in a project, from the newest on; it must not change meanwhile."""
+        jobs = self._projects.get(project)
+        return iter(()) if jobs is None else reversed(jobs.named.get(name, {}))
+
     def beginning_with(self, prefix: str, seen: Projects = None) -> Iterator[JobId]:
         """Jobs whose id begins with a text, in the order of their ids; what is not taken costs nothing."""
         return merge(*(project.ids.beginning_with(prefix) for project in self._seen(seen)))

@@ -5,7 +5,7 @@ from coordinator.core.cluster.cluster import Cluster
 from coordinator.engine.engine import Engine
 from coordinator.rpc.agents.deliveries import Deliveries
 from coordinator.rpc.agents.entitled import entitled_to
-from coordinator.service.data.trees import DepotSide, depot_there
+from coordinator.service.data.trees import DepotSide, depot_there, input_trees
 from coordinator.service.operations import audit_entry
 from coordinator.trust.audit.log import AuditLog
 from coordinator.trust.caller import Caller
@@ -16,7 +16,7 @@ from muster.domain.ids import ExecutionId
 
 
 class DataDelivery:
-    """Gives a node tickets for the code of its own executions, and for what they leave, and no other."""
+    """Gives a node tickets for code and inputs of its own executions, and for what they leave, and no other."""
 
     def __init__(self, engine: Engine, depot: DepotSide | None, audit: AuditLog) -> None:
         self._engine = engine
@@ -24,15 +24,21 @@ class DataDelivery:
         self._audit = audit
         self._told = Deliveries()
 
-    async def shown(self, who: Caller, id_: ExecutionId) -> DepotPass:
-        """What opens the depot for the code of an execution. Raises UnavailableError where no depot is there."""
-        project, role = await entitled_to(self._engine, who, id_, "code")
-        if role.code is None:
+    async def shown(self, who: Caller, id_: ExecutionId, tree: str = "") -> DepotPass:
+        """What opens the depot for a tree of an execution's inputs; without one for its code.
+
+        Raises UnavailableError where no depot is there.
+        """
+        project, role = await entitled_to(self._engine, who, id_, "inputs" if tree else "code")
+        if tree and tree not in input_trees(role):
+            raise UnknownNameError(f"no input of execution {id_} is the tree {tree}")
+        wanted = tree or ("" if role.code is None else role.code.tree)
+        if not wanted:
             raise UnknownNameError(f"the job of execution {id_} brings no code along")
         depot, address = depot_there(self._depot)
-        for target in self._told.targets(id_, project, [role.code.tree]):
+        for target in self._told.targets(id_, project, [wanted]):
             self._audit.note(audit_entry(who, "data.deliver", target, f"ok, given to execution {id_}"))
-        ticket = depot.get_ticket(role.code.tree, project=project, account=who.name, now=wall_time())
+        ticket = depot.get_ticket(wanted, project=project, account=who.name, now=wall_time())
         return DepotPass(depot=address, ticket=ticket)
 
     async def taking(self, who: Caller, id_: ExecutionId) -> DepotPass:

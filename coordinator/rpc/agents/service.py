@@ -156,8 +156,9 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
     async def Data(self, request: pb.DataRequest, context: Context) -> pb.DataResponse:
         """The way to the code of an execution that is placed on the node that asks and not over, or for its outputs."""
         execution = ExecutionId(checks.identifier(request.execution, "DataRequest.execution"))
-        data = self._given.data
-        shown = await (data.taking if request.outputs else data.shown)(caller(), execution)
+        data, tree = self._given.data, checks.plain(request.tree, "DataRequest.tree")
+        asked = data.taking(caller(), execution) if request.outputs else data.shown(caller(), execution, tree)
+        shown = await asked
         return pb.DataResponse(depot=shown.depot, ticket=shown.ticket, allowed=shown.allowed)
 
     @translated

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from muster.domain.data.depot_use import DepotUse
 from muster.domain.errors import InvalidJobError, UnavailableError
-from muster.domain.jobs.job import JobSpec
+from muster.domain.jobs.job import JobSpec, Role
 
 
 class DepotSide(Protocol):
@@ -43,15 +43,26 @@ def depot_there(depot: DepotSide | None) -> tuple[DepotSide, str]:
     address = None if depot is None else depot.address
     if depot is None or address is None:
         raise UnavailableError(
-            "no depot is connected to the coordinator, so jobs cannot bring code along: start muster-depot on its "
-            "machine (docs/depot.md)"
+            "no depot is connected to the coordinator, so jobs cannot bring code along or take outputs of others: "
+            "start muster-depot on its machine (docs/depot.md)"
         )
     return depot, address
 
 
 def trees_of(spec: JobSpec) -> frozenset[str]:
     """The trees that a job names."""
-    return frozenset(role.code.tree for role in spec.roles if role.code is not None and role.code.tree)
+    return frozenset[str]().union(*map(trees_of_role, spec.roles))
+
+
+def trees_of_role(role: Role) -> frozenset[str]:
+    """The trees that an execution of a role finds."""
+    code = [role.code.tree] if role.code is not None and role.code.tree else []
+    return frozenset([*code, *input_trees(role)])
+
+
+def input_trees(role: Role) -> frozenset[str]:
+    """The trees that are inputs of a role."""
+    return frozenset(tree.tree for each in role.inputs for tree in each.trees)
 
 
 async def missing_trees(depot: DepotSide | None, specs: Iterable[JobSpec]) -> frozenset[str]:
@@ -68,6 +79,9 @@ async def missing_trees(depot: DepotSide | None, specs: Iterable[JobSpec]) -> fr
 
 def tree_is_missing(spec: JobSpec, missing: Collection[str]) -> InvalidJobError | None:
     """Why a job cannot be taken; None: the depot has all that it names."""
+    for each in (each for role in spec.roles for each in role.inputs):
+        if any(tree.tree in missing for tree in each.trees):
+            return InvalidJobError(f"inputs.{each.name}: the depot does not have the outputs of {each.source} any more")
     for tree in sorted(trees_of(spec).intersection(missing)):
         return InvalidJobError(
             f"code: the depot does not have the tree {tree}, or not all of it; it removes what no job names. Send the "

@@ -89,8 +89,8 @@ async def run(
         list[str] | None,
         typer.Option(
             "--input",
-            metavar="NAME=URL",
-            help="File from elsewhere that each execution finds in /muster/inputs/NAME; may be repeated.",
+            metavar="NAME=URL|JOB",
+            help="A file, or outputs of a job, found in /muster/inputs/NAME; may be repeated.",
         ),
     ] = None,
     file: Annotated[

@@ -182,7 +182,7 @@ def _needs(role: Role) -> Iterator[str]:
         amount = size_text(volume.size or volume.tmpfs or 0)
         yield f"volume {volume.name} of {amount}" + (" in memory" if volume.tmpfs else "")
     for each in role.inputs:
-        yield f"input {each.name} from {visible(without_query(each.url))}"
+        yield f"input {each.name} from {visible(each.source or without_query(each.url))}"
     yield visible(role.image or "process")
     if role.command:
         yield visible(shlex.join(role.command))

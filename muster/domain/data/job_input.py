@@ -1,8 +1,10 @@
-"""Inputs of jobs: files from elsewhere that an execution finds before user code starts."""
+"""Inputs of jobs: files from elsewhere, and outputs of other jobs, that an execution finds before user code starts."""
 
 import re
 from dataclasses import dataclass
 from urllib.parse import unquote
+
+from muster.domain.data.job_source import InputTree
 
 INPUTS_DIRECTORY = "/muster/inputs"
 """Where containers find them, each below its name."""
@@ -22,15 +24,22 @@ _URL = re.compile(r"https?://(?P<authority>[^/?#]+)/(?P<path>[^?#]*)(\?[^#]*)?")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobInput:
-    """A file that each execution of a role finds, read-only."""
+    """A file, or outputs of another job, that each execution of a role finds, read-only."""
 
     name: str
-    """Unique in the role; also the directory in which the file lies."""
-    url: str
+    """Unique in the role; also the directory in which it lies."""
+    url: str = ""
+    """Where the file comes from; empty: it is outputs of a job."""
+    source: str = ""
+    """Whose outputs it is, as `JOB_SOURCE` says; in an accepted job with the id of that job. Empty: it is a file."""
+    only: tuple[str, ...] = ()
+    """Names with wildcards of the outputs that are wanted; empty: all."""
     path: str | None = None
     """The directory in which a container has it; None: below `INPUTS_DIRECTORY`."""
     sha256: str = ""
     """What the file must hold; empty: whatever it holds when the job begins."""
+    trees: tuple[InputTree, ...] = ()
+    """What the outputs are; settled at the submit."""
 
     @property
     def target(self) -> str:
@@ -39,7 +48,7 @@ class JobInput:
 
     @property
     def file_name(self) -> str:
-        """What the file is called."""
+        """What the file is called; empty for outputs of a job."""
         return file_name(self.url)
 
 

@@ -33,11 +33,14 @@ VOLUMES = "volumes"
 INPUTS = "inputs"
 """The agent gives executions the inputs of their job."""
 
+INPUT_TREES = "input-trees"
+"""The agent gives executions outputs of other jobs as inputs."""
+
 GPU_PORTIONS = "gpu-portions"
 """The agent tells executions how much of their GPUs they have."""
 
 ALL_FEATURES = frozenset(
-    {SECRETS, GANG_COMMANDS, ATTACH, INTERACTIVE, MAIN_PROGRAM, CODE, VOLUMES, INPUTS, GPU_PORTIONS}
+    {SECRETS, GANG_COMMANDS, ATTACH, INTERACTIVE, MAIN_PROGRAM, CODE, VOLUMES, INPUTS, INPUT_TREES, GPU_PORTIONS}
 )
 """Features of the agent of this version."""
 
@@ -51,6 +54,7 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         CODE: "code that jobs bring along",
         VOLUMES: "volumes",
         INPUTS: "inputs",
+        INPUT_TREES: "outputs of other jobs as inputs",
         GPU_PORTIONS: "portions of GPUs",
     }
 )
@@ -68,6 +72,7 @@ def needed(spec: JobSpec, role: Role) -> frozenset[str]:
         main_program=spec.main_program is not None and role.name == spec.roles[0].name,
         code=role.code is not None,
         inputs=bool(role.inputs),
+        input_trees=any(each.source for each in role.inputs),
         gpu_portions=role.resources.portion is not None,
     )
 
@@ -82,6 +87,7 @@ def _words(  # noqa: PLR0913 - one for each feature
     code: bool,
     volumes: bool,
     inputs: bool,
+    input_trees: bool,
     gpu_portions: bool,
 ) -> frozenset[str]:
     wanted = {
@@ -92,6 +98,7 @@ def _words(  # noqa: PLR0913 - one for each feature
         CODE: code,
         VOLUMES: volumes,
         INPUTS: inputs,
+        INPUT_TREES: input_trees,
         GPU_PORTIONS: gpu_portions,
     }
     return frozenset(word for word, is_needed in wanted.items() if is_needed)

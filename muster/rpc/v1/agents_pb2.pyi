@@ -1114,19 +1114,23 @@ class DataRequest(_message.Message):
 
     EXECUTION_FIELD_NUMBER: _builtins.int
     OUTPUTS_FIELD_NUMBER: _builtins.int
+    TREE_FIELD_NUMBER: _builtins.int
     execution: _builtins.str
     """Its id."""
     outputs: _builtins.bool
-    """Whether the depot is to take its outputs; otherwise it gives its code."""
+    """Whether the depot is to take its outputs; otherwise it gives its code, or a tree of its inputs."""
+    tree: _builtins.str
+    """SHA-256 of the tree of its inputs that is wanted, in hexadecimal digits; empty: its code."""
     def __init__(
         self,
         *,
         execution: _builtins.str = ...,
         outputs: _builtins.bool = ...,
+        tree: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["execution", b"execution", "outputs", b"outputs"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["execution", b"execution", "outputs", b"outputs", "tree", b"tree"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1134,7 +1138,7 @@ Global___DataRequest: _TypeAlias = DataRequest  # noqa: Y015
 
 @_typing.final
 class DataResponse(_message.Message):
-    """What opens the depot for the code or the outputs of an execution."""
+    """What opens the depot for the code, an input or the outputs of an execution."""
 
     DESCRIPTOR: _descriptor.Descriptor
 

@@ -101,7 +101,8 @@ class AgentServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def Data(self, request, context):
-        """The way to the code of an execution that is placed on the node that asks and is not over, or for its outputs.
+        """The way to the code or an input of an execution that is placed on the node that asks and is not over, or for its
+        outputs.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

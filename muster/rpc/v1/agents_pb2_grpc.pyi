@@ -43,7 +43,9 @@ class AgentServiceStub:
     Secrets: _grpc.UnaryUnaryMultiCallable[_agents_pb2.SecretsRequest, _agents_pb2.SecretsResponse]
     """The secrets of an execution that is placed on the node that asks and is not over."""
     Data: _grpc.UnaryUnaryMultiCallable[_agents_pb2.DataRequest, _agents_pb2.DataResponse]
-    """The way to the code of an execution that is placed on the node that asks and is not over, or for its outputs."""
+    """The way to the code or an input of an execution that is placed on the node that asks and is not over, or for its
+    outputs.
+    """
     Inputs: _grpc.UnaryUnaryMultiCallable[_agents_pb2.InputsRequest, _agents_pb2.InputsResponse]
     """What the inputs of the job of an execution were found to hold. What the node that asks has found counts for the whole
     job where nobody has said anything of that URL before.
@@ -63,7 +65,9 @@ class AgentServiceAsyncStub(AgentServiceStub):
     Secrets: _aio.UnaryUnaryMultiCallable[_agents_pb2.SecretsRequest, _agents_pb2.SecretsResponse]  # type: ignore[assignment]
     """The secrets of an execution that is placed on the node that asks and is not over."""
     Data: _aio.UnaryUnaryMultiCallable[_agents_pb2.DataRequest, _agents_pb2.DataResponse]  # type: ignore[assignment]
-    """The way to the code of an execution that is placed on the node that asks and is not over, or for its outputs."""
+    """The way to the code or an input of an execution that is placed on the node that asks and is not over, or for its
+    outputs.
+    """
     Inputs: _aio.UnaryUnaryMultiCallable[_agents_pb2.InputsRequest, _agents_pb2.InputsResponse]  # type: ignore[assignment]
     """What the inputs of the job of an execution were found to hold. What the node that asks has found counts for the whole
     job where nobody has said anything of that URL before.
@@ -110,7 +114,9 @@ class AgentServiceServicer(metaclass=_abc_1.ABCMeta):
         request: _agents_pb2.DataRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_agents_pb2.DataResponse, _abc.Awaitable[_agents_pb2.DataResponse]]:
-        """The way to the code of an execution that is placed on the node that asks and is not over, or for its outputs."""
+        """The way to the code or an input of an execution that is placed on the node that asks and is not over, or for its
+        outputs.
+        """
 
     @_abc_1.abstractmethod
     def Inputs(

@@ -435,7 +435,7 @@ class Role(_message.Message):
 
     @_builtins.property
     def inputs(self) -> _containers.RepeatedCompositeFieldContainer[Global___Input]:
-        """Files from elsewhere that each execution finds."""
+        """Files from elsewhere, and outputs of other jobs, that each execution finds."""
 
     @_builtins.property
     def exit_codes(self) -> Global___ExitRules:
@@ -480,7 +480,7 @@ Global___Role: _TypeAlias = Role  # noqa: Y015
 
 @_typing.final
 class Input(_message.Message):
-    """A file from elsewhere that each execution finds."""
+    """A file from elsewhere, or outputs of another job, that each execution finds."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -488,14 +488,27 @@ class Input(_message.Message):
     URL_FIELD_NUMBER: _builtins.int
     PATH_FIELD_NUMBER: _builtins.int
     SHA256_FIELD_NUMBER: _builtins.int
+    SOURCE_FIELD_NUMBER: _builtins.int
+    ONLY_FIELD_NUMBER: _builtins.int
+    TREES_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Unique in the role: lower-case letters, digits and hyphens."""
     url: _builtins.str
-    """Where it comes from, with http:// or https://."""
+    """Where the file comes from, with http:// or https://; empty: it is outputs of a job."""
     path: _builtins.str
     """Absolute path of its directory in the container; empty: below /muster/inputs."""
     sha256: _builtins.str
     """SHA-256 of what it must hold, in hexadecimal digits; empty: whatever it holds."""
+    source: _builtins.str
+    """Whose outputs it is: `JOB`, `JOB/ROLE-N` or `JOB/*`, JOB by name or as `job:ID`; in an accepted job always by id."""
+    @_builtins.property
+    def only(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Names with wildcards of the outputs that are wanted; none: all."""
+
+    @_builtins.property
+    def trees(self) -> _containers.RepeatedCompositeFieldContainer[Global___InputTree]:
+        """What the outputs are. The coordinator finds it out; what a client says of it does not count."""
+
     def __init__(
         self,
         *,
@@ -503,14 +516,47 @@ class Input(_message.Message):
         url: _builtins.str = ...,
         path: _builtins.str = ...,
         sha256: _builtins.str = ...,
+        source: _builtins.str = ...,
+        only: _abc.Iterable[_builtins.str] | None = ...,
+        trees: _abc.Iterable[Global___InputTree] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "path", b"path", "sha256", b"sha256", "url", b"url"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "only", b"only", "path", b"path", "sha256", b"sha256", "source", b"source", "trees", b"trees", "url", b"url"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Input: _TypeAlias = Input  # noqa: Y015
+
+@_typing.final
+class InputTree(_message.Message):
+    """What one execution has left, as an input of another job."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TREE_FIELD_NUMBER: _builtins.int
+    SIZE_FIELD_NUMBER: _builtins.int
+    BELOW_FIELD_NUMBER: _builtins.int
+    tree: _builtins.str
+    """SHA-256 of its content tree, in hexadecimal digits."""
+    size: _builtins.int
+    """Bytes of the canonical form of the tree."""
+    below: _builtins.str
+    """The directory of the input in which it lies; empty: the input itself."""
+    def __init__(
+        self,
+        *,
+        tree: _builtins.str = ...,
+        size: _builtins.int = ...,
+        below: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["below", b"below", "size", b"size", "tree", b"tree"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___InputTree: _TypeAlias = InputTree  # noqa: Y015
 
 @_typing.final
 class FoundInput(_message.Message):

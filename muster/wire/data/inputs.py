@@ -1,7 +1,11 @@
 """Inputs of jobs on the wire, and what they were found to hold."""
 
+import re
+
 from muster.domain.data.digest import is_digest
 from muster.domain.data.job_input import LARGEST_INPUT, LONGEST_INPUT_URL, FoundInput, JobInput
+from muster.domain.data.job_source import MOST_INPUT_TREES, InputTree
+from muster.domain.data.tree import LARGEST_TREE_FORM
 from muster.rpc.v1 import model_pb2 as pb
 from muster.wire import checks
 from muster.wire.checks import WireError
@@ -9,15 +13,48 @@ from muster.wire.checks import WireError
 LONGEST_INPUT_VERSION = 256
 """Characters of what a server calls a version of a file."""
 
+_BELOW = re.compile(r"[a-z0-9][a-z0-9-]{0,80}")
+
 
 def input_to_wire(each: JobInput) -> pb.Input:
     """An input of a role."""
-    return pb.Input(name=each.name, url=each.url, path=each.path or "", sha256=each.sha256)
+    return pb.Input(
+        name=each.name,
+        url=each.url,
+        path=each.path or "",
+        sha256=each.sha256,
+        source=each.source,
+        only=each.only,
+        trees=map(_tree_to_wire, each.trees),
+    )
 
 
 def input_from_wire(message: pb.Input) -> JobInput:
-    """An input of a role, not checked by the rule book yet."""
-    return JobInput(name=message.name, url=message.url, path=message.path or None, sha256=message.sha256)
+    """An input of a role, not checked by the rule book yet; raises WireError for its trees."""
+    if len(message.trees) > MOST_INPUT_TREES:
+        raise WireError("Input.trees", f"are more than {MOST_INPUT_TREES}")
+    return JobInput(
+        name=message.name,
+        url=message.url,
+        path=message.path or None,
+        sha256=message.sha256,
+        source=message.source,
+        only=tuple(message.only),
+        trees=tuple(map(_tree_from_wire, message.trees)),
+    )
+
+
+def _tree_to_wire(each: InputTree) -> pb.InputTree:
+    return pb.InputTree(tree=each.tree, size=each.size, below=each.below)
+
+
+def _tree_from_wire(message: pb.InputTree) -> InputTree:
+    if not is_digest(message.tree):
+        raise WireError("InputTree.tree", "is no SHA-256")
+    if message.below and _BELOW.fullmatch(message.below) is None:
+        raise WireError("InputTree.below", "is no name of an execution")
+    size = checks.between(message.size, 1, LARGEST_TREE_FORM, "InputTree.size")
+    return InputTree(tree=message.tree, size=size, below=message.below)
 
 
 def found_input_to_wire(found: FoundInput) -> pb.FoundInput:

@@ -192,7 +192,12 @@ def inputs(draw: st.DrawFn, *, contained: bool) -> tuple[JobInput, ...]:
     for name in sorted(draw(st.sets(labels, max_size=3))):
         path = f"/input-{name}" if contained and draw(st.booleans()) else None
         digest = draw(st.sampled_from(("", "5" * 64)))
-        found.append(JobInput(name=name, url=f"https://example.org/{name}.tar", path=path, sha256=digest))
+        if draw(st.booleans()):
+            source = draw(st.sampled_from(("train", "train/worker-0", "job:k3j2v8xa/*")))
+            only = draw(st.sampled_from(((), ("**/*.pt", "plots/"))))
+            found.append(JobInput(name=name, source=source, path=path, only=only))
+        else:
+            found.append(JobInput(name=name, url=f"https://example.org/{name}.tar", path=path, sha256=digest))
     return tuple(found)
 
 

@@ -19,6 +19,10 @@ def with_url(url: str) -> JobSpec:
     return inputs(JobInput(name="a", url=url))
 
 
+def of_job(source: str, **more: Any) -> JobSpec:
+    return inputs(JobInput(name="a", source=source, **more))
+
+
 WRONG_INPUTS: Sequence[tuple[JobSpec, str]] = (
     (
         inputs(*(JobInput(name=f"i{number:02}", url=URL) for number in range(MAX_INPUTS + 1))),
@@ -36,6 +40,17 @@ WRONG_INPUTS: Sequence[tuple[JobSpec, str]] = (
     (with_url("https://example.org/a%2Fb"), "roles[0].inputs.a.url: names the file"),
     (with_url(f"https://example.org/{'a' * 5000}"), "roles[0].inputs.a.url: has 5020 characters; 4096 are the most"),
     (inputs(JobInput(name="a", url=URL, sha256="A" * 64)), "roles[0].inputs.a.sha256: must be the 64 digits"),
+    (inputs(JobInput(name="a")), "roles[0].inputs.a: needs exactly one of url and from"),
+    (of_job("train", url=URL), "roles[0].inputs.a: needs exactly one of url and from"),
+    (of_job("Train"), "roles[0].inputs.a.from: must be a job of one execution like train"),
+    (of_job("train/worker"), "roles[0].inputs.a.from: must be a job of one execution like train"),
+    (of_job("train/worker-01"), "roles[0].inputs.a.from: must be a job of one execution like train"),
+    (of_job("train", sha256="5" * 64), "roles[0].inputs.a.sha256: stands beside from"),
+    (of_job("train", only=("a**",)), "roles[0].inputs.a.only[0]: 'a**': `**` stands for whole segments"),
+    (of_job("train", only=("a", "/b")), "roles[0].inputs.a.only[1]: must be a path below the outputs directory"),
+    (of_job("train", only=("a\n",)), "roles[0].inputs.a.only[0]: holds characters that no name of a file has"),
+    (of_job("train", only=("a",) * 33), "roles[0].inputs.a.only: has 33 names; 32 are the most"),
+    (inputs(JobInput(name="a", url=URL, only=("a",))), "roles[0].inputs.a.only: stands beside url"),
     (inputs(JobInput(name="a", url=URL, path="b")), "roles[0].inputs.a.path: must be an absolute path"),
     (inputs(JobInput(name="a", url=URL, path="/proc/x")), 'roles[0].inputs.a.path: "/proc/x" is the system'),
     (inputs(JobInput(name="a", url=URL, path="/b"), spec=PROCESS), "roles[0].inputs.a.path: needs an image"),

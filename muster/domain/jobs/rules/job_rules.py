@@ -14,15 +14,15 @@ from muster.domain.jobs.job import MOST_PIDS, JobSpec, Network, PullPolicy, Reso
 from muster.domain.jobs.lifecycle import SuccessRule
 from muster.domain.jobs.restart import MOST_RESTARTS, RestartPolicy
 from muster.domain.jobs.rules import job_values as values
+from muster.domain.jobs.rules.data.input_rules import input_faults
+from muster.domain.jobs.rules.data.volume_rules import volume_faults
 from muster.domain.jobs.rules.dialect_rules import dialect_faults
 from muster.domain.jobs.rules.framework_rules import framework_faults
-from muster.domain.jobs.rules.input_rules import input_faults
 from muster.domain.jobs.rules.interactive_rules import interactive_faults
 from muster.domain.jobs.rules.job_values import Wrong
 from muster.domain.jobs.rules.placeholder_rules import placeholder_faults
 from muster.domain.jobs.rules.placing_rules import placing_faults
 from muster.domain.jobs.rules.portion_rules import portion_faults
-from muster.domain.jobs.rules.volume_rules import volume_faults
 from muster.domain.jobs.secret_use import SECRETS_DIRECTORY, SecretUse
 from muster.domain.jobs.size import too_much_to_share
 from muster.domain.quantity import format_cpus, format_duration, format_memory

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -46,7 +47,7 @@ def node(path: Path, job: Job) -> InputFetching:
     return InputFetching(InputCache(path / "inputs", path / "executions", keep_free=0), job.told)
 
 
-def assignment(path: Path, web: WebPlace, name: str = "a", place: str = "/words", **more: str) -> Assignment:
+def assignment(path: Path, web: WebPlace, name: str = "a", place: str = "/words", **more: Any) -> Assignment:
     """An execution with one input."""
     (path / "executions" / name).mkdir(parents=True, exist_ok=True)
     return Assignment(
@@ -68,8 +69,8 @@ def assignment(path: Path, web: WebPlace, name: str = "a", place: str = "/words"
 
 async def fetched(fetching: InputFetching, of: Assignment) -> bytes:
     """What the file of the input holds."""
-    [(directory, _)] = (await fetching.fetch(of, ignored)).values()
-    [path] = directory.iterdir()
+    [held] = (await fetching.fetch(of, ignored)).values()
+    [path] = held.directory.iterdir()
     return path.read_bytes()
 
 

@@ -6,12 +6,14 @@ from pathlib import PurePosixPath
 
 from muster.domain.data.digest import is_digest
 from muster.domain.data.job_input import LONGEST_INPUT_URL, MAX_INPUTS, JobInput, file_name
+from muster.domain.data.job_source import read_job_source
 from muster.domain.data.tree import MalformedTreeError, refuse_bad_content_path
 from muster.domain.fault import Fault, Path
 from muster.domain.jobs.job import Role
 from muster.domain.jobs.rules import job_values as values
+from muster.domain.jobs.rules.data.only_rules import only_faults
+from muster.domain.jobs.rules.data.volume_rules import volume_path
 from muster.domain.jobs.rules.job_values import Wrong
-from muster.domain.jobs.rules.volume_rules import volume_path
 from muster.domain.quoting import quote
 
 INPUT_URL = r"https?://(?!/)[!-~]+"
@@ -44,6 +46,16 @@ def input_sha256(text: str) -> Wrong | None:
     return None if is_digest(text) else Wrong("must be the 64 digits that `sha256sum` prints, in lower case")
 
 
+def input_source(text: str) -> Wrong | None:
+    """The job whose outputs an input is."""
+    if read_job_source(text) is not None:
+        return None
+    return Wrong(
+        f"must be a job of one execution like train or job:k3j2v8xa, one execution like train/worker-0, or all of them "
+        f"like train/*, not {quote(text)}"
+    )
+
+
 def input_faults(role: Role) -> Iterator[Fault]:
     """Everything that is wrong with a role's inputs, by paths below the role."""
     if len(role.inputs) > MAX_INPUTS:
@@ -56,11 +68,25 @@ def input_faults(role: Role) -> Iterator[Fault]:
             yield Fault(path=where, message="is there twice")
         names.add(each.name)
         yield from _told(where, values.label(each.name))
+        yield from _origin(each, where)
+        yield from _place(role, each, where)
+    yield from _in_each_other(role)
+
+
+def _origin(each: JobInput, where: Path) -> Iterator[Fault]:
+    if bool(each.url) == bool(each.source):
+        yield Fault(path=where, message="needs exactly one of url and from")
+    elif each.source:
+        yield from _told((*where, "from"), input_source(each.source))
+        if each.sha256:
+            yield Fault(path=(*where, "sha256"), message="stands beside from: outputs have their SHA-256 already")
+        yield from only_faults(each.only, (*where, "only"))
+    else:
         yield from _told((*where, "url"), input_url(each.url))
         if each.sha256:
             yield from _told((*where, "sha256"), input_sha256(each.sha256))
-        yield from _place(role, each, where)
-    yield from _in_each_other(role)
+        if each.only or each.trees:
+            yield Fault(path=(*where, "only"), message="stands beside url, which names one file; it is for from")
 
 
 def _other_scheme(url: str) -> Wrong | None:
@@ -69,7 +95,9 @@ def _other_scheme(url: str) -> Wrong | None:
     if scheme == "file":
         return Wrong("cannot be a file of the node; use `mounts` for directories of the node")
     if scheme in {"s3", "gs", "az", "muster"}:
-        return Wrong(f"cannot begin with {scheme}:// yet; inputs come from http:// and https:// so far")
+        return Wrong(
+            f"cannot begin with {scheme}:// yet; files come from http:// and https:// so far, outputs of jobs by from"
+        )
     return None
 
 

@@ -1,0 +1,1 @@
+"""What is wrong with the data of a role: what it finds, and what it leaves."""
