@@ -13,15 +13,14 @@ Every call may block, and may come from any thread.
 
 import json
 import os
-import shutil
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import asdict
 from hashlib import sha256
-from itertools import count
 from pathlib import Path
 
+from agent.data.shown import UNCHANGED, ShownTrees
 from agent.executions.whole_file import write_whole
 from muster.domain.data.digest import is_digest
 from muster.domain.data.job_input import FoundInput
@@ -36,10 +35,8 @@ DEFAULT_CACHE_SHARE = 50
 """Percent of the file system that inputs take where no size was named."""
 MORE_SPACE = 105
 """Percent of what is missing that must be free before it is fetched."""
-UNCHANGED = 946_684_800
-"""Seconds since 1970 that every object says it was changed at: who has written into one gives it another time."""
 
-_OWN, _PASSED_THROUGH, _SEEN, _READ_ONLY, _PRIVATE = 0o700, 0o711, 0o555, 0o444, 0o600
+_OWN, _PASSED_THROUGH, _READ_ONLY, _PRIVATE = 0o700, 0o711, 0o444, 0o600
 _COPIED = 1024 * 1024
 
 
@@ -61,6 +58,7 @@ class InputCache:
         self._keep_free = keep_free
         self._disk = disk
         self._lock = threading.RLock()
+        self._trees = ShownTrees(directory / "trees", self._object)
         directory.mkdir(parents=True, exist_ok=True)
         for each, mode in (("objects", _OWN), ("parts", _OWN), ("sources", _OWN), ("leases", _OWN)):
             (directory / each).mkdir(mode=mode, exist_ok=True)
@@ -77,7 +75,7 @@ class InputCache:
             return None
         if found.st_mtime == UNCHANGED and size in {None, found.st_size}:
             return found.st_size
-        self._discard(digest)
+        self._object(digest).unlink(missing_ok=True)  # who sees it still sees what is there
         return None
 
     def known(self, url: str) -> FoundInput | None:
@@ -124,7 +122,7 @@ class InputCache:
         found = self._object(digest).read_bytes()
         if sha256(found).hexdigest() == digest:
             return found
-        self._discard(digest)
+        self._object(digest).unlink(missing_ok=True)  # who sees it still sees what is there
         return None
 
     def arriving(self, digest: str, size: int) -> ArrivingObject:
@@ -144,21 +142,8 @@ class InputCache:
 
     def shown_tree(self, tree: ContentTree) -> Path:
         """A directory with nothing but these files, whose objects are here; everybody may read them. Raises OSError."""
-        name = tree.digest
-        place = self.directory / "trees" / name
         with self._lock:
-            if not all(self._is_whole(place / each.path, each) for each in tree.entries):
-                self._put_aside(place)
-                fresh = place.with_name(f"{name}.new")
-                self._forget_tree(fresh)
-                fresh.mkdir()
-                for each in tree.entries:
-                    self._lay(each, fresh / each.path)
-                for directory, _, _ in os.walk(fresh, topdown=False):
-                    Path(directory).chmod(_SEEN)
-                fresh.rename(place)
-            os.utime(place)
-        return place
+            return self._trees.show(tree)
 
     def make_space(self, missing: int, name: str) -> None:
         """Have the disk take so many bytes more; raises ExecutionError where what runs here leaves too little."""
@@ -184,12 +169,11 @@ class InputCache:
         used = {digest for execution in self._leases() for digest in self._leased_to(execution)}
         kept = {path.stat().st_ino for path in map(self._object, used) if path.exists()}
         freed = 0
-        for place in sorted((self.directory / "trees").iterdir(), key=lambda path: path.stat().st_mtime):
+        for place, inodes in self._trees.longest_unused_first():
             if freed >= surplus:
                 return freed
-            inodes = {Path(within, name).stat().st_ino for within, _, names in os.walk(place) for name in names}
             if inodes.isdisjoint(kept):
-                self._forget_tree(place)
+                self._trees.forget(place)
                 freed += self._remove_unlinked(inodes)
         return freed if freed >= surplus else freed + self._remove_unlinked(None, kept)
 
@@ -228,43 +212,6 @@ class InputCache:
 
     def _source(self, url: str) -> Path:
         return self.directory / "sources" / _named(url)
-
-    def _lay(self, entry: ContentEntry, path: Path) -> None:
-        """Have a file of a tree in its place. What may be run is a copy, as an object has one set of rights."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if entry.kind is not ContentKind.PROGRAM:
-            os.link(self._object(entry.content), path)
-            return
-        shutil.copyfile(self._object(entry.content), path)
-        path.chmod(_SEEN)
-        os.utime(path, (UNCHANGED, UNCHANGED))
-
-    def _is_whole(self, path: Path, entry: ContentEntry) -> bool:
-        try:
-            found = path.stat()
-            kept = found if entry.kind is ContentKind.PROGRAM else self._object(entry.content).stat()
-        except (FileNotFoundError, NotADirectoryError):
-            return False
-        same = (found.st_ino, found.st_dev) == (kept.st_ino, kept.st_dev)
-        return same and (found.st_size, found.st_mtime) == (entry.size, UNCHANGED)
-
-    def _discard(self, digest: str) -> None:
-        """Remove an object that was changed; who sees it still sees what is there."""
-        self._object(digest).unlink(missing_ok=True)
-
-    @staticmethod
-    def _put_aside(place: Path) -> None:
-        """Have a directory out of the way of another one; containers that have it mounted still see what is in it."""
-        if place.exists():
-            aside = (place.with_name(f"{place.name}.{number}") for number in count())
-            place.rename(next(path for path in aside if not path.exists()))
-
-    @staticmethod
-    def _forget_tree(place: Path) -> None:
-        if place.exists():
-            for directory, _, _ in os.walk(place):
-                Path(directory).chmod(_OWN)
-            shutil.rmtree(place)
 
 
 class ArrivingInput:

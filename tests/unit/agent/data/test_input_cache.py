@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from agent.data.cache import UNCHANGED, InputCache
+from agent.data.cache import InputCache
+from agent.data.shown import UNCHANGED
 from muster.domain.data.job_input import FoundInput
 from muster.domain.jobs.failure import ExecutionError, FailureKind
 
