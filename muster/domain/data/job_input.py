@@ -31,7 +31,7 @@ class JobInput:
     url: str = ""
     """Where the file comes from; empty: it is outputs of a job."""
     source: str = ""
-    """Whose outputs it is, as `JOB_SOURCE` says; in an accepted job with the id of that job. Empty: it is a file."""
+    """The job whose outputs it is, as `JOB_SOURCE` says; in an accepted job by its id. Empty: it is a file."""
     only: tuple[str, ...] = ()
     """Names with wildcards of the outputs that are wanted; empty: all."""
     path: str | None = None

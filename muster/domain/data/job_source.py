@@ -19,7 +19,7 @@ class JobSource:
     """The executions of a job of which an input is what they have left."""
 
     job: str
-    """Its id, or the name of which it is the newest that has succeeded."""
+    """The id of that job, or the name of which it is the newest that has succeeded."""
     is_id: bool = False
     every: bool = False
     """Whether it is all of them, each in a directory of its own."""

@@ -5,7 +5,6 @@ import re
 from muster.domain.data.digest import is_digest
 from muster.domain.data.job_input import LARGEST_INPUT, LONGEST_INPUT_URL, FoundInput, JobInput
 from muster.domain.data.job_source import MOST_INPUT_TREES, InputTree
-from muster.domain.data.tree import LARGEST_TREE_FORM
 from muster.rpc.v1 import model_pb2 as pb
 from muster.wire import checks
 from muster.wire.checks import WireError
@@ -53,7 +52,7 @@ def _tree_from_wire(message: pb.InputTree) -> InputTree:
         raise WireError("InputTree.tree", "is no SHA-256")
     if message.below and _BELOW.fullmatch(message.below) is None:
         raise WireError("InputTree.below", "is no name of an execution")
-    size = checks.between(message.size, 1, LARGEST_TREE_FORM, "InputTree.size")
+    size = checks.between(message.size, 1, LARGEST_INPUT, "InputTree.size")
     return InputTree(tree=message.tree, size=size, below=message.below)
 
 
