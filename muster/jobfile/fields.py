@@ -12,7 +12,6 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import BeforeValidator, PlainValidator, WithJsonSchema
 
-from muster.domain.data.job_source import JOB_SOURCE
 from muster.domain.jobs.disconnect import LONGEST_LOST_AFTER, SHORTEST_LOST_AFTER, OnDisconnect
 from muster.domain.jobs.frameworks.dialect import Dialect
 from muster.domain.jobs.frameworks.framework import MOST_PROCESSES, PER_GPU, FrameworkName, LaunchPlace, Rendezvous
@@ -26,7 +25,7 @@ from muster.domain.jobs.placing.portion import LEAST_GPU_MEMORY
 from muster.domain.jobs.placing.toleration import TaintEffect, TolerationOperator
 from muster.domain.jobs.restart import SHORTEST_BACKOFF, ExitCodes, parse_exit_codes
 from muster.domain.jobs.rules import job_values, portion_rules
-from muster.domain.jobs.rules.data import input_rules, only_rules, volume_rules
+from muster.domain.jobs.rules.data import input_rules, volume_rules
 from muster.domain.jobs.rules.job_values import Wrong
 from muster.domain.jobs.stopping.preemption import LONGEST_PREEMPT_GRACE, PreemptSignal
 from muster.domain.quantity import MAX_CPUS, MAX_DURATION, MAX_MEMORY, MILLIS_PER_CPU
@@ -366,8 +365,6 @@ VolumePath = Annotated[
 ]
 VolumeSize = Annotated[int, BeforeValidator(partial(_memory, volume_rules.MIN_VOLUME)), _size(volume_rules.MIN_VOLUME)]
 InputUrl = Annotated[str, _by(input_rules.input_url), _pattern(input_rules.INPUT_URL)]
-InputSource = Annotated[str, _by(input_rules.input_source), _pattern(JOB_SOURCE)]
-OnlyName = Annotated[str, _by(only_rules.only_name), _schema(type="string", minLength=1)]
 InputSha256 = Annotated[str, _by(input_rules.input_sha256), _pattern(input_rules.INPUT_SHA256)]
 Limit = Annotated[
     int,

@@ -9,10 +9,10 @@ from typing import Annotated, Any, TypeAlias
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, PlainValidator, WithJsonSchema, model_validator
 
 from muster.domain.data.job_input import MAX_INPUTS
-from muster.domain.data.job_source import MOST_ONLY
+from muster.domain.data.job_source import JOB_SOURCE, MOST_ONLY
 from muster.domain.data.volume import MAX_VOLUMES
 from muster.domain.jobs.rules import job_values
-from muster.domain.jobs.rules.data import input_rules
+from muster.domain.jobs.rules.data import input_rules, only_rules
 from muster.domain.jobs.secret_use import KEY_FORM, ONLY_KEY, SECRETS_DIRECTORY, SecretUse
 from muster.jobfile import fields
 from muster.jobfile.document import Scalar
@@ -166,6 +166,16 @@ VolumeForms = Annotated[
 ]
 
 
+def _source(value: object) -> str:
+    return fields.text_by(input_rules.input_source, value)
+
+
+def _only_name(value: object) -> str:
+    return fields.text_by(only_rules.only_name, value)
+
+
+InputSource = Annotated[str, BeforeValidator(_source), WithJsonSchema({"type": "string", "pattern": f"^{JOB_SOURCE}$"})]
+OnlyName = Annotated[str, BeforeValidator(_only_name), WithJsonSchema({"type": "string", "minLength": 1})]
 _URL_OR_FROM: dict[str, Any] = {
     "oneOf": [{"required": ["url"]}, {"required": ["from"]}],
     "not": {"anyOf": [{"required": ["from", "sha256"]}, {"required": ["url", "only"]}]},
@@ -178,13 +188,13 @@ class InputKeys(Section):
     model_config = ConfigDict(json_schema_extra=_URL_OR_FROM)
 
     url: fields.InputUrl | None = key("URL", "Where the file comes from, with `http://` or `https://`.")
-    source: fields.InputSource | None = key(
+    source: InputSource | None = key(
         "`JOB`, `JOB/ROLE-N`, `JOB/*`",
         "The job whose outputs it is, by `job:ID`, or else the newest of that name that has succeeded; the N-th "
         "execution of a role, from 0, or all of them, each in a directory of its own.",
         written="from",
     )
-    only: Annotated[list[fields.OnlyName], Also({"maxItems": MOST_ONLY})] | None = key(
+    only: Annotated[list[OnlyName], Also({"maxItems": MOST_ONLY})] | None = key(
         "list of names with wildcards", "Of these outputs, like `**/*.pt`; without it all of them. Needs `from`."
     )
     path: fields.VolumePath | None = key(
