@@ -28,9 +28,8 @@ class Lines:
         self._lines: dict[RequestClass, dict[str, list[LineEntry]]] = {}
         self._ending: dict[RequestClass, dict[str, dict[timedelta, list[LineEntry]]]] = {}
         """The jobs of each line that end by themselves, by the time within which they have."""
-        self._changes = 0
-        self._changed: dict[str, int] = {}
-        """The last change of each leaf that has a job."""
+        self._changed: dict[str, None] = {}
+        """The leaves of which a job came into a line or left one since somebody asked."""
 
     @property
     def leaves(self) -> Iterable[str]:
@@ -50,9 +49,12 @@ class Lines:
         """The first job of a leaf that has one."""
         return self._leaves[leaf][0]
 
-    def version(self, leaf: str) -> int:
-        """A number that grows whenever a job comes into a line of a leaf or leaves one."""
-        return self._changed[leaf]
+    def take_changed(self) -> Collection[str]:
+        """The leaves of which a job came into a line or left one since this was asked last."""
+        if not self._changed:
+            return ()
+        changed, self._changed = self._changed, {}
+        return changed.keys()
 
     def of_class(self, request_class: RequestClass) -> Iterator[tuple[str, LineEntry]]:
         """The leaves that have a line of this class, each with the first job there."""
@@ -82,7 +84,7 @@ class Lines:
     ) -> None:
         """Have a job in its line; it must not be. `ends_within`: how long after its placement it has ended for sure."""
         insort(self._leaves.setdefault(leaf, []), entry)
-        self._change(leaf)
+        self._changed[leaf] = None
         insort(self._lines.setdefault(request_class, {}).setdefault(leaf, []), entry)
         if ends_within is not None:
             insort(self._ending.setdefault(request_class, {}).setdefault(leaf, {}).setdefault(ends_within, []), entry)
@@ -92,7 +94,7 @@ class Lines:
     ) -> None:
         """Have a job in no line any more; it must be in its own, with the same time."""
         _take_out(self._leaves, leaf, entry)
-        self._change(leaf)
+        self._changed[leaf] = None
         lines = self._lines[request_class]
         _take_out(lines, leaf, entry)
         if not lines:
@@ -104,13 +106,6 @@ class Lines:
                 del leaves[leaf]
                 if not leaves:
                     del self._ending[request_class]
-
-    def _change(self, leaf: str) -> None:
-        self._changes += 1
-        if leaf in self._leaves:
-            self._changed[leaf] = self._changes
-        else:
-            del self._changed[leaf]
 
 
 def _take_out(lines: dict[_Key, list[LineEntry]], key: _Key, entry: LineEntry) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from coordinator.core.cluster.by_key import Records
 from coordinator.core.placement.node_capacity import UsedCapacity
 from coordinator.core.records import Attempt, Execution, Job, Node
+from coordinator.core.sharing.leaf_order import LeafOrder
 from coordinator.core.sharing.patience import BarPatience
 from coordinator.core.sharing.pool_capacities import PoolCapacities
 from coordinator.core.sharing.standing import Tally
@@ -39,7 +40,8 @@ class UnitLoad:
     ) -> None:
         """`used` tells what executions have been given of a node."""
         self.units = Units()
-        self.patience = BarPatience()
+        self.patience = BarPatience(self.units.touch)
+        self.order = LeafOrder()
         self._records = records
         self._is_lost = is_lost
         self._used = used
@@ -60,7 +62,7 @@ class UnitLoad:
                 self._capacities.put(node, *self._capacity_of(node))
             self._touched.clear()
             for pool, capacity in self._capacities.take_changed():
-                self.units.set_capacity(pool, capacity)
+                self.units.in_pool(pool).set_capacity(capacity)
         for pool in self.units.pools:
             self.units.share_out(pool)
 
@@ -76,7 +78,7 @@ class UnitLoad:
 
     def pools_of(self, spec: JobSpec) -> tuple[str, ...]:
         """The pools that a job wants, the first one first."""
-        return tuple(dict.fromkeys(choice.pool for choice in spec.pools)) or self.pools
+        return tuple(dict.fromkeys(choice.pool for choice in spec.pools)) if spec.pools else self.pools
 
     def pool_of(self, job: Job) -> str:
         """The pool in which a job counts: where it is or has claimed seats, else where it waits or would wait."""

@@ -6,6 +6,7 @@ from weakref import WeakValueDictionary
 from coordinator.core.placement.bins import Capacities
 from coordinator.core.records import Job
 from muster.domain.fleet.features import needed
+from muster.domain.fleet.quota import Amounts, amounts_of_job
 from muster.domain.ids import JobId
 from muster.domain.jobs.job import JobSpec
 from muster.domain.jobs.ports import node_ports
@@ -14,11 +15,13 @@ from muster.domain.jobs.ports import node_ports
 class RequestClass:
     """One and the same object for all jobs that are alike in everything that decides whether they fit."""
 
-    __slots__ = ("__weakref__", "_failed", "pools")
+    __slots__ = ("__weakref__", "_failed", "pools", "size")
 
-    def __init__(self, pools: tuple[str, ...] | None) -> None:
+    def __init__(self, pools: tuple[str, ...] | None, size: Amounts) -> None:
         self.pools = pools
         """The pools in which they are placed by now, in order; None: in any."""
+        self.size = size
+        """What each of these jobs counts as a whole."""
         self._failed: dict[Capacities, int] = {}
         """The version of capacities at which none of them found seats there."""
 
@@ -63,7 +66,10 @@ class RequestClasses:
     def add(self, job: Job, pools: tuple[str, ...] | None) -> None:
         """Hear that a job waits, and in which pools it is placed by now."""
         request = (_request_of(job.spec), pools, self._times_of(job.spec))
-        self._classes[job.id] = self._by_request.setdefault(request, RequestClass(pools))
+        known = self._by_request.get(request)
+        if known is None:
+            known = self._by_request[request] = RequestClass(pools, amounts_of_job(job.spec))
+        self._classes[job.id] = known
 
     def _times_of(self, spec: JobSpec) -> Hashable:
         """What windows look at; nothing where there are none."""

@@ -6,6 +6,7 @@ nothing else below the unit with that term is placed until it is; where it is a 
 
 from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime, timedelta
+from typing import TypeAlias
 
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.cluster.lines import LineEntry
@@ -25,6 +26,9 @@ _FOR_EVER = frozenset({BarKind.LONGEST_RUN})
 _PATIENT = frozenset({BarKind.LIMIT, BarKind.QUOTA})
 """Bars for which others wait in the end."""
 
+ComparedJob: TypeAlias = tuple[Job, str]
+"""A job and the pool in which it is compared with those of others."""
+
 
 class Bars:
     """The bars of one look at the queue; asked again after each placement, as a bar may come, and none goes."""
@@ -37,9 +41,8 @@ class Bars:
         self._runs = longest_runs(cluster)
         self._is_free = not self._units.has_terms and not self._runs
         """Whether nothing can bar any job."""
-        self._sizes: dict[RequestClass, Amounts] = {}
-        self._in_vain: set[JobId] = set()
-        """Jobs that had no room in those of their pools in which they are not barred."""
+        self._in_vain: dict[str, set[JobId]] = {}
+        """Jobs by project that had no room in those of their pools in which they are not barred."""
 
     def of(self, job: Job) -> Bar | None:
         """Why a job cannot be placed now, whatever room there is; None: nothing of its own keeps it waiting."""
@@ -52,9 +55,10 @@ class Bars:
         pools = self._cluster.queue.request_class(job.id).pools
         if self._is_free:
             return pools
-        wanted = self._pools_of(job)
-        allowed = self.allowed(job, wanted)
-        return pools if allowed == wanted else allowed
+        found = list(self.by_pool(job))
+        if all(bar is None for _, bar in found):
+            return pools
+        return tuple(pool for pool, bar in found if bar is None)
 
     def allowed(self, job: Job, pools: tuple[str, ...]) -> tuple[str, ...]:
         """Pools of these in which nothing of its own keeps a job waiting, as it is or as it might be."""
@@ -75,27 +79,38 @@ class Bars:
 
     def by_pool(self, job: Job) -> Iterator[tuple[str, Bar | None]]:
         """Each pool in which a queued job may be placed by now, in order, with what bars the job there."""
-        size = amounts_of_job(job.spec)
+        size = self._cluster.queue.request_class(job.id).size
         return ((pool, self._in_pool(job, size, pool)) for pool in self._pools_of(job))
 
     def exclude(self, job: Job) -> None:
         """Look at a job no more, as it had no room in those of its pools in which it is not barred."""
-        self._in_vain.add(job.id)
+        self._in_vain.setdefault(job.spec.project, set()).add(job.id)
+        self._units.touch(job.spec.project)
 
-    def first_of(self, leaf: str) -> Job | None:
-        """The first job of a project that is not barred; None: all are."""
+    def excludes_of(self, leaf: str) -> bool:
+        """Whether jobs of a project are looked at no more."""
+        return leaf in self._in_vain
+
+    def firsts_of(self, leaf: str) -> tuple[ComparedJob, ComparedJob | None]:
+        """The first job of a project, and the first one that is not barred; None: all are."""
         lines, jobs = self._cluster.queue.lines, self._cluster.jobs
         first = jobs[lines.first_of(leaf)[1]]
         if self._is_free:
-            return first
-        bar = self.of(first)
-        self._note(leaf, first, bar)
-        if bar is None and first.id not in self._in_vain:
-            return first
+            alone = (first, self._pools_of(first)[0])
+            return alone, alone
+        by_pool = list(self.by_pool(first))
+        pool = next((pool for pool, bar in by_pool if bar is None), None)
+        self._note(leaf, first, by_pool[0][1] if pool is None else None)
+        compared = (first, by_pool[0][0] if pool is None else pool)
+        if pool is not None and first.id not in self._in_vain.get(leaf, ()):
+            return compared, compared
         classes = [each for each in lines.request_classes if lines.first(leaf, each) is not None]
         entries = (entry for each in classes if (entry := self.first(leaf, each)) is not None)
         found = min(entries, default=None)
-        return None if found is None else jobs[found[1]]
+        if found is None:
+            return compared, None
+        free = jobs[found[1]]
+        return compared, (free, self.pool(free))
 
     def first(self, leaf: str, request_class: RequestClass, ends_within: timedelta | None = None) -> LineEntry | None:
         """The first job of a line that is not barred; None: all are, or there is none.
@@ -112,17 +127,14 @@ class Bars:
         """The first job that is not barred, of some that have one class."""
         if not line or self._is_free:
             return line[0] if line else None
-        size = self._sizes.get(request_class)
-        if size is None:
-            size = self._sizes[request_class] = amounts_of_job(self._cluster.jobs[line[0][1]].spec)
         known: dict[tuple[JobClass, str], Bar | None] = {}
         for entry in line:
-            if entry[1] in self._in_vain:
-                continue
             job = self._cluster.jobs[entry[1]]
+            if entry[1] in self._in_vain.get(job.spec.project, ()):
+                continue
             alike = (job.job_class, job.owner)
             if alike not in known:
-                bar = known[alike] = self._of(job, size)
+                bar = known[alike] = self._of(job, request_class.size)
                 if bar is not None and bar.kind in _OF_ALL and len(self._pools_of(job)) == 1:
                     return None
             if known[alike] is None:

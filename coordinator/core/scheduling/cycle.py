@@ -53,12 +53,13 @@ def schedule(turn: Turn) -> None:
     cluster.unit_load.settle()
     bars = Bars(cluster, turn.now)
     settle_claims(turn, _seat)
-    looks = _place_heads(turn, bars)
+    firsts = Firsts(cluster, bars, turn.now)
+    looks = _place_heads(turn, bars, firsts)
     if looks < LOOKS:
-        looks += _place_behind(turn, bars, LOOKS - looks)
+        looks += _place_behind(turn, bars, firsts, LOOKS - looks)
     if looks >= LOOKS:
         cluster.deadlines.add(turn.now, CycleDue())
-    evict_for_waiting(turn, bars)  # 4 evict
+    evict_for_waiting(turn, bars, firsts)  # 4 evict
     kept = cluster.load.reservation
     if kept is not None and not _still_waits(cluster, kept.job):
         cluster.load.reserve(None)
@@ -116,11 +117,10 @@ def _unreserved(cluster: Cluster) -> Capacities:
     return left.fresh()
 
 
-def _place_heads(turn: Turn, bars: Bars) -> int:
+def _place_heads(turn: Turn, bars: Bars, firsts: Firsts) -> int:
     """Place those that are first in order until one does not fit, for which seats are kept; how many were tried."""
     cluster, looks = turn.cluster, 0
-    heads = Firsts(cluster, bars)
-    while looks < LOOKS and (head := _head(cluster, heads.least(), bars)) is not None:
+    while looks < LOOKS and (head := _head(cluster, firsts.least(), bars)) is not None:
         request_class, free = cluster.queue.request_class(head.id), cluster.load.free.fresh()
         if not request_class.fails(free):
             looks += 1
@@ -152,11 +152,11 @@ def _head(cluster: Cluster, first: Job | None, bars: Bars) -> Job | None:
     return first if worst_tier(cluster, first, bars.pool(first)) < worst_tier(cluster, holder, pool) else holder
 
 
-def _place_behind(turn: Turn, bars: Bars, most: int) -> int:
+def _place_behind(turn: Turn, bars: Bars, firsts: Firsts, most: int) -> int:
     """Place jobs behind the head that fit beside what is kept for it; how many were tried."""
     cluster = turn.cluster
     rooms, passing = _unreserved(cluster), Passing(cluster, turn.now)
-    open_lines = OpenLines(cluster, rooms, bars, passing)
+    open_lines = OpenLines(cluster, rooms, bars, passing, firsts)
     looks = 0
     while looks < most and (job := open_lines.pop()) is not None:
         looks += 1

@@ -21,9 +21,10 @@ class PoolStandings:
         """The resources that count: those of which some unit was told how much it is promised."""
         self._standings: dict[str, Standing] = {}
         self._paths: dict[str, Path] = {}
-        self._changed = True
-        """Whether shares are to be worked out anew."""
-        self.take_terms(units)
+        self._promised: dict[str, tuple[int, ...]] = {}
+        """The resources of which a unit was told how much it is promised; of no unit that was told nothing."""
+        for unit in units:
+            self.take_terms(unit)
 
     def path(self, unit: Unit) -> Path:
         """The standings of a unit, from its department down."""
@@ -49,42 +50,44 @@ class PoolStandings:
     def count(self, unit: Unit, tally: Tally, amounts: Amounts, sign: int) -> None:
         """Count amounts for a unit, or no longer."""
         self.path(unit)[-1].add(tally, amounts, sign)
-        self._changed = True
 
     def set_capacity(self, capacity: Amounts) -> None:
         """Take what the pool has now."""
         for place, amount in enumerate(capacity):
-            if self.root.share[place] != amount:
-                self.root.give_share(place, amount)
-                self._changed = True
+            self.root.give_share(place, amount)
 
     def share_out(self) -> None:
         """Have the shares as they are now; costs nothing unless something has changed."""
-        if self._changed:
-            self._changed = False
-            for place in self.counted:
-                self.root.share_out(place)
+        self.root.share_out(self.counted)
 
-    def take_terms(self, units: Iterable[Unit]) -> None:
-        """Work out anew what every unit may have, as the terms of some are others."""
-        quotas = []
-        for unit in units:
-            quotas.append(unit.terms.in_pool(self.pool).quota)
-            if (standing := self._standings.get(unit.name)) is not None:
-                standing.entitle(self.entitlement(unit))
-        self.counted = tuple(
-            place
-            for place in PLACES
-            if any((said := quota[place]) is not None and said < UNLIMITED_AMOUNT for quota in quotas)
-        )
-        self._changed = True
+    def take_terms(self, unit: Unit) -> None:
+        """Work out anew what a unit may have and what counts, as its terms, or those of its projects, are others."""
+        if (standing := self._standings.get(unit.name)) is not None:
+            standing.entitle(self.entitlement(unit))
+        quota = unit.terms.in_pool(self.pool).quota
+        promised = tuple(place for place in PLACES if (said := quota[place]) is not None and said < UNLIMITED_AMOUNT)
+        self._promise(unit.name, promised)
+
+    def _promise(self, unit: str, places: tuple[int, ...]) -> None:
+        """Note the resources of which a unit was told how much it is promised."""
+        if places == self._promised.get(unit, ()):
+            return
+        if places:
+            self._promised[unit] = places
+        else:
+            del self._promised[unit]
+        counted = tuple(sorted({place for each in self._promised.values() for place in each}))
+        if counted != self.counted:
+            self.counted = counted
+            self.root.stir_all()
+            for each in self._standings.values():
+                each.touch()
 
     def hang(self, unit: Unit, above: Unit | None) -> None:
         """Count a unit in another department from now on, or in none."""
         standing = self._standings.get(unit.name)
         if standing is not None:
             standing.hang_under(self.root if above is None else self._standing(above))
-            self._changed = True
         self._paths.clear()
 
     def forget(self, unit: Unit) -> None:
@@ -94,6 +97,7 @@ class PoolStandings:
             assert standing.idle, f"{unit.name} still counts for something in {self.pool}"
             assert standing.above is not None
             standing.above.leave(standing)
+        self._promise(unit.name, ())
         self._paths.clear()
 
     def _standing(self, unit: Unit) -> Standing:

@@ -1,5 +1,6 @@
 """What one department or project holds and wants in one pool, and what it may have there."""
 
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -45,6 +46,10 @@ class Standing:
         self.waiting = [0, 0, 0]
         self.share = [0, 0, 0]
         """What it should have now, as of the last time that its pool was shared out."""
+        self.touched: dict[str, None] = {} if above is None else above.touched
+        """Units of the pool whose load, share or entitlement is other than when somebody took them from here."""
+        self._stirred = True
+        """Whether its share is to be divided anew among those below."""
         if above is not None:
             above.join(self)
 
@@ -70,36 +75,79 @@ class Standing:
             counted[0] += gpus * sign
             counted[1] += cpus * sign
             counted[2] += memory * sign
+            if tally is not Tally.WAITING:  # which decides about shares alone
+                standing.touch()
+            if tally is Tally.HELD or tally is Tally.WAITING:
+                standing.stir()
             standing = standing.above
 
     def entitle(self, entitlement: Entitlement) -> None:
         """Take what it may have from now on."""
-        self.entitlement = entitlement
+        if self.entitlement != entitlement:
+            self.entitlement = entitlement
+            self.touch()
+            if self.above is not None:
+                self.above.stir_path()
 
     def give_share(self, place: int, amount: int) -> None:
         """Take what it should have of a resource."""
-        self.share[place] = amount
+        if self.share[place] != amount:
+            self.share[place] = amount
+            self.touch()
+            self.stir()
 
-    def share_out(self, place: int) -> None:
-        """Divide its share of a resource among the units below it, and theirs among those below them."""
+    def touch(self) -> None:
+        """Note that its load, share or entitlement is another one; that of a pool decides about nobody's turn."""
+        if self.above is not None:
+            self.touched[self.name] = None
+
+    def stir(self) -> None:
+        """Note that its share is to be divided anew."""
+        self._stirred = True
+
+    def stir_path(self) -> None:
+        """Note that its share is to be divided anew, and so is to be looked at from the pool down."""
+        standing: Standing | None = self
+        while standing is not None:
+            standing.stir()
+            standing = standing.above
+
+    def stir_all(self) -> None:
+        """Note that its share is to be divided anew, and those of all units below it."""
+        self._stirred = True
+        for each in self.below.values():
+            each.stir_all()
+
+    def share_out(self, places: Sequence[int]) -> None:
+        """Divide its share of these resources among the units below it, and theirs among those below them.
+
+        Where neither its share nor anything below has changed, it is as it was.
+        """
+        if not self._stirred:
+            return
+        self._stirred = False
         below = list(self.below.values())
-        claimants = []
+        for place in places:
+            claimants = []
+            for each in below:
+                quota, limit, weight, rank = each.entitlement
+                wanted = min(limit[place], each.held[place] + each.waiting[place])
+                claimants.append(Claimant(each.name, wanted, quota[place], weight, rank))
+            for each, part in zip(below, divide(self.share[place], claimants, WHOLE_LOTS[place]), strict=True):
+                each.give_share(place, part)
         for each in below:
-            quota, limit, weight, rank = each.entitlement
-            wanted = min(limit[place], each.held[place] + each.waiting[place])
-            claimants.append(Claimant(each.name, wanted, quota[place], weight, rank))
-        for each, part in zip(below, divide(self.share[place], claimants, WHOLE_LOTS[place]), strict=True):
-            each.give_share(place, part)
             if each.below:
-                each.share_out(place)
+                each.share_out(places)
 
     def join(self, standing: "Standing") -> None:
         """Have another one below it; what that counts is counted here by whoever hangs it here."""
         self.below[standing.name] = standing
+        self.stir_path()
 
     def leave(self, standing: "Standing") -> None:
         """Have one below it no longer."""
         del self.below[standing.name]
+        self.stir_path()
 
     def hang_under(self, above: "Standing") -> None:
         """Count below another unit from now on, and no longer where it did."""
@@ -111,3 +159,4 @@ class Standing:
         self.above.leave(self)
         above.join(self)
         self.above = above
+        self.touch()

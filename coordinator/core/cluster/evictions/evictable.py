@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime
 
 from coordinator.core.cluster.evictions.held import HeldGang
+from coordinator.core.cluster.evictions.idle_projects import IdleProjects
 from coordinator.core.records import Attempt, Execution, Job
 from muster.domain.gangs.plan import Goal
 from muster.domain.ids import AttemptId, JobId
@@ -26,8 +27,7 @@ class Evictable:
         self._leaving: dict[AttemptId, None] = {}
         self._version = 0
         self._vain: dict[JobId, tuple[object, datetime | None]] = {}
-        self._idle: dict[str, tuple[object, datetime | None]] = {}
-        """The projects for whose jobs that was in vain."""
+        self.idle = IdleProjects()
 
     @property
     def projects(self) -> Collection[str]:
@@ -112,15 +112,10 @@ class Evictable:
         """Remember that nobody was found for a job; `until`: then some are not safe any more."""
         self._vain[job] = (state, until)
 
-    def is_idle(self, project: str, state: object, now: datetime) -> bool:
-        """Whether nothing has changed since nobody was found for any job of a project."""
-        vain, until = self._idle.get(project, (None, None))
-        return vain is not None and vain == state and (until is None or now < until)
-
-    def note_idle(self, project: str, state: object, jobs: Iterable[JobId]) -> None:
+    def note_idle(self, project: str, jobs: Iterable[JobId]) -> None:
         """Remember that nobody was found for these jobs of a project, nor for others of it."""
         times = (self._vain.get(job, (None, None))[1] for job in jobs)
-        self._idle[project] = (state, min(filter(None, times), default=None))
+        self.idle.note(project, min(filter(None, times), default=None))
 
     def protected_for(self, job: JobId, now: datetime) -> datetime | None:
         """The time from which others can be evicted for a job that found nobody; None: no time helps."""

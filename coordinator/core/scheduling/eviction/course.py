@@ -4,9 +4,10 @@ A claim is on the record of the attempt that makes it, in the same commit as the
 the coordinator, and who gets the seats is never a matter of who comes first.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
+from itertools import islice
 from typing import NamedTuple
 
 from coordinator.core.attempts.attempts import preempt
@@ -22,7 +23,7 @@ from coordinator.core.scheduling.eviction.lifting import lift_for
 from coordinator.core.scheduling.eviction.rooms import EvictionRooms
 from coordinator.core.scheduling.eviction.running import RunningGangs
 from coordinator.core.scheduling.eviction.victims import LEAST_CANDIDATES, MOST_CANDIDATES
-from coordinator.core.scheduling.order import across_leaves
+from coordinator.core.scheduling.first_jobs import Firsts
 from coordinator.core.scheduling.run_limits import longest_runs
 from coordinator.core.sharing.precedence import Bar, BarKind
 from coordinator.core.turn.turn import Turn
@@ -52,7 +53,7 @@ class Vain(NamedTuple):
     """From when on there may be somebody, as the first are not safe any more; None: no time helps."""
 
 
-def evict_for_waiting(turn: Turn, bars: Bars) -> None:
+def evict_for_waiting(turn: Turn, bars: Bars, firsts: Firsts) -> None:
     """Look for victims for the first jobs of all projects, which find no room, or which a term of theirs bars."""
     cluster = turn.cluster
     if not cluster.gangs.evictable.projects:
@@ -63,7 +64,8 @@ def evict_for_waiting(turn: Turn, bars: Bars) -> None:
     if len(cluster.load.claims) >= MOST_CLAIMS:
         return
     state = _state(cluster)
-    for looks, job in enumerate(_in_order(cluster, bars, _untried(turn, bars, state))):
+    untried = list(islice(_untried(turn, firsts, state), EVICTION_LOOKS + 1))
+    for looks, job in enumerate(untried):
         if looks == EVICTION_LOOKS:
             cluster.deadlines.add(turn.now, CycleDue())
             return
@@ -78,29 +80,31 @@ def evict_for_waiting(turn: Turn, bars: Bars) -> None:
             state = _state(cluster)
 
 
-def _untried(turn: Turn, bars: Bars, state: object) -> Iterable[Job]:
-    """The first jobs of all projects, and the first that are not barred, of which nobody knows that it is in vain."""
-    cluster, evictable, lines = turn.cluster, turn.cluster.gangs.evictable, turn.cluster.queue.lines
-    for leaf in lines.leaves:
-        of_leaf = (state, lines.version(leaf))
-        if evictable.is_idle(leaf, of_leaf, turn.now):
+def _untried(turn: Turn, firsts: Firsts, state: object) -> Iterator[Job]:
+    """The first jobs of all projects, and the first that are not barred, of which nobody knows that it is in vain.
+
+    They come in order; nothing may change meanwhile.
+    """
+    cluster, evictable = turn.cluster, turn.cluster.gangs.evictable
+    evictable.idle.begin(state, turn.now)
+    for ranked in firsts:
+        if evictable.idle.has(ranked.leaf):
             continue
-        first, free = cluster.jobs[lines.first_of(leaf)[1]], bars.first_of(leaf)
-        jobs = list(dict.fromkeys((first.id, first.id if free is None else free.id)))
-        found = [
-            job
-            for job in map(cluster.jobs.__getitem__, jobs)
-            if job.job_class is not JobClass.SPARE
-            and not evictable.tried_in_vain(job.id, (state, _state_of(cluster, job)), turn.now)
-        ]
+        known = firsts.of(ranked.leaf)
+        assert known is not None, "it is in order"
+        jobs = tuple(dict.fromkeys(each.job for each in known if each is not None))
+        found = [job for job in jobs if _is_untried(turn, cluster.jobs[job], state)]
         if not found:
-            evictable.note_idle(leaf, of_leaf, jobs)
-        yield from found
+            evictable.note_idle(ranked.leaf, jobs)
+        if ranked.job in found:
+            yield cluster.jobs[ranked.job]
 
 
-def _in_order(cluster: Cluster, bars: Bars, jobs: Iterable[Job]) -> Sequence[Job]:
-    found = list(jobs)
-    return found if len(found) == 1 else sorted(found, key=lambda job: across_leaves(cluster, job, bars.pool(job)))
+def _is_untried(turn: Turn, job: Job, state: object) -> bool:
+    if job.job_class is JobClass.SPARE:
+        return False
+    tried_in_vain = turn.cluster.gangs.evictable.tried_in_vain
+    return not tried_in_vain(job.id, (state, _state_of(turn.cluster, job)), turn.now)
 
 
 def _state(cluster: Cluster) -> object:

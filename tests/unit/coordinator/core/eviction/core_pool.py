@@ -42,7 +42,7 @@ class CorePool:
     evicted: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.units.set_capacity(POOL, amounts(sum(self.plain.nodes.values())))
+        self.units.in_pool(POOL).set_capacity(amounts(sum(self.plain.nodes.values())))
         for unit in sorted(self.plain.units.values(), key=lambda unit: unit.above):
             self.units.put(self._unit(unit))
         for job in self.plain.running:

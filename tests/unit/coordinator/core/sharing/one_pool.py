@@ -50,7 +50,7 @@ class OnePool:
     jobs: int = 0
 
     def __post_init__(self) -> None:
-        self.units.set_capacity(POOL, Amounts(gpus=self.gpus * 1000))
+        self.units.in_pool(POOL).set_capacity(Amounts(gpus=self.gpus * 1000))
 
     def department(self, name: str, in_all_pools: QuotaTerms) -> None:
         self.units.put(QuotaUnit(name=name, kind=UnitKind.DEPARTMENT, terms=UnitTerms(everywhere=in_all_pools)))
