@@ -18,7 +18,8 @@ from bench.figures import Bar
 from bench.fleet import AUTHORITY, READY_WITHIN, Fleet, coordinator, gang
 from bench.programs import ProgramError, ended_at_exit, resident, start
 from bench.setting import Setting
-from muster.trust.files import read_secret
+from muster.domain.fleet.access import EVERYWHERE, Access, AccountKind
+from muster.trust.files import read_secret, write_private
 
 EXECUTIONS = 8
 JOBS = 200
@@ -99,9 +100,22 @@ class Http:
 @asynccontextmanager
 async def console(it: Fleet, directory: Path) -> AsyncIterator[tuple[str, int]]:
     """A console before this coordinator: its URL and process id."""
-    ready = directory / "url"
+    ready, own = directory / "url", directory / "token"
+    await it.client.accounts.add("console", AccountKind.SERVICE, {EVERYWHERE: Access.VIEWER})
+    write_private(own, (await it.client.tokens.create("console"))[0].encode())
     places = ["--coordinator", it.address, "--authority", it.state / AUTHORITY, "--listen", "127.0.0.1:0"]
-    command = [sys.executable, "-m", "console", *places, "--ready-file", ready, "--log-level", "warning"]
+    command = [
+        sys.executable,
+        "-m",
+        "console",
+        *places,
+        "--token-file",
+        own,
+        "--ready-file",
+        ready,
+        "--log-level",
+        "warning",
+    ]
     async with ended_at_exit() as programs:
         programs.append(start(command, directory / "console.log"))
         async with asyncio.timeout(READY_WITHIN):

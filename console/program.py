@@ -16,6 +16,7 @@ from console.api.app import application
 from console.api.listener import ConsoleListener
 from console.events.notifier import held_outbox, notify, send_test
 from console.events.notify_file import read_notify_file
+from console.mirror.follower import MirrorFollower
 from console.settings import ConsoleSettings, parse
 from console.upstream.callers import Callers
 from muster.daemon.journal import configure
@@ -46,10 +47,13 @@ async def run(settings: ConsoleSettings, systemd: Systemd) -> None:
     async with AsyncExitStack() as stack:
         callers = await stack.enter_async_context(Callers(settings.coordinator, _authority(settings)))
         notifying = _notifying(settings, callers, stack)
+        follower = await _follower(settings, callers)
         tasks = await stack.enter_async_context(asyncio.TaskGroup())
-        listener = ConsoleListener(application(callers, settings.hosts), settings.listen, settings.cert, settings.key)
+        app = application(callers, settings.hosts, follower)
+        listener = ConsoleListener(app, settings.listen, settings.cert, settings.key)
         beside = [tasks.create_task(systemd.keep_alive(), name="watchdog")]
         beside += [tasks.create_task(work(), name="notifications") for work in notifying]
+        beside += [tasks.create_task(follower.run(), name="mirror")] if follower is not None else []
         url = settings.url or f"{'http' if settings.cert is None else 'https'}://{listener.address}"
         systemd.ready(f"serves {url}")
         log.info("console serves", extra={"url": url, "coordinator": settings.coordinator})
@@ -80,6 +84,13 @@ def _notifying(
     wanted, token = read_notify_file(settings.notify), _content(settings.token_file, "the token")
     outbox = stack.enter_context(held_outbox(settings.state))
     return (partial(notify, wanted, outbox, lambda: callers.client(token)),)
+
+
+async def _follower(settings: ConsoleSettings, callers: Callers) -> MirrorFollower | None:
+    if settings.token_file is None:
+        log.info("the console keeps no mirror, as it was given no token of its own")
+        return None
+    return MirrorFollower(await callers.client(_content(settings.token_file, "the token")))
 
 
 def _content(file: Path, what: str) -> str:

@@ -37,7 +37,7 @@ class ConsoleSettings:
     state: Path | None = None
     """Where deliveries wait that are to be made; it needs one to notify."""
     token_file: Path | None = None
-    """The file with the token with which it follows events; it needs one to notify."""
+    """The file with its own token, with which it follows events and keeps its mirror; None: it does neither."""
     notify_test: str = ""
     """A subscription whose target gets a test, instead of anything else."""
     ready_file: Path | None = None
@@ -74,7 +74,7 @@ def parse(arguments: Sequence[str], environ: Mapping[str, str]) -> ConsoleSettin
     parser.add_argument("--key", type=Path, metavar="FILE", help="key of the certificate")
     parser.add_argument("--notify", type=Path, metavar="FILE", help="subscriptions to events (docs/notifications.md)")
     parser.add_argument("--state", type=Path, metavar="DIRECTORY", help="where deliveries of events are kept")
-    parser.add_argument("--token-file", type=Path, metavar="FILE", help="token with which it follows events")
+    parser.add_argument("--token-file", type=Path, metavar="FILE", help="its own token, for events and its mirror")
     parser.add_argument("--notify-test", default="", metavar="NAME", help="send a test to a subscription, and end")
     parser.add_argument("--ready-file", type=Path, help="write the URL there once it serves")
     parser.add_argument("--log-level", choices=["debug", "info", "warning", "error"], default="info")

@@ -17,12 +17,14 @@ from console.api.fleet import FLEET_ROUTES
 from console.api.following import FOLLOWING_ROUTES
 from console.api.jobs import JOB_ROUTES
 from console.api.limits import Threshold
+from console.api.mirrored.live import LIVE_ROUTES
 from console.api.problems import PROBLEM, answer_error, answer_fault, answer_http, answer_wrong_parts
 from console.api.prometheus import PROMETHEUS_ROUTES
 from console.api.route import Listed, Route, Streamed, TextOf
 from console.api.schemas import JOB_FILE, REFERENCE, answers_of, type_of
 from console.api.sharing import SHARING_ROUTES
 from console.api.trust import TRUST_ROUTES
+from console.mirror.follower import MirrorFollower
 from console.upstream.callers import Callers
 from muster import __version__
 from muster.domain.errors import MusterError
@@ -62,14 +64,26 @@ PUBLIC_ROUTES = (
 )
 """What anybody may ask: none of it says anything of a fleet."""
 
-ROUTES = (*JOB_ROUTES, *FOLLOWING_ROUTES, *FLEET_ROUTES, *SHARING_ROUTES, *TRUST_ROUTES, *PROMETHEUS_ROUTES)
+ROUTES = (
+    *JOB_ROUTES,
+    *FOLLOWING_ROUTES,
+    *LIVE_ROUTES,
+    *FLEET_ROUTES,
+    *SHARING_ROUTES,
+    *TRUST_ROUTES,
+    *PROMETHEUS_ROUTES,
+)
 """What is asked with a token."""
 
 
-def application(callers: Callers, hosts: Collection[str]) -> Any:  # noqa: ANN401 - an ASGI application
-    """The application that asks the coordinator through `callers`, and answers under the names `hosts`."""
+def application(callers: Callers, hosts: Collection[str], follower: MirrorFollower | None = None) -> Any:  # noqa: ANN401 - an ASGI application
+    """The application that asks the coordinator through `callers`, and answers under the names `hosts`.
+
+    What `follower` keeps up to date is answered from memory; None: all is asked of the coordinator.
+    """
     app = FastAPI(title="Muster", version=__version__, openapi_url=None, docs_url=None, redoc_url=None)
     app.state.callers = callers
+    app.state.follower = follower
     app.state.doorkeeper = Doorkeeper(callers)
     for route in (*PUBLIC_ROUTES, *ROUTES):
         app.add_api_route(

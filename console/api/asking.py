@@ -18,6 +18,8 @@ STRANGERS = Rate(burst=20, per_second=1 / 3)
 LONGEST_TOKEN = 4096
 """Characters of a token; a longer one is none of Muster's."""
 _SCHEME = "bearer "
+_LOOKS = frozenset({"GET", "HEAD"})
+"""Verbs that change nothing."""
 
 
 class Doorkeeper:
@@ -37,6 +39,7 @@ class Doorkeeper:
         counted = known = self._callers.has_counted(token)
         if not known and (wait := self._strangers.take(address, asyncio.get_running_loop().time())):
             raise _too_many(wait)
+        self._note_change(request, token)
         try:
             yield await self._callers.client(token)
             counted = True
@@ -49,9 +52,14 @@ class Doorkeeper:
             counted = True
             raise
         finally:
+            self._note_change(request, token)
             self._callers.note(token, counts=counted)
             if counted and not known:
                 self._strangers.give_back(address)
+
+    def _note_change(self, request: Request, token: str) -> None:
+        if request.method not in _LOOKS:
+            self._callers.note_change(token, asyncio.get_running_loop().time())
 
 
 def token_of(request: Request) -> str:

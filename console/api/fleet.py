@@ -10,11 +10,17 @@ from starlette.responses import Response
 
 from console.api.answers import many, one
 from console.api.asking import AsCaller
+from console.api.mirrored.lists import FromMirror, Sort, Where
 from console.api.reading import Fields
 from console.api.route import Listed, Route
+from console.mirror.rows import NODE_FIELDS
+from muster.domain.feed import FeedPart
 from muster.domain.fleet.node import NodeView
 from muster.domain.fleet.standing_view import PoolView
 from muster.domain.fleet.window import Window
+
+MOST_LISTED_NODES = 100_000
+"""Nodes of one answer."""
 
 
 class CordonWish(Fields):
@@ -40,8 +46,12 @@ class ChangedLabels:
     """Whether they are other than before."""
 
 
-async def list_nodes(client: AsCaller) -> Response:
-    """All nodes, by name."""
+async def list_nodes(client: AsCaller, mirror: FromMirror, where: Where = (), sort: Sort = "") -> Response:
+    """All nodes, by name; those for which `where` holds, in the order of `sort`."""
+    if where or sort:
+        mirrored = await mirror.rows(FeedPart.NODES, NODE_FIELDS, where, sort, MOST_LISTED_NODES, "")
+        assert mirrored is not None, "nobody else can answer"
+        return mirrored.of()
     return many(await client.nodes.list())
 
 

@@ -12,10 +12,13 @@ from starlette.responses import Response
 
 from console.api.answers import many, one
 from console.api.asking import AsCaller
+from console.api.mirrored.lists import FromMirror, Sort, Where
 from console.api.reading import AttemptNumber, DescribedJobs, Fields, Page, PageSize, Seconds, jobs_of, span_of
 from console.api.route import Listed, Route
+from console.mirror.rows import JOB_FIELDS, LABEL_FIELD
 from muster.client.client import Client
 from muster.domain.errors import InvalidJobError, MusterError
+from muster.domain.feed import FeedPart
 from muster.domain.ids import JobId
 from muster.domain.jobs.explanation import Explanation
 from muster.domain.jobs.job import JobSpec
@@ -77,16 +80,31 @@ async def list_jobs(  # noqa: PLR0913 - one for each condition
     name: Annotated[str, Query(description="A part of the name.")] = "",
     label: Labels = (),
     mine: Annotated[bool, Query(description="Those that one has submitted.")] = False,
+    where: Where = (),
+    sort: Sort = "",
     page_size: PageSize = 100,
     page: Page = "",
+    mirror: FromMirror,
 ) -> Response:
-    """Jobs, the newest first, without their executions."""
+    """Jobs, the newest first unless `sort` says otherwise, without their executions."""
+    labels = _labels(label)
+    if (mirrored := await mirror.rows(FeedPart.JOBS, JOB_FIELDS, where, sort, page_size, page)) is not None:
+        owners = {*owner, *((mirrored.rights.name,) if mine else ())}
+        return mirrored.of(
+            lambda row: (
+                (not phase or row.fields["phase"] in phase)
+                and (not project or row.fields["project"] in project)
+                and (not owners or row.fields["owner"] in owners)
+                and name in str(row.fields["name"])
+                and all(row.fields.get(LABEL_FIELD + key) == value for key, value in labels.items())
+            )
+        )
     found = await client.jobs.page(
         phases=phase,
         projects=project,
         owners=owner,
         name_contains=name,
-        labels=_labels(label),
+        labels=labels,
         mine=mine,
         size=page_size,
         page=page,

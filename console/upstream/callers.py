@@ -12,6 +12,8 @@ from muster.rpc.channel import Credentials
 
 KEPT_CLIENTS = 500
 """Callers whose clients are kept for their next question; each takes about 10 kB."""
+CHANGED_LATELY = 5.0
+"""Seconds for which a caller who has changed something is answered by the coordinator itself, not from the mirror."""
 ANSWER_PATIENCE = 30.0
 """Seconds in which the coordinator answers one question."""
 
@@ -27,6 +29,8 @@ class Callers:
         """Clients by token, the one that asked last at the end."""
         self._counted: set[str] = set()
         """Tokens among these that the coordinator has taken."""
+        self._changed_at: OrderedDict[str, float] = OrderedDict()
+        """When a token was last shown to change something."""
 
     async def client(self, token: str) -> Client:
         """The client that asks with a token; whether the token counts, the coordinator says with each answer."""
@@ -52,6 +56,17 @@ class Callers:
         elif not counts:
             self._counted.discard(token)
             self._clients.pop(token, None)
+
+    def note_change(self, token: str, now: float) -> None:
+        """Remember that something was changed with a token, at this time of the loop."""
+        self._changed_at[token] = now
+        self._changed_at.move_to_end(token)
+        if len(self._changed_at) > KEPT_CLIENTS:
+            self._changed_at.popitem(last=False)
+
+    def changed_lately(self, token: str, now: float) -> bool:
+        """Whether something was changed with a token a moment ago."""
+        return now - self._changed_at.get(token, float("-inf")) < CHANGED_LATELY
 
     async def reaches_coordinator(self) -> bool:
         """Whether there is a connection now; begins to make one where there is none."""

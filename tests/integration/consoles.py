@@ -11,6 +11,7 @@ import httpx
 
 from console.api.app import application
 from console.api.listener import ConsoleListener
+from console.mirror.follower import MirrorFollower
 from console.settings import LOOPBACK_NAMES
 from console.upstream.callers import Callers
 from coordinator.clock import wall_time
@@ -58,10 +59,18 @@ async def console(
     cert: Path | None = None,
     key: Path | None = None,
     believed: Path | None = None,
+    token: str | None = None,
 ) -> AsyncIterator[ServedConsole]:
-    """Serve until the context ends, before the coordinator at an address of which this authority has signed."""
+    """Serve until the context ends, before the coordinator at an address of which this authority has signed.
+
+    With a `token` of its own it keeps a mirror, and serves once that has all that there is.
+    """
     async with Callers(coordinator, authority) as callers, asyncio.TaskGroup() as tasks:
-        listener = ConsoleListener(application(callers, LOOPBACK_NAMES), "127.0.0.1:0", cert, key)
+        follower = None if token is None else MirrorFollower(await callers.client(token))
+        following = None if follower is None else tasks.create_task(follower.run(), name="mirror")
+        if follower is not None:
+            assert await follower.has_reached(0, ANSWERED_WITHIN), "the console has a mirror"
+        listener = ConsoleListener(application(callers, LOOPBACK_NAMES, follower), "127.0.0.1:0", cert, key)
         stopped = asyncio.Event()
         serving = tasks.create_task(listener.run_until(stopped), name="console")
         scheme = "http" if cert is None else "https"
@@ -70,3 +79,5 @@ async def console(
         finally:
             stopped.set()
             await serving
+            if following is not None:
+                following.cancel()

@@ -155,7 +155,8 @@ def _companion(name: str, plan: FleetPlan, address: str) -> CompanionProgram:
         return ("--state", str(plan.directory / "coordinator"), f"--listen-{name}", f"{host}:0")
 
     def console() -> Sequence[str]:
-        return ("--coordinator", address, "--listen", _console_address(host))
+        own = str(_token_file(plan))
+        return ("--coordinator", address, "--token-file", own, "--listen", _console_address(host))
 
     return CompanionProgram(
         name=name,

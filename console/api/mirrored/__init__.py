@@ -1,0 +1,1 @@
+"""What is answered from the mirror, with the rights of whoever asks."""

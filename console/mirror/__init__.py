@@ -1,0 +1,1 @@
+"""A picture of jobs, nodes, projects and the queue, which follows the coordinator and answers from memory."""
