@@ -8,8 +8,9 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Seque
 from contextlib import aclosing
 from functools import partial
 
+from console.events.mqtt.topics import events_topic
 from console.events.outbox import EventOutbox, NewDelivery
-from console.events.subscription import Subscription
+from console.events.subscription import MqttTarget, Subscription
 from muster.client.client import Client
 from muster.documents import document
 from muster.domain.errors import MusterError
@@ -32,12 +33,12 @@ class EventFollower:
         client: Callable[[], Awaitable[Client]],
         outbox: EventOutbox,
         subscriptions: Sequence[Subscription],
-        told: Callable[[], None],
+        told: Callable[[Sequence[Happening]], None],
         *,
         pause: float = FOLLOW_AGAIN_AFTER,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """`told` is called when there is something new in the outbox."""
+        """`told` hears what has happened, once it is in the outbox."""
         self._client = client
         self._outbox = outbox
         self._subscriptions = subscriptions
@@ -77,8 +78,8 @@ class EventFollower:
             log.info("events are followed", extra={"place": str(place)})
         if dropped:
             log.error("deliveries were dropped, as too many wait", extra={"dropped": dropped})
-        if deliveries:
-            self._told()
+        if happenings:
+            self._told(happenings)
 
     def _deliveries(self, told: Happening) -> Iterator[NewDelivery]:
         wanting = [each for each in self._subscriptions if each.wants(told)]
@@ -87,7 +88,8 @@ class EventFollower:
         event = cloud_event(told)
         body = json.dumps(document(event), ensure_ascii=False, separators=(",", ":")).encode()
         for each in wanting:
-            yield NewDelivery(subscription=each.name, event=event.id, subject=event.subject, body=body)
+            head = f"{events_topic(told)}\n".encode() if isinstance(each.target, MqttTarget) else b""
+            yield NewDelivery(subscription=each.name, event=event.id, subject=event.subject, body=head + body)
 
 
 class _FollowError(Exception):

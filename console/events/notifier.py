@@ -4,7 +4,7 @@ import asyncio
 import fcntl
 import json
 import logging
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -12,14 +12,18 @@ from pathlib import Path
 from console.events.answer import TargetAnswer
 from console.events.follower import EventFollower
 from console.events.mail import Mailer
+from console.events.mqtt.broker import Broker
+from console.events.mqtt.states import StatePublisher
 from console.events.notify_file import NotifySettings
 from console.events.outbox import EventOutbox
 from console.events.sender import EventTargets, Sender
+from console.events.subscription import MqttTarget
 from console.events.web_target import WebTargets
 from muster.client.client import Client
 from muster.documents import document
 from muster.domain.errors import ConflictError, MusterError, UnknownNameError
 from muster.domain.notifications.cloud_event import CloudEvent
+from muster.domain.notifications.happening import Happening
 
 log = logging.getLogger(__name__)
 
@@ -44,16 +48,24 @@ def held_outbox(state: Path) -> Iterator[EventOutbox]:
             outbox.close()
 
 
-def targets_of(settings: NotifySettings) -> EventTargets:
+def targets_of(settings: NotifySettings, broker: Broker | None = None) -> EventTargets:
     """The ways to the targets of a file of subscriptions."""
     mailer = None if settings.mail is None else Mailer(settings.mail)
-    return EventTargets(WebTargets(settings.allowed, settings.authority), mailer)
+    return EventTargets(WebTargets(settings.allowed, settings.authority), mailer, broker)
 
 
 async def notify(settings: NotifySettings, outbox: EventOutbox, client: Callable[[], Awaitable[Client]]) -> None:
     """Follow events and deliver them until cancelled."""
-    sender = Sender(outbox, settings.subscriptions, targets_of(settings))
-    follower = EventFollower(client, outbox, settings.subscriptions, sender.look_again)
+    broker = None if settings.broker is None else Broker(settings.broker)
+    sender = Sender(outbox, settings.subscriptions, targets_of(settings, broker))
+    states = None if broker is None else StatePublisher(broker, outbox, client)
+
+    def told(happenings: Sequence[Happening]) -> None:
+        sender.look_again()
+        if states is not None:
+            states.changed(happenings)
+
+    follower = EventFollower(client, outbox, settings.subscriptions, told)
     await asyncio.to_thread(outbox.forget_others, [each.name for each in settings.subscriptions])
     log.info("events are delivered", extra={"subscriptions": len(settings.subscriptions)})
     while True:
@@ -61,6 +73,9 @@ async def notify(settings: NotifySettings, outbox: EventOutbox, client: Callable
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(follower.run(), name="follow events")
                 tasks.create_task(sender.run(), name="send events")
+                if broker is not None and states is not None:
+                    tasks.create_task(broker.run(), name="connection to the broker")
+                    tasks.create_task(states.run(), name="states for the broker")
         except* MusterError as group:
             log.error("events are not delivered for now", extra={"cause": str(_first(group))})  # noqa: TRY400 - no fault of ours
         await asyncio.sleep(NOTIFY_AGAIN_AFTER)
@@ -71,6 +86,8 @@ async def send_test(settings: NotifySettings, name: str, now: datetime) -> Targe
     found = next((each for each in settings.subscriptions if each.name == name), None)
     if found is None:
         raise UnknownNameError(f"there is no subscription {name!r} in the file")
+    if isinstance(found.target, MqttTarget):
+        raise ConflictError("a broker gets no tests: its topic `status` says whether the console is connected")
     event = CloudEvent(
         id=f"notification/{name}/test/{int(now.timestamp() * 1_000_000)}",
         source="muster://test",

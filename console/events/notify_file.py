@@ -10,10 +10,12 @@ from urllib.parse import urlsplit
 
 from console.events.addresses import AllowedPlaces
 from console.events.mail import MailSecurity, MailServer
+from console.events.mqtt.broker import BrokerPlace
 from console.events.standard_webhook import webhook_key
-from console.events.subscription import MailTarget, SlackTarget, Subscription, Target, WebhookTarget
+from console.events.subscription import MailTarget, MqttTarget, SlackTarget, Subscription, Target, WebhookTarget
 from muster.domain.errors import MusterError
 from muster.domain.notifications.event_types import EVENT_TYPES, EventSeverity
+from muster.rpc.channel import is_loopback
 
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _ADDRESS = re.compile(r"[^\s@<>,;\"]+@[^\s@<>,;\"]+")
@@ -22,6 +24,7 @@ _SUBSCRIPTION_KEYS = frozenset(
     {"name", "events", "minimum", "projects", "jobs", "owners", "labels", "secret_files", *_TARGETS}
 )
 _MAIL_KEYS = frozenset({"server", "sender", "security", "user", "password_file", "authority"})
+_MQTT_KEYS = frozenset({"broker", "user", "password_file", "prefix", "authority", "cert", "key", "events"})
 _WEB_KEYS = frozenset({"allow", "authority"})
 
 
@@ -34,6 +37,7 @@ class NotifySettings:
     authority: Path | None = None
     """Certificates that web targets may show beside those that the system knows."""
     mail: MailServer | None = None
+    broker: BrokerPlace | None = None
 
 
 def read_notify_file(file: Path) -> NotifySettings:
@@ -53,7 +57,7 @@ class _FaultError(Exception):
 
 
 def _settings(content: Mapping[str, Any], folder: Path) -> NotifySettings:
-    _known(content, frozenset({"subscription", "mail", "web"}), "the file")
+    _known(content, frozenset({"subscription", "mail", "web", "mqtt"}), "the file")
     web = _table(content, "web")
     _known(web, _WEB_KEYS, "[web]")
     allowed = AllowedPlaces.parse(_texts(web, "allow", "[web]"))
@@ -61,7 +65,9 @@ def _settings(content: Mapping[str, Any], folder: Path) -> NotifySettings:
     if not isinstance(listed, list) or not all(isinstance(each, dict) for each in listed):
         raise _FaultError("subscriptions begin with [[subscription]]")
     mail = _mail_server(_table(content, "mail"), folder) if "mail" in content else None
-    subscriptions = tuple(_subscription(each, folder, allowed) for each in listed)
+    mqtt = _table(content, "mqtt")
+    own = (_mqtt_subscription(mqtt),) if "mqtt" in content else ()
+    subscriptions = (*own, *(_subscription(each, folder, allowed) for each in listed))
     names = [each.name for each in subscriptions]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise _FaultError(f"the name {twice} is there twice")
@@ -70,7 +76,11 @@ def _settings(content: Mapping[str, Any], folder: Path) -> NotifySettings:
     ):
         raise _FaultError(f"{without.name} sends mail, and there is no [mail] with a server")
     return NotifySettings(
-        subscriptions=subscriptions, allowed=allowed, authority=_path(web, "authority", "[web]", folder), mail=mail
+        subscriptions=subscriptions,
+        allowed=allowed,
+        authority=_path(web, "authority", "[web]", folder),
+        mail=mail,
+        broker=_broker(mqtt, folder) if own else None,
     )
 
 
@@ -153,6 +163,47 @@ def _mail_server(said: Mapping[str, Any], folder: Path) -> MailServer:
         user=user,
         password=_secret(password, "[mail]") if password is not None else "",
         authority=_path(said, "authority", "[mail]", folder),
+    )
+
+
+def _mqtt_subscription(said: Mapping[str, Any]) -> Subscription:
+    """What of all events goes to the broker."""
+    return Subscription(name="mqtt", target=MqttTarget(), events=_texts(said, "events", "[mqtt]") or ("*",))
+
+
+def _broker(said: Mapping[str, Any], folder: Path) -> BrokerPlace:
+    _known(said, _MQTT_KEYS, "[mqtt]")
+    parts = urlsplit(_text(said, "broker", "[mqtt]"))
+    try:
+        port = parts.port
+    except ValueError:
+        port = None
+    if (
+        parts.scheme not in {"mqtt", "mqtts"}
+        or not parts.hostname
+        or parts.path.strip("/")
+        or parts.username is not None
+    ):
+        raise _FaultError("[mqtt] needs a broker like mqtts://broker.example.com:8883")
+    tls = parts.scheme == "mqtts"
+    if not tls and not is_loopback(f"{parts.hostname}:{port or 1883}"):
+        raise _FaultError("[mqtt]: mqtt:// is only for a broker on this machine; say mqtts://")
+    prefix = (_text(said, "prefix", "[mqtt]") or "muster/v1").strip("/")
+    if set("+#") & set(prefix) or prefix.startswith("$"):
+        raise _FaultError("[mqtt]: a prefix has no + and no #, and begins with no $")
+    password, cert, key = (_path(said, name, "[mqtt]", folder) for name in ("password_file", "cert", "key"))
+    if (cert is None) != (key is None):
+        raise _FaultError("[mqtt] needs both cert and key, or neither")
+    return BrokerPlace(
+        host=parts.hostname,
+        port=port or (8883 if tls else 1883),
+        tls=tls,
+        user=_text(said, "user", "[mqtt]"),
+        password=_secret(password, "[mqtt]") if password is not None else "",
+        prefix=prefix,
+        authority=_path(said, "authority", "[mqtt]", folder),
+        cert=cert,
+        key=key,
     )
 
 

@@ -15,6 +15,7 @@ MOST_EVENTS_WAITING = 10_000
 LOG_KEPT = 500
 """Newest outcomes of each subscription that are kept."""
 _TABLES = """
+CREATE TABLE IF NOT EXISTS retained (topic TEXT PRIMARY KEY) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS place (one INTEGER PRIMARY KEY CHECK (one = 1), text TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS waiting (
   number INTEGER PRIMARY KEY AUTOINCREMENT, subscription TEXT NOT NULL, event TEXT NOT NULL, subject TEXT NOT NULL,
@@ -163,6 +164,21 @@ class EventOutbox:
             DeliveryOutcome(subscription=name, event=event, at=at, well=bool(well), told=told)
             for name, event, at, well, told in found
         )
+
+    def retain(self, topic: str) -> None:
+        """Keep that a broker is given a state under a topic."""
+        with self._changing() as database:
+            database.execute("INSERT OR IGNORE INTO retained (topic) VALUES (?)", (topic,))
+
+    def release(self, topic: str) -> None:
+        """Keep that a broker has no state under a topic any more."""
+        with self._changing() as database:
+            database.execute("DELETE FROM retained WHERE topic = ?", (topic,))
+
+    def retained(self) -> tuple[str, ...]:
+        """The topics under which a broker may have states."""
+        with self._changing() as database:
+            return tuple(topic for (topic,) in database.execute("SELECT topic FROM retained").fetchall())
 
     def close(self) -> None:
         """Let go of the file."""

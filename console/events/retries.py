@@ -6,6 +6,10 @@ JITTER = 0.2
 """The part of a pause by which it is longer at random, so that not all come at once."""
 
 
+BROKER_AGAIN_AFTER = (30.0,) * 3_360
+"""Seconds between the tries of one delivery to a broker, which is away as a whole or not at all; 28 hours in all."""
+
+
 def pause_after(tries: int, chance: float, pauses: tuple[float, ...] = RETRY_AFTER) -> float | None:
     """Seconds until the next try, after so many; `chance` is between 0 and 1. None: it is given up."""
     if tries > len(pauses):

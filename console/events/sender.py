@@ -12,10 +12,11 @@ from typing import assert_never
 
 from console.events.answer import TargetAnswer
 from console.events.mail import Mailer
+from console.events.mqtt.broker import Broker
 from console.events.outbox import Delivery, DeliveryOutcome, EventOutbox
-from console.events.retries import RETRY_AFTER, pause_after
+from console.events.retries import BROKER_AGAIN_AFTER, RETRY_AFTER, pause_after
 from console.events.standard_webhook import signed_headers
-from console.events.subscription import MailTarget, SlackTarget, Subscription, WebhookTarget
+from console.events.subscription import MailTarget, MqttTarget, SlackTarget, Subscription, Target, WebhookTarget
 from console.events.web_target import WebTargets
 from console.events.wording import slack_body
 from muster import __version__
@@ -31,14 +32,21 @@ _AGENT = f"muster/{__version__}"
 class EventTargets:
     """The ways to all kinds of targets."""
 
-    def __init__(self, web: WebTargets, mailer: Mailer | None, clock: Callable[[], float] = time.time) -> None:
-        """`mailer` is None where there is no mail server."""
+    def __init__(
+        self,
+        web: WebTargets,
+        mailer: Mailer | None = None,
+        broker: Broker | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """`mailer` is None where there is no mail server, and `broker` where there is no broker."""
         self._web = web
         self._mailer = mailer
+        self._broker = broker
         self._clock = clock
 
     async def send(self, subscription: Subscription, event: str, body: bytes) -> TargetAnswer:
-        """What a target says to an event, which is a CloudEvent as JSON."""
+        """What a target says to an event: a CloudEvent as JSON, for a broker after the line of its topic."""
         match subscription.target:
             case WebhookTarget(url=url, keys=keys):
                 headers = {"Content-Type": CLOUD_EVENT_TYPE, "User-Agent": _AGENT}
@@ -52,6 +60,11 @@ class EventTargets:
                 if self._mailer is None:
                     return TargetAnswer(taken=False, told="there is no mail server")
                 return await self._mailer.send(to, body)
+            case MqttTarget():
+                if self._broker is None:
+                    return TargetAnswer(taken=False, told="there is no broker")
+                topic, _, payload = body.partition(b"\n")
+                return await self._broker.publish(topic.decode(), payload)
             case _:
                 assert_never(subscription.target)
 
@@ -66,12 +79,14 @@ class Sender:
         targets: EventTargets,
         *,
         pauses: tuple[float, ...] = RETRY_AFTER,
+        broker_pauses: tuple[float, ...] = BROKER_AGAIN_AFTER,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._outbox = outbox
         self._subscriptions = subscriptions
         self._targets = targets
         self._pauses = pauses
+        self._broker_pauses = broker_pauses
         self._clock = clock
         self._turns = asyncio.Semaphore(DELIVERIES_AT_ONCE)
         self._new = {each.name: asyncio.Event() for each in subscriptions}
@@ -96,7 +111,7 @@ class Sender:
             if delivery is not None and wait is not None and wait <= 0:
                 async with self._turns:
                     answer = await self._targets.send(subscription, delivery.event, delivery.body)
-                await self._note(delivery, answer)
+                await self._note(delivery, subscription.target, answer)
                 if answer.gone:
                     await self._end(subscription)
                     return
@@ -105,11 +120,12 @@ class Sender:
                 async with asyncio.timeout(wait):
                     await new.wait()
 
-    async def _note(self, delivery: Delivery, answer: TargetAnswer) -> None:
+    async def _note(self, delivery: Delivery, target: Target, answer: TargetAnswer) -> None:
         now = self._clock()
         pause = None
         if not answer.taken and not answer.gone:
-            pause = pause_after(delivery.tries + 1, random.random(), self._pauses)  # noqa: S311 - spreads tries
+            pauses = self._broker_pauses if isinstance(target, MqttTarget) else self._pauses
+            pause = pause_after(delivery.tries + 1, random.random(), pauses)  # noqa: S311 - spreads tries
         outcome = DeliveryOutcome(
             subscription=delivery.subscription, event=delivery.event, at=now, well=answer.taken, told=answer.told
         )

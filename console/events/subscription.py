@@ -33,7 +33,12 @@ class MailTarget:
     to: tuple[str, ...]
 
 
-Target = WebhookTarget | SlackTarget | MailTarget
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MqttTarget:
+    """The broker of MQTT."""
+
+
+Target = WebhookTarget | SlackTarget | MailTarget | MqttTarget
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

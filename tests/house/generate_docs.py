@@ -1,13 +1,17 @@
 """Print the documents that follow from the code: `python tests/house/generate_docs.py` (`make docs`)."""
 
 import inspect
+import json
 import re
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
 
 from console.api.app import PUBLIC_ROUTES, ROUTES
+from console.events.mqtt.asyncapi import asyncapi
+from console.events.mqtt.topics import MQTT_TOPICS
 from coordinator.service.rules import RULES, AccessScope, OperationRule
+from muster import __version__
 from muster.domain.jobs.lifecycle import PROGRESS, TERMINAL, TRANSITIONS, State, Trigger, phase
 from muster.domain.notifications.event_types import EVENT_KINDS, EVENT_TYPES, EventSeverity, severity_of
 
@@ -19,6 +23,8 @@ def documents() -> Mapping[Path, str]:
     return {
         ROOT / "docs" / "lifecycle.md": "\n".join(_lifecycle()) + "\n",
         ROOT / "docs" / "routes.md": "\n".join(_routes()) + "\n",
+        ROOT / "docs" / "mqtt-topics.md": "\n".join(_mqtt_topics()) + "\n",
+        ROOT / "docs" / "asyncapi.json": json.dumps(asyncapi(__version__), indent=2) + "\n",
         ROOT / "docs" / "event-types.md": "\n".join(_event_types()) + "\n",
     }
 
@@ -66,6 +72,21 @@ def _event_types() -> Iterator[str]:
     yield "## How grave they are"
     yield ""
     yield from _glossary(EventSeverity, "word")
+
+
+def _mqtt_topics() -> Iterator[str]:
+    yield "# Topics of MQTT"
+    yield ""
+    yield "<!-- Printed from console/events/mqtt by `make docs`; do not edit. -->"
+    yield ""
+    yield "All are below the prefix. [mqtt.md](mqtt.md) says how a console is connected to a broker, and"
+    yield "[asyncapi.json](asyncapi.json) has the same as an AsyncAPI 3 document."
+    yield ""
+    yield "| topic | | retained | message |"
+    yield "|---|---|---|---|"
+    for topic in MQTT_TOPICS:
+        retained = "yes" if topic.retained else "no"
+        yield f"| `{topic.path}` | {topic.meaning} | {retained} | `{topic.payload}` |"
 
 
 def _diagram() -> Iterator[str]:

@@ -127,6 +127,13 @@ HOOK = '[[subscription]]\nname = "a"\nwebhook = "https://h"\nsecret_files = ["ke
         ("[mail]\nserver = 'mail:25'\nsender = 'a'", "[mail] needs a sender like"),
         ("[mail]\nserver = 'mail:25'\nsender = 'a@b'\nuser = 'u'", "[mail] needs both user and password_file"),
         ("[mail]\nserver = 'mail:25'\nsender = 'a@b'\nsecurity = 'some'", "security is one of starttls, tls, none"),
+        ("[mqtt]", "[mqtt] needs a broker like mqtts://broker.example.com:8883"),
+        ("[mqtt]\nbroker = 'https://b'", "[mqtt] needs a broker like"),
+        ("[mqtt]\nbroker = 'mqtts://u:p@b'", "[mqtt] needs a broker like"),
+        ("[mqtt]\nbroker = 'mqtt://b'", "[mqtt]: mqtt:// is only for a broker on this machine"),
+        ("[mqtt]\nbroker = 'mqtts://b'\nprefix = 'a/#'", "[mqtt]: a prefix has no + and no #"),
+        ("[mqtt]\nbroker = 'mqtts://b'\ncert = 'c'", "[mqtt] needs both cert and key"),
+        ("[mqtt]\nbroker = 'mqtts://b'\ntelemetry = 'x'", "[mqtt] has no key 'telemetry'"),
         ("[[[", "cannot read the subscriptions in"),
     ],
 )

@@ -1,0 +1,1 @@
+"""Events and states for a broker of MQTT, which nothing is taken from."""
