@@ -8,7 +8,6 @@ from pathlib import Path
 
 from agent.data.left_files import LeftFiles, read_left_files
 from muster.domain.data.outputs import (
-    STORE_HOURS,
     STORING_OUTPUTS,
     ExecutionOutputs,
     OutputsStage,
@@ -49,12 +48,10 @@ class OutputsStoring:
     async def store(
         self, execution: ExecutionId, directory: Path, owner: int | None, told: Callable[[ExecutionOutputs], None]
     ) -> ExecutionOutputs:
-        """Store all of it; what became of it, whatever happens."""
+        """Store all of it, for as long as the coordinator wants it here; what became of it, whatever happens."""
         try:
-            async with asyncio.timeout(STORE_HOURS * 3600), self._turns:
+            async with self._turns:
                 return await self._insist(execution, directory, owner, told)
-        except TimeoutError:
-            return _on_node(f"they were not stored within {STORE_HOURS} h")
         except (MusterError, ExecutionError) as error:
             return _on_node(str(error))
         except OSError as error:

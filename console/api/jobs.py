@@ -170,9 +170,14 @@ async def delete_job(
     return Response(status_code=HTTPStatus.ACCEPTED if force else HTTPStatus.NO_CONTENT)
 
 
-async def stop_job(request: Request, client: AsCaller, job: str) -> Response:
+async def stop_job(
+    request: Request,
+    client: AsCaller,
+    job: str,
+    now: Annotated[bool, Query(description="Do not wait for its outputs; they stay on the nodes.")] = False,
+) -> Response:
     """Stop a job; one that has ended stays as it is."""
-    return one(request, await client.jobs.stop(job))
+    return one(request, await client.jobs.stop(job, now=now))
 
 
 async def hold_job(request: Request, client: AsCaller, job: str) -> Response:

@@ -48,6 +48,8 @@ class StopRequested:
     """A client wants a job to stop."""
 
     job: JobId
+    now: bool = False
+    """Whether nobody is to wait for what it has left."""
     cause: EventCause = UNKNOWN_CAUSE
 
 

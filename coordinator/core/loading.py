@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from coordinator.core.attempts.history import remembered
 from coordinator.core.attempts.restarts import LONGEST_RESTART_PAUSE
 from coordinator.core.cluster.cluster import Cluster
+from coordinator.core.cluster.deadlines import StoreDue
 from coordinator.core.records import Attempt, Execution, Job, Node, Record
 from coordinator.core.scheduling.order import within_project
 from coordinator.core.turn import idling
@@ -31,6 +32,7 @@ def load(records: Iterable[Record], now: datetime, fleet_key: bytes = b"") -> Cl
         cluster.deadlines.watch_window(window)
     for job in cluster.jobs.values():
         cluster.deadlines.watch_job(job)
+    _watch_outputs(cluster, now)
     for key, stored in list(cluster.attempts.items()):
         if stored.ended_at is not None:
             continue
@@ -44,6 +46,14 @@ def load(records: Iterable[Record], now: datetime, fleet_key: bytes = b"") -> Cl
         cluster.deadlines.watch_queue(attempt, cluster.jobs[key.job])
         idling.watch(cluster, key)
     return cluster
+
+
+def _watch_outputs(cluster: Cluster, now: datetime) -> None:
+    """Have outputs looked at that are on their way, when their time is over."""
+    for each in cluster.executions.values():
+        if each.stores and each.outputs is not None:
+            noted = min(each.outputs.at or now, now)
+            cluster.deadlines.add(noted + cluster.jobs[each.job].spec.timeouts.store, StoreDue(execution=each.id))
 
 
 def _watch_node(cluster: Cluster, node: Node, now: datetime) -> None:

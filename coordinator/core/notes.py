@@ -68,7 +68,15 @@ class WentUnused(NamedTuple):
     cause: EventCause
 
 
-Note = Transitioned | Changed | Dropped | Offered | Noticed | WentUnused
+class OutputsSettled(NamedTuple):
+    """Nothing of what the executions of an attempt have left is on its way any more."""
+
+    left: tuple[Execution, ...]
+    """Executions that have left something."""
+    cause: EventCause
+
+
+Note = Transitioned | Changed | Dropped | Offered | Noticed | WentUnused | OutputsSettled
 
 
 class TurnNotes:
@@ -126,6 +134,10 @@ class TurnNotes:
     def go_unused(self, job: Job, ends_at: datetime, count: int) -> None:
         """Note that people are told of the end of an attempt that nobody uses."""
         self.taken.append(WentUnused(job, ends_at, count, self.cause))
+
+    def settle_outputs(self, left: tuple[Execution, ...]) -> None:
+        """Note what has become of the outputs of an attempt."""
+        self.taken.append(OutputsSettled(left, self.cause))
 
     def offer(self, job: Job, *, head: bool, refusal: str, before: str | None) -> None:
         """Note what came of a look for seats; `before`: why the job was refused when it was looked at last, if so."""

@@ -49,6 +49,8 @@ class Job:
     stop_reason: str = ""
     """Why it was stopped, as the rest of a sentence; empty: it was not, or the user of `muster up` asked for it."""
     delete_when_ended: bool = False
+    leaves_outputs: bool = False
+    """Whether what its executions leave stays on their nodes, as somebody wants it to end at once."""
     gave_up: str = ""
     """Why there was no other attempt after a failure; empty if the job never asked for any."""
     ended_at: datetime | None = None

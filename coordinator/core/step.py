@@ -4,7 +4,7 @@ from datetime import timedelta
 from typing import assert_never
 
 from coordinator.core.answers import Answer, Noted
-from coordinator.core.attempts import attempts, starts, unused, waiting
+from coordinator.core.attempts import attempts, starts, storing, unused, waiting
 from coordinator.core.causes import EventCause
 from coordinator.core.cluster.deadlines import (
     CheckInDue,
@@ -19,6 +19,7 @@ from coordinator.core.cluster.deadlines import (
     QueueDue,
     RunTimeDue,
     StartDue,
+    StoreDue,
     TaintDue,
     WindowDue,
 )
@@ -189,6 +190,8 @@ def _cause(deadline: Deadline) -> EventCause:
             | QueueDue(attempt=of)
         ):
             return EventCause(f"deadline {type(deadline).__name__} of {of.job}-{of.number}")
+        case StoreDue(execution=execution):
+            return EventCause(f"deadline StoreDue of {execution}")
         case WindowDue(window=window):
             return EventCause(f"deadline WindowDue of {window}")
         case CycleDue() | ProtectionDue():
@@ -223,5 +226,7 @@ def _come_due(turn: Turn, deadline: Deadline) -> None:  # noqa: C901, PLR0912 - 
             windows.come_due(turn, window)
         case DeleteDue(job=job):
             jobs.forget(turn, job)
+        case StoreDue(execution=execution):
+            storing.come_due(turn, execution)
         case _:
             assert_never(deadline)

@@ -175,11 +175,11 @@ class JobOperations:
             found, following = await self._engine.query(read, after=Freshness.COMMITTED)
             return JobsPage(jobs=found, next_page="" if following is None else str(following))
 
-    async def stop(self, caller: Caller, name: str) -> JobView:
-        """Order a job to stop; the job as it is then."""
+    async def stop(self, caller: Caller, name: str, *, now: bool = False) -> JobView:
+        """Order a job to stop; the job as it is then. With `now` nobody waits for its outputs."""
         async with self._operations.begin(caller, "jobs.stop", name) as operation:
             return await ordered(
-                self._engine, StopRequested(job=await self._id(operation, name), cause=operation.cause)
+                self._engine, StopRequested(job=await self._id(operation, name), now=now, cause=operation.cause)
             )
 
     async def delete(self, caller: Caller, name: str, *, force: bool = False) -> JobId:

@@ -1,16 +1,17 @@
 """Events of jobs, made from what a turn did."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import TypeVar
 
 from coordinator.core.causes import EventCause
 from coordinator.core.cluster.cluster import Cluster
-from coordinator.core.notes import Changed, Dropped, Noticed, Offered, WentUnused
+from coordinator.core.notes import Changed, Dropped, Noticed, Offered, OutputsSettled, WentUnused
 from coordinator.core.records import Attempt, Execution, Job, SeatClaim
 from coordinator.core.turn import idling
-from coordinator.story.moves import NODES_TOLD, CommonMove, Told, listed_nodes, nodes_of
+from coordinator.story.moves import NODES_TOLD, CommonMove, Told, listed_nodes, listed_ranks, nodes_of
+from coordinator.story.outputs import outputs_events
 from muster.domain.event import END_OF, FleetEvent, JobEvent, JobEventKind, NodeEvent
 from muster.domain.fleet.pool import PortionRule
 from muster.domain.gangs.plan import Goal
@@ -62,6 +63,9 @@ class JobEventWriter:
                 case Offered(first=True):
                     text = f"there is no room for it yet: {told.refusal}"
                     yield self._event(told.job.attempt_id, JobEventKind.NO_ROOM, text, told.cause)
+                case OutputsSettled(left=left, cause=cause):
+                    for kind, text, members in outputs_events(left):
+                        yield _of_ranks(self._event(left[0].attempt_id, kind, text, cause), members)
                 case WentUnused(notices=notices) if notices <= NOTICES_KEPT:
                     yield self._unused(told)
 
@@ -234,7 +238,15 @@ def shortened(event: AnyEvent) -> AnyEvent:
     return event if len(event.text) <= TEXT_KEPT else replace(event, text=event.text[:TEXT_KEPT] + "…")
 
 
-def _job_of(told: Changed | Offered | WentUnused) -> JobId:
+def _of_ranks(event: JobEvent, members: Sequence[Execution]) -> JobEvent:
+    """An event of some executions."""
+    nodes, ranks = nodes_of(members), [member.rank for member in members]
+    return replace(event, rank=min(ranks), ranks=listed_ranks(ranks), nodes=nodes[:NODES_KEPT])
+
+
+def _job_of(told: Changed | Offered | WentUnused | OutputsSettled) -> JobId:
+    if isinstance(told, OutputsSettled):
+        return told.left[0].job
     if isinstance(told, Offered | WentUnused):
         return told.job.id
     return told.after.id if isinstance(told.after, Job) else told.after.job

@@ -5,9 +5,10 @@ from typing import NamedTuple, assert_never
 
 from coordinator.core.causes import EventCause
 from coordinator.core.cluster.cluster import Cluster
-from coordinator.core.notes import Changed, Dropped, Noticed, Offered, WentUnused
+from coordinator.core.notes import Changed, Dropped, Noticed, Offered, OutputsSettled, WentUnused
 from coordinator.core.records import Attempt, Job
 from coordinator.story.moves import CommonMove, Told, listed_nodes
+from muster.domain.data.outputs import OutputsStage
 from muster.domain.event import FleetEvent, NodeEvent
 from muster.domain.gangs.plan import Goal
 from muster.domain.ids import AttemptId
@@ -63,6 +64,15 @@ def lines(cluster: Cluster, stories: Iterable[Told]) -> list[Line]:
             case WentUnused(job=job):
                 about = {"job": job.id, "attempt": job.attempt, "ends_at": each.ends_at.isoformat()}
                 others.append(Line("job goes unused and is about to be stopped", {**about, **_cause(each.cause)}))
+            case OutputsSettled(left=left):
+                stored = sum(1 for member in left if member.outputs and member.outputs.stage is OutputsStage.STORED)
+                about = {
+                    "job": left[0].job,
+                    "attempt": left[0].attempt,
+                    "stored": stored,
+                    "not_stored": len(left) - stored,
+                }
+                others.append(Line("outputs are on their way no more", {**about, **_cause(each.cause)}))
             case _:
                 assert_never(each)
     return [*(_submitted(jobs, cause) for cause, jobs in submitted.items()), *others]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 
 from coordinator.core.causes import EventCause
-from coordinator.core.notes import Changed, Dropped, Note, Noticed, Offered, Transitioned, WentUnused
+from coordinator.core.notes import Changed, Dropped, Note, Noticed, Offered, OutputsSettled, Transitioned, WentUnused
 from coordinator.core.records import Execution
 from muster.domain.ids import AttemptId, JobId, NodeId
 from muster.domain.jobs.lifecycle import State
@@ -50,7 +50,7 @@ class CommonMove:
         return nodes_of(sorted(self.members, key=attrgetter("rank")))
 
 
-Told = CommonMove | Changed | Dropped | Offered | Noticed | WentUnused
+Told = CommonMove | Changed | Dropped | Offered | Noticed | WentUnused | OutputsSettled
 """Something to tell."""
 
 

@@ -31,6 +31,8 @@ class JobEventKind(StrEnum):
     IDLE = "idle"  #: nobody has used it for long, and it is about to be stopped
     EXITED = "exited"  #: executions have ended; one event for those that ended alike at one time
     STOPPING = "stopping"  #: what still runs was told to stop
+    OUTPUTS_STORED = "outputs_stored"  #: what the attempt has left is in the depot, as far as it could be stored
+    OUTPUTS_LOST = "outputs_lost"  #: something that the attempt has left is not in the depot
     ATTEMPT_FAILED = "attempt_failed"  #: the attempt has ended badly, and another one follows
     SUCCEEDED = "succeeded"  #: the job ended well
     FAILED = "failed"  #: the job failed

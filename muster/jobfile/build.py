@@ -237,6 +237,7 @@ def _timeouts(keys: TimeoutsKeys) -> Timeouts:
         grace=keys.grace,
         fetch=keys.fetch,
         stall=keys.stall,
+        store=keys.store,
         run=keys.run,
         queue=keys.queue,
         expected=keys.expected,

@@ -176,6 +176,7 @@ def _timeouts(timeouts: Timeouts) -> dict[str, Any]:
         grace=format_duration(timeouts.grace),
         fetch=None if timeouts.fetch == Timeouts().fetch else format_duration(timeouts.fetch),
         stall=None if timeouts.stall == Timeouts().stall else format_duration(timeouts.stall),
+        store=None if timeouts.store == Timeouts().store else format_duration(timeouts.store),
         run=_span(timeouts.run),
         queue=_span(timeouts.queue),
         expected=_span(timeouts.expected),

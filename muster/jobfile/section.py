@@ -317,6 +317,7 @@ class TimeoutsKeys(Section):
     grace: fields.Span = key("duration", "Between SIGTERM and SIGKILL.", "10s")
     fetch: fields.Span = key("duration", "How long the inputs of an execution may take; `check_in` comes on top.", "1h")
     stall: fields.Span = key("duration", "How long an input may go without a byte.", "5m")
+    store: fields.Span = key("duration", "How long outputs may take to the depot, after user code has ended.", "24h")
     run: fields.Span | None = key("duration", "Longest time that user code may run (default: no limit).")
     queue: fields.Span | None = key(
         "duration",

@@ -65,6 +65,7 @@ def job_spec_to_wire(spec: JobSpec) -> pb.JobSpec:
             grace=checks.duration(spec.timeouts.grace),
             fetch=checks.duration(spec.timeouts.fetch),
             stall=checks.duration(spec.timeouts.stall),
+            store=checks.duration(spec.timeouts.store),
             run=checks.duration(spec.timeouts.run),
             lost_after=checks.duration(spec.timeouts.lost_after),
             preempt=checks.duration(spec.timeouts.preempt),
@@ -297,6 +298,7 @@ def _timeouts(message: pb.Timeouts) -> Timeouts:
         grace=checks.span(message.grace, "Timeouts.grace"),
         fetch=checks.span(message.fetch, "Timeouts.fetch") if message.HasField("fetch") else Timeouts().fetch,
         stall=checks.span(message.stall, "Timeouts.stall") if message.HasField("stall") else Timeouts().stall,
+        store=checks.span(message.store, "Timeouts.store") if message.HasField("store") else Timeouts().store,
         run=checks.span(message.run, "Timeouts.run") if message.HasField("run") else None,
         lost_after=checks.span(message.lost_after, "Timeouts.lost_after")
         if message.HasField("lost_after")

@@ -99,7 +99,7 @@ AGAINST_A_FLEET: Sequence[Line] = (
         "change --all --name none --phase queued --mine --project vision --label a=b -y --priority 1 "
         "--class spare --pool h100 --limit 3h --queue-limit 1d --expected 1h --not-before 2h -o json"
     ),
-    Line("stop --all --name none --phase queued --mine --project vision --label a=b -y"),
+    Line("stop --all --name none --phase queued --mine --project vision --label a=b --now -y"),
     Line("delete --all --name none --phase failed --mine --project vision --label a=b --force --yes"),
     Line("outputs list {job} --rank 0 --attempt 1 -o csv"),
     Line("outputs get {job} model.pt --to {dir}/results --rank 0 --attempt 1", UNKNOWN),

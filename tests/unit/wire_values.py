@@ -155,6 +155,7 @@ job_specs = st.builds(
         grace=spans,
         fetch=spans,
         stall=spans,
+        store=spans,
         run=optional(spans),
         queue=optional(spans),
         expected=optional(spans),

@@ -120,8 +120,19 @@ def settle(turn: Turn, attempt_id: AttemptId) -> None:
     elif attempt.ended_at is None:
         turn.put(over := replace(attempt, goal=Goal.STOP, ended_at=turn.now))
         turn.ledger.close(job, over, cluster.gangs.members(attempt_id))
+        tell_outputs(turn, attempt_id)
         if not start_again(turn, attempt_id):
             end_job(turn, job.id)
+
+
+def tell_outputs(turn: Turn, attempt_id: AttemptId) -> None:
+    """Tell what has become of the outputs of an attempt, once it has ended and none of them is on its way."""
+    cluster = turn.cluster
+    if cluster.attempts[attempt_id].ended_at is None or cluster.gangs.storing_in(attempt_id):
+        return
+    left = tuple(member for member in cluster.gangs.members(attempt_id) if member.outputs is not None)
+    if left:
+        turn.notes.settle_outputs(left)
 
 
 def end_job(turn: Turn, name: JobId) -> None:

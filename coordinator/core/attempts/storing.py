@@ -2,25 +2,30 @@
 
 from dataclasses import replace
 
-from coordinator.core.attempts.attempts import end_job
+from coordinator.core.attempts.attempts import end_job, tell_outputs
+from coordinator.core.cluster.deadlines import StoreDue
 from coordinator.core.records import Execution
 from coordinator.core.turn.turn import Turn
 from muster.domain.data.outputs import ExecutionOutputs, OutputsStage
 from muster.domain.gangs.plan import Report
-from muster.domain.ids import NodeId
+from muster.domain.ids import AttemptId, ExecutionId, JobId, NodeId
+from muster.domain.quantity import format_duration
 
 NOT_THERE_ANY_MORE = "its agent does not have them any more"
+STOPPED_NOW = "its job was stopped with --now"
 
 
 def begin(turn: Turn, execution: Execution, report: Report) -> Execution:
     """Note that an execution whose user code ends has left something: before its end counts, as its job waits for it.
 
-    What was noted before stays as it is, and nothing begins for a job that has ended without it.
+    What was noted before stays as it is, and nothing begins for a job that has ended without it, or leaves its outputs.
     """
-    told = report.outputs
-    over = turn.cluster.jobs[execution.job].ended_at is not None
-    if told is None or not told.on_their_way or execution.outputs is not None or over:
+    told, job = report.outputs, turn.cluster.jobs[execution.job]
+    if told is None or not told.on_their_way or execution.outputs is not None or job.ended_at is not None:
         return execution
+    if job.leaves_outputs:
+        return _put(turn, execution, replace(told, stage=OutputsStage.ON_NODE, why=STOPPED_NOW))
+    turn.cluster.deadlines.add(turn.now + job.spec.timeouts.store, StoreDue(execution=execution.id))
     return _put(turn, execution, told)
 
 
@@ -40,6 +45,22 @@ def lose(turn: Turn, node: NodeId, why: str) -> None:
         give_up(turn, turn.cluster.executions[name], OutputsStage.LOST, why)
 
 
+def leave(turn: Turn, job: JobId) -> None:
+    """Wait no longer for any outputs of a job, whose nodes keep what is not stored."""
+    for number in range(1, turn.cluster.jobs[job].attempt + 1):
+        for member in list(turn.cluster.gangs.members(AttemptId(job, number))):
+            give_up(turn, member, OutputsStage.ON_NODE, STOPPED_NOW)
+
+
+def come_due(turn: Turn, name: ExecutionId) -> None:
+    """The time for storing what an execution has left is over."""
+    execution = turn.cluster.executions.get(name)
+    if execution is not None:
+        limit = turn.cluster.jobs[execution.job].spec.timeouts.store
+        why = f"they were not stored within {format_duration(limit)} (timeouts.store)"
+        give_up(turn, execution, OutputsStage.ON_NODE, why)
+
+
 def give_up(turn: Turn, execution: Execution, stage: OutputsStage, why: str) -> None:
     """Wait for the outputs of an execution no longer, if they are on their way."""
     known = execution.outputs
@@ -51,6 +72,8 @@ def _end(turn: Turn, execution: Execution, outputs: ExecutionOutputs) -> None:
     ended = _put(turn, execution, outputs)
     if ended.log_complete:
         turn.dismiss(ended)
+    if execution.stores:
+        tell_outputs(turn, execution.attempt_id)
     end_job(turn, execution.job)
 
 

@@ -48,7 +48,9 @@ class Cluster:
             self.records.jobs, self.records.attempts, order, lambda at: self.deadlines.add(at, CycleDue())
         )
         self.load = Load(self.records, self.placeable, self.queue.try_all_again)
-        self.draining = Draining(lambda node: bool(self.load.used(node).executions))
+        self.draining = Draining(
+            lambda node: bool(self.load.used(node).executions) or any(each.stores for each in self.load.planned(node))
+        )
         self.unit_load = UnitLoad(self.records, lambda node: not self.presence.believes_in(node), self.load.used)
         self.presence = Presences(self.load.touch, self.unit_load.touch)
 

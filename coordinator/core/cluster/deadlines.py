@@ -10,7 +10,7 @@ from itertools import count
 
 from coordinator.core.records import Attempt, Job
 from muster.domain.fleet.window import Window
-from muster.domain.ids import AttemptId, JobId, NodeId
+from muster.domain.ids import AttemptId, ExecutionId, JobId, NodeId
 
 FENCE_NOTED_EVERY = timedelta(minutes=1)
 """How often it is stored how much of a fence is over; a restart makes fences longer by no more than that."""
@@ -104,6 +104,13 @@ class DeleteDue:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StoreDue:
+    """The outputs of an execution have been on their way for as long as they may."""
+
+    execution: ExecutionId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WindowDue:
     """A window may have ended."""
 
@@ -122,6 +129,7 @@ Deadline = (
     | QueueDue
     | HoldDue
     | DeleteDue
+    | StoreDue
     | WindowDue
     | TaintDue
 )

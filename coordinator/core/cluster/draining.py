@@ -1,4 +1,4 @@
-"""Cordoned nodes on which something still runs: whoever drains one waits for the moment when nothing does."""
+"""Cordoned nodes on which something still runs or stores: whoever drains one waits for the moment when nothing does."""
 
 from collections.abc import Callable
 
@@ -10,7 +10,7 @@ class Draining:
     """An index over nodes; most of the time it is empty, and costs nothing."""
 
     def __init__(self, holds_something: Callable[[NodeId], bool]) -> None:
-        """`holds_something` says whether executions hold resources on a node."""
+        """`holds_something` says whether executions hold resources on a node, or store what they have left."""
         self._holds_something = holds_something
         self._nodes: dict[NodeId, None] = {}
 

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Collection, Mapping
 from datetime import datetime
+from typing import TypeVar
 
 from coordinator.core.cluster.evictions.evictable import Evictable
 from coordinator.core.cluster.uses import Uses
@@ -10,6 +11,8 @@ from coordinator.core.records import Attempt, Execution, Job, Node
 from muster.domain.gangs.roster import Member, Roster
 from muster.domain.ids import AttemptId, JobId, NodeId
 from muster.domain.jobs.lifecycle import State
+
+_Key = TypeVar("_Key")
 
 
 class Gangs:
@@ -25,6 +28,8 @@ class Gangs:
         """Rosters of attempts that have checked in and not ended; built on first use."""
         self._storing: Counter[JobId] = Counter()
         """How many executions of each job have outputs on their way; none of them is zero."""
+        self._storing_in: Counter[AttemptId] = Counter()
+        """The same of each attempt."""
         self.uses = Uses(started_at)
         self.evictable = Evictable(jobs, self.members)
 
@@ -43,6 +48,10 @@ class Gangs:
     def storing(self, job: JobId) -> int:
         """How many executions of a job have outputs on their way, of whichever attempts."""
         return self._storing.get(job, 0)
+
+    def storing_in(self, attempt: AttemptId) -> int:
+        """How many executions of an attempt have outputs on their way."""
+        return self._storing_in.get(attempt, 0)
 
     def has_succeeded(self, attempt: AttemptId) -> bool:
         """Whether the executions that decide on the success have ended well; never where all decide."""
@@ -86,9 +95,8 @@ class Gangs:
 
     def _count_storing(self, execution: Execution | None, change: int) -> None:
         if execution is not None and execution.stores:
-            self._storing[execution.job] += change
-            if not self._storing[execution.job]:
-                del self._storing[execution.job]
+            _count(self._storing, execution.job, change)
+            _count(self._storing_in, execution.attempt_id, change)
 
     def _drop(self, execution: Execution) -> None:
         attempt_id = execution.attempt_id
@@ -124,3 +132,10 @@ class Gangs:
     def _peer_port(self, member: Execution) -> int:
         node = self._nodes.get(member.node or NodeId(""))
         return 0 if node is None else node.peer_port
+
+
+def _count(counter: Counter[_Key], key: _Key, change: int) -> None:
+    """Count with no zero left behind."""
+    counter[key] += change
+    if not counter[key]:
+        del counter[key]

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from coordinator.core.answers import Accepted, AllAccepted, Answer, NoneAccepted, RefusalCause, Refused
-from coordinator.core.attempts import attempts
+from coordinator.core.attempts import attempts, storing
 from coordinator.core.attempts.starts import enqueue
 from coordinator.core.attempts.waiting import with_time
 from coordinator.core.cluster.cluster import Cluster
@@ -84,10 +84,18 @@ def _counted(cluster: Cluster, event: JobSubmitted) -> JobSubmitted:
 
 
 def stop(turn: Turn, event: StopRequested) -> Answer:
-    """Order a job to stop; one that has ended stays as it is."""
+    """Order a job to stop; one that has ended stays as it is, also one whose outputs alone are on their way.
+
+    With `now` nobody waits for its outputs any longer.
+    """
     job = turn.cluster.jobs.get(event.job)
     if job is None:
         return unknown(event.job)
+    if event.now and job.ended_at is None and not job.leaves_outputs:
+        job = replace(job, leaves_outputs=True)
+        turn.put(job)
+        storing.leave(turn, job.id)
+        job = turn.cluster.jobs[job.id]
     if turn.cluster.newest_attempt(job.id).ended_at is None and job.stop_requested_at is None:
         who = turn.notes.cause.who
         reason = f"{who} asked for it" if who not in {"", LOCAL_OWNER} else ""

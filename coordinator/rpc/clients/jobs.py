@@ -82,7 +82,7 @@ class JobService(jobs_pb2_grpc.JobServiceServicer):
     @translated
     async def Stop(self, request: pb.StopRequest, context: Context) -> pb.StopResponse:
         """Order a job to stop."""
-        return pb.StopResponse(job=wire.job_to_wire(await self._jobs.stop(caller(), request.job)))
+        return pb.StopResponse(job=wire.job_to_wire(await self._jobs.stop(caller(), request.job, now=request.now)))
 
     @translated
     async def Delete(self, request: pb.DeleteRequest, context: Context) -> pb.DeleteResponse:

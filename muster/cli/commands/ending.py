@@ -31,19 +31,21 @@ async def stop(
     mine: Mine = False,
     project: Projects = None,
     label: Labels = None,
+    now: Annotated[bool, typer.Option("--now", help="Do not store outputs; they stay on the nodes.")] = False,
     yes: Yes = False,
 ) -> int:
     """Stop jobs. Executions get SIGTERM, and SIGKILL after the grace period.
 
     Examples:
       muster stop train
+      muster stop train --now
       muster stop --name sweep --phase queued
     """
     choice = choice_of(jobs, everything=everything, name=name, phase=phase, mine=mine, project=project, label=label)
     async with session_of(context).client() as client:
 
         async def stop_one(job: str) -> str:
-            stopped = await client.jobs.stop(job)
+            stopped = await client.jobs.stop(job, now=now)
             return f"{stopped.id} ({stopped.spec.name}) {stopped.phase}"
 
         return await act_on_each(await chosen(client, choice, LIVE_PHASES, "stop", yes=yes), stop_one)

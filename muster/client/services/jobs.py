@@ -161,12 +161,14 @@ class JobsClient:
         answer = await self._calls.ask(self._stub.List, request)
         return JobPage(jobs=tuple(map(wire.job_from_wire, answer.jobs)), next_page=answer.next_page_token)
 
-    async def stop(self, job: str) -> "JobView":
+    async def stop(self, job: str, *, now: bool = False) -> "JobView":
         """Stop a job; it is given back once the order is stored. An ended job stays as it is.
+
+        `now`: nobody waits for its outputs; what is not stored stays on its nodes.
 
         >>> await client.jobs.stop("hello")
         """
-        return wire.job_from_wire((await self._calls.ask(self._stub.Stop, pb.StopRequest(job=job))).job)
+        return wire.job_from_wire((await self._calls.ask(self._stub.Stop, pb.StopRequest(job=job, now=now))).job)
 
     async def delete(self, job: str, *, force: bool = False) -> JobId:
         """Forget a job that has ended, and its logs; its id. `force` stops it first if need be.

@@ -126,12 +126,14 @@ class SyncJobsClient:
             )
         )
 
-    def stop(self, job: str) -> "JobView":
+    def stop(self, job: str, *, now: bool = False) -> "JobView":
         """Stop a job; it is given back once the order is stored. An ended job stays as it is.
+
+        `now`: nobody waits for its outputs; what is not stored stays on its nodes.
 
         >>> client.jobs.stop("hello")
         """
-        return self._loop.run(self._own.stop(job))
+        return self._loop.run(self._own.stop(job, now=now))
 
     def delete(self, job: str, *, force: bool = False) -> JobId:
         """Forget a job that has ended, and its logs; its id. `force` stops it first if need be.

@@ -8,9 +8,6 @@ from enum import StrEnum
 OUTPUTS_DIRECTORY = "/muster/outputs"
 """Where containers put what they want to have kept."""
 
-STORE_HOURS = 24
-"""Hours in which the outputs of an execution are to be stored, from the end of its user code."""
-
 MOST_OUTPUTS = 100_000
 """Files that one execution may leave."""
 

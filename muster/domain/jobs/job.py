@@ -231,6 +231,8 @@ class Timeouts:
     """How long all inputs of an execution may take; the time for checking in is counted on top."""
     stall: timedelta = timedelta(minutes=5)
     """How long an input may go without a byte."""
+    store: timedelta = timedelta(hours=24)
+    """How long what an execution has left may take to the depot, from the end of its user code."""
     grace: timedelta = timedelta(seconds=10)
     """Between SIGTERM and SIGKILL."""
     run: timedelta | None = None

@@ -750,6 +750,7 @@ class Timeouts(_message.Message):
     GRACE_FIELD_NUMBER: _builtins.int
     FETCH_FIELD_NUMBER: _builtins.int
     STALL_FIELD_NUMBER: _builtins.int
+    STORE_FIELD_NUMBER: _builtins.int
     RUN_FIELD_NUMBER: _builtins.int
     LOST_AFTER_FIELD_NUMBER: _builtins.int
     QUEUE_FIELD_NUMBER: _builtins.int
@@ -771,6 +772,10 @@ class Timeouts(_message.Message):
     @_builtins.property
     def stall(self) -> _duration_pb2.Duration:
         """How long an input may go without a byte; absent: the default."""
+
+    @_builtins.property
+    def store(self) -> _duration_pb2.Duration:
+        """How long outputs may take to the depot, from the end of user code; absent: the default."""
 
     @_builtins.property
     def run(self) -> _duration_pb2.Duration:
@@ -803,6 +808,7 @@ class Timeouts(_message.Message):
         grace: _duration_pb2.Duration | None = ...,
         fetch: _duration_pb2.Duration | None = ...,
         stall: _duration_pb2.Duration | None = ...,
+        store: _duration_pb2.Duration | None = ...,
         run: _duration_pb2.Duration | None = ...,
         lost_after: _duration_pb2.Duration | None = ...,
         queue: _duration_pb2.Duration | None = ...,
@@ -810,9 +816,9 @@ class Timeouts(_message.Message):
         expected: _duration_pb2.Duration | None = ...,
         idle: _duration_pb2.Duration | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["check_in", b"check_in", "expected", b"expected", "fetch", b"fetch", "grace", b"grace", "idle", b"idle", "lost_after", b"lost_after", "preempt", b"preempt", "queue", b"queue", "run", b"run", "stall", b"stall"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["check_in", b"check_in", "expected", b"expected", "fetch", b"fetch", "grace", b"grace", "idle", b"idle", "lost_after", b"lost_after", "preempt", b"preempt", "queue", b"queue", "run", b"run", "stall", b"stall", "store", b"store"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["check_in", b"check_in", "expected", b"expected", "fetch", b"fetch", "grace", b"grace", "idle", b"idle", "lost_after", b"lost_after", "preempt", b"preempt", "queue", b"queue", "run", b"run", "stall", b"stall"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["check_in", b"check_in", "expected", b"expected", "fetch", b"fetch", "grace", b"grace", "idle", b"idle", "lost_after", b"lost_after", "preempt", b"preempt", "queue", b"queue", "run", b"run", "stall", b"stall", "store", b"store"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

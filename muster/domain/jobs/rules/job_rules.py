@@ -346,6 +346,7 @@ def _timeouts(timeouts: Timeouts) -> Iterator[Fault]:
     yield from _told(("timeouts", "check_in"), values.duration(timeouts.check_in))
     yield from _told(("timeouts", "fetch"), values.duration(timeouts.fetch))
     yield from _told(("timeouts", "stall"), values.duration(timeouts.stall))
+    yield from _told(("timeouts", "store"), values.duration(timeouts.store))
     yield from _told(("timeouts", "grace"), values.duration(timeouts.grace))
     if timeouts.run is not None:
         yield from _told(("timeouts", "run"), values.duration(timeouts.run))

@@ -1,12 +1,14 @@
 """Outputs on their way: what an execution had is free, its job waits, and what was stored stays stored."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from coordinator.core.answers import Accepted, Refused
-from coordinator.core.events import HoldRequested, RemovalRequested, StopRequested, SuspendRequested
+from coordinator.core.events import CordonRequested, HoldRequested, RemovalRequested, StopRequested, SuspendRequested
 from muster.domain.data.outputs import STORING_OUTPUTS, ExecutionOutputs, OutputsStage
+from muster.domain.event import JobEventKind, NodeEventKind
 from muster.domain.gangs.plan import Goal, Stage
 from muster.domain.ids import JobId, NodeId
 from muster.domain.jobs.failure import Exit
@@ -191,3 +193,103 @@ def test_it_goes_on_after_a_restart_of_the_coordinator() -> None:
     w.connect("a", reports=[report(w.rank(job, 0).id, Stage.EXITED, outputs=STORED)])
 
     assert w.phase(job) is JobPhase.SUCCEEDED
+
+
+def told(w: World, job: JobId) -> list[tuple[JobEventKind, str]]:
+    """What people are told of the outputs of a job."""
+    kinds = {JobEventKind.OUTPUTS_STORED, JobEventKind.OUTPUTS_LOST}
+    return [(event.kind, event.text) for event in w.store.events(job, 0, 100) if event.kind in kinds]
+
+
+def test_a_job_waits_for_its_outputs_no_longer_than_it_says() -> None:
+    w = World(("a", 1))
+    job = w.running(replace(ONE, timeouts=replace(ONE.timeouts, store=timedelta(minutes=1))))
+    w.tell(job, 0, Stage.EXITED, exit=Exit(code=0), outputs=STORING_OUTPUTS)
+    w.advance(59)
+    assert w.phase(job) is JobPhase.STORING
+    w.advance(1)
+
+    assert (w.phase(job), outputs(w, job).stage) == (JobPhase.SUCCEEDED, OutputsStage.ON_NODE)
+    assert outputs(w, job).why == "they were not stored within 1m (timeouts.store)"
+
+
+def test_the_time_for_storing_goes_on_when_the_coordinator_is_started_anew() -> None:
+    w = World(("a", 1))
+    job = w.running(replace(ONE, timeouts=replace(ONE.timeouts, store=timedelta(minutes=1))))
+    w.tell(job, 0, Stage.EXITED, exit=Exit(code=0), outputs=STORING_OUTPUTS)
+    w.advance(40)
+    w.restart()
+    w.advance(20)
+
+    assert (w.phase(job), outputs(w, job).stage) == (JobPhase.SUCCEEDED, OutputsStage.ON_NODE)
+
+
+def test_what_was_stored_in_time_is_not_given_up() -> None:
+    w = World(("a", 1))
+    job = storing(w)
+    w.tell(job, 0, Stage.EXITED, outputs=STORED)
+    w.advance(25 * 3600)
+
+    assert outputs(w, job).tree == STORED.tree
+
+
+def test_nobody_waits_for_the_outputs_of_a_job_that_is_stopped_now() -> None:
+    w = World(("a", 1))
+    job = storing(w)
+    w.turn(StopRequested(job=job))
+    assert w.phase(job) is JobPhase.STORING
+    w.turn(StopRequested(job=job, now=True))
+
+    assert (w.phase(job), outputs(w, job).stage) == (JobPhase.SUCCEEDED, OutputsStage.ON_NODE)
+    assert told(w, job) == [
+        (JobEventKind.OUTPUTS_LOST, "outputs are not stored, of rank 0: its job was stopped with --now; they stay on a")
+    ]
+
+
+def test_a_job_that_is_stopped_now_stores_nothing_afterwards() -> None:
+    w = World(("a", 1))
+    job = w.running(ONE)
+    w.turn(StopRequested(job=job, now=True))
+    w.tell(job, 0, Stage.EXITED, exit=Exit(code=0), outputs=STORING_OUTPUTS)
+
+    assert (w.phase(job), outputs(w, job).stage) == (JobPhase.STOPPED, OutputsStage.ON_NODE)
+
+
+def test_people_are_told_once_of_the_outputs_of_an_attempt() -> None:
+    w = World(("a", 2))
+    job = w.running(spec(3))
+    w.tell(job, 0, Stage.EXITED, exit=Exit(code=0), outputs=STORING_OUTPUTS)
+    w.tell(job, 0, Stage.EXITED, outputs=STORED)
+    w.tell(job, 1, Stage.EXITED, exit=Exit(code=0), outputs=STORING_OUTPUTS)
+    w.tell(job, 2, Stage.EXITED, exit=Exit(code=0))
+    assert told(w, job) == []
+    w.tell(job, 1, Stage.EXITED, outputs=ON_NODE)
+
+    assert told(w, job) == [
+        (JobEventKind.OUTPUTS_STORED, "outputs are stored: 1 file, 7 B"),
+        (JobEventKind.OUTPUTS_LOST, "outputs are not stored, of rank 1: the fleet has no depot; they stay on a"),
+    ]
+
+
+def test_people_are_told_also_where_the_last_execution_has_left_nothing() -> None:
+    w = World(("a", 2))
+    job = w.running(spec(2))
+    w.tell(job, 0, Stage.EXITED, exit=Exit(code=0), outputs=STORING_OUTPUTS)
+    w.tell(job, 0, Stage.EXITED, outputs=STORED)
+    w.tell(job, 1, Stage.EXITED, exit=Exit(code=0))
+
+    assert told(w, job) == [(JobEventKind.OUTPUTS_STORED, "outputs are stored: 1 file, 7 B")]
+
+
+def test_a_node_is_drained_once_all_is_stored() -> None:
+    w = World(("a", 1))
+    job = storing(w)
+    w.turn(CordonRequested(node=NodeId("a")))
+    assert not drained(w)
+    w.tell(job, 0, Stage.EXITED, outputs=STORED)
+    assert drained(w)
+
+
+def drained(w: World) -> bool:
+    """Whether people were told that nothing runs on the node any more."""
+    return any(event.kind is NodeEventKind.DRAINED for event in w.store.node_events(NodeId("a"), 0, 100))
