@@ -38,7 +38,6 @@ async def stop(
 
     Examples:
       muster stop train
-      muster stop train --now
       muster stop --name sweep --phase queued
     """
     choice = choice_of(jobs, everything=everything, name=name, phase=phase, mine=mine, project=project, label=label)
