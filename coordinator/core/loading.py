@@ -12,6 +12,7 @@ from coordinator.core.attempts.history import remembered
 from coordinator.core.attempts.restarts import LONGEST_RESTART_PAUSE
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.cluster.deadlines import StoreDue
+from coordinator.core.placement.reservation import as_noted, reservation_of
 from coordinator.core.records import Attempt, Execution, Job, Node, Record
 from coordinator.core.scheduling.order import within_project
 from coordinator.core.turn import idling
@@ -45,6 +46,7 @@ def load(records: Iterable[Record], now: datetime, fleet_key: bytes = b"") -> Cl
         cluster.deadlines.watch_attempt(attempt, cluster.jobs[key.job])
         cluster.deadlines.watch_queue(attempt, cluster.jobs[key.job])
         idling.watch(cluster, key)
+    _keep_seats_of_head(cluster)
     return cluster
 
 
@@ -54,6 +56,20 @@ def _watch_outputs(cluster: Cluster, now: datetime) -> None:
         if each.stores and each.outputs is not None:
             noted = min(each.outputs.at or now, now)
             cluster.deadlines.add(noted + cluster.jobs[each.job].spec.timeouts.store, StoreDue(execution=each.id))
+
+
+def _keep_seats_of_head(cluster: Cluster) -> None:
+    """Keep what was kept for the head of the queue, if that still waits, and its nodes still have it."""
+    head = cluster.load.head.noted.attempt
+    if head is None or cluster.jobs[head.job].attempt_id != head or not cluster.queue.position(head.job):
+        return
+    seats, total = cluster.attempts[head].reserved, cluster.load.total
+    for seat in seats:
+        if seat.node not in cluster.nodes or not {gpu.uuid for gpu in total.of(seat.node).gpus}.issuperset(seat.gpus):
+            return
+    kept = reservation_of(head.job, cluster.jobs[head.job].spec, as_noted(seats), total.of)
+    cluster.load.reserve(kept)
+    cluster.load.head.noted.note(kept)
 
 
 def _watch_node(cluster: Cluster, node: Node, now: datetime) -> None:

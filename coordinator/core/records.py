@@ -75,7 +75,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimedSeat:
-    """Where one execution of a claim goes."""
+    """Where one execution goes for which a seat is kept."""
 
     rank: int
     node: NodeId
@@ -114,6 +114,8 @@ class Attempt:
     """Where the attempt before failed; other nodes are preferred."""
     claim: SeatClaim | None = None
     """While it is queued: the seats that it gets once they are free; None: it is placed wherever there is room."""
+    reserved: tuple[ClaimedSeat, ...] = ()
+    """While it is the head of the queue: the seats that are kept for it; none: nothing is."""
     preempted_for: JobId | None = None
     """The job that gets what it had; None: it was not evicted."""
     placed_at: datetime | None = None

@@ -26,8 +26,8 @@ class HeadTruth:
         same, self._kept = kept is self._kept, kept
         if kept is None or not same or before is None or (by is not None and by <= before):
             return
-        if not cluster.load.still_holds(cluster.jobs[kept.job].spec):
-            return  # a node is away, and seats will be kept elsewhere
+        if not cluster.load.still_holds(cluster.jobs[kept.job].spec) or any(map(cluster.placeable, kept.nodes)):
+            return  # a node is away: seats will be kept elsewhere, or nobody passes until it is back
         placed = (cluster.jobs[each.job] for each in attempts if each.goal is Goal.PREPARE)
         if any(_may_come_before(cluster, job, cluster.jobs[kept.job]) for job in placed):
             return

@@ -97,7 +97,7 @@ def stop(turn: Turn, attempt_id: AttemptId) -> None:
     """Order every execution of an attempt to stop."""
     attempt = turn.cluster.attempts[attempt_id]
     if attempt.goal is not Goal.STOP:
-        turn.put(replace(attempt, goal=Goal.STOP, claim=None))
+        turn.put(replace(attempt, goal=Goal.STOP, claim=None, reserved=()))
         for execution in list(turn.cluster.gangs.members(attempt_id)):
             if execution.state in NOT_PLACED:
                 turn.move(execution, Trigger.STOPPED)

@@ -27,7 +27,9 @@ def reconsider(turn: Turn, job: JobId) -> None:
     else:
         queued_for = attempt.queue_time(turn.now)
         times_held = attempt.times_held + 1
-        attempt = replace(attempt, claim=None, queued_since=None, queued_for=queued_for, times_held=times_held)
+        attempt = replace(
+            attempt, claim=None, reserved=(), queued_since=None, queued_for=queued_for, times_held=times_held
+        )
     turn.put(attempt)
     for member in list(turn.cluster.gangs.members(attempt_id)):
         turn.move(member, Trigger.READY if wanted is State.QUEUED else Trigger.HELD)

@@ -11,7 +11,7 @@ from coordinator.core.cluster.deadlines import CycleDue, Deadlines
 from coordinator.core.cluster.draining import Draining
 from coordinator.core.cluster.gangs import Gangs
 from coordinator.core.cluster.job_index import JobIndex
-from coordinator.core.cluster.load import Load
+from coordinator.core.cluster.load import Load, NodeProblems
 from coordinator.core.cluster.presence import Presence, Presences
 from coordinator.core.cluster.queue import Queue, QueueOrder
 from coordinator.core.cluster.unit_load import UnitLoad
@@ -47,7 +47,11 @@ class Cluster:
         self.queue = Queue(
             self.records.jobs, self.records.attempts, order, lambda at: self.deadlines.add(at, CycleDue())
         )
-        self.load = Load(self.records, self.placeable, self.queue.try_all_again)
+        self.load = Load(
+            self.records,
+            NodeProblems(self.placeable, lambda node: given_up(self.records.nodes[node], self.presence[node])),
+            self.queue.try_all_again,
+        )
         self.draining = Draining(
             lambda node: bool(self.load.used(node).executions) or any(each.stores for each in self.load.planned(node))
         )
@@ -100,13 +104,10 @@ class Cluster:
     def placeable(self, node: NodeId) -> str | None:
         """Why nothing can be placed on a node at all; None: something can."""
         presence = self.presence[node]
-        if presence.state is NodeState.LOST:
-            return "is lost: its agent has been silent for too long"
-        if presence.session is None:
+        if presence.state is NodeState.UNREACHABLE:
             return "is unreachable: its agent is not connected"
-        cordon = self.records.nodes[node].cordon
-        if cordon is not None:
-            return f"is cordoned: {cordon.reason}" if cordon.reason else "is cordoned"
+        if (problem := given_up(self.records.nodes[node], presence)) is not None:
+            return problem
         if presence.unwanted:
             count = len(presence.unwanted)
             return f"is clearing away {counted(count, 'execution')} of before"
@@ -217,3 +218,12 @@ class Cluster:
         self.queue.changed(before, after)
         self.load.changed(before, after)
         self.unit_load.changed(before, after)
+
+
+def given_up(node: Node, presence: Presence) -> str | None:
+    """Why no seats are kept on a node; None: they are, though it may be silent for a moment."""
+    if presence.state is NodeState.LOST:
+        return "is lost: its agent has been silent for too long"
+    if node.cordon is not None:
+        return f"is cordoned: {node.cordon.reason}" if node.cordon.reason else "is cordoned"
+    return None

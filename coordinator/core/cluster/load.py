@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 from coordinator.core.cluster.by_key import Records
 from coordinator.core.cluster.evictions.claims import Claims, common
@@ -19,13 +20,22 @@ from muster.domain.jobs.lifecycle import NOT_PLACED, TERMINAL, State
 from muster.domain.jobs.ports import node_ports
 
 
+class NodeProblems(NamedTuple):
+    """Why nodes take nothing."""
+
+    now: Callable[[NodeId], str | None]
+    """Why nothing can be placed on a node at all; None: something can."""
+    lasting: Callable[[NodeId], str | None]
+    """Why no seats are kept there either; None: they are."""
+
+
 class Load:
     """An index over executions and nodes."""
 
-    def __init__(self, records: Records, placeable: Callable[[NodeId], str | None], opened: Callable[[], None]) -> None:
-        """`placeable` says why nothing can be placed on a node at all; `opened` is told when windows close less."""
+    def __init__(self, records: Records, problems: NodeProblems, opened: Callable[[], None]) -> None:
+        """`opened` is told when windows close less."""
         self._records = records
-        self._placeable = placeable
+        self._problems = problems
         self._planned: defaultdict[NodeId, dict[ExecutionId, None]] = defaultdict(dict)
         self._used: defaultdict[NodeId, UsedCapacity] = defaultdict(UsedCapacity)
         self.claims = Claims(records, lambda node: self.total.of(node))  # noqa: PLW0108 - there is none yet
@@ -40,7 +50,7 @@ class Load:
         """Nodes that are closed to some jobs from a time to a time."""
         self.total = LiveCapacities(lambda node: total_capacity(records.nodes[node], records.pools.values()))
         """Capacity of all nodes, there or not."""
-        self.empty = LiveCapacities(lambda node: free_capacity(self.total.of(node), UsedCapacity(), placeable(node)))
+        self.empty = LiveCapacities(lambda node: free_capacity(self.total.of(node), UsedCapacity(), problems.now(node)))
         """Capacity that would be free if nothing ran."""
         self.free = LiveCapacities(self._free)
         """Capacity that is free now and that nobody has claimed."""
@@ -69,8 +79,13 @@ class Load:
         return self.head.reservation
 
     def still_holds(self, spec: JobSpec) -> bool:
-        """Whether the nodes of what is reserved could hold it all for a job if nothing ran there."""
-        return self.head.could_hold(spec, self.empty.of)
+        """Whether the nodes of what is reserved could hold it all for a job if nothing ran there.
+
+        One that is silent for a moment could: its seats are kept until it is back, or is lost.
+        """
+        return self.head.could_hold(
+            spec, lambda node: free_capacity(self.total.of(node), UsedCapacity(), self._problems.lasting(node))
+        )
 
     # changing
 
@@ -91,6 +106,7 @@ class Load:
 
     def attempt_changed(self, before: Attempt | None, after: Attempt | None) -> None:
         """Hear of an attempt that is new, other than before, or forgotten: it may claim, or end, otherwise."""
+        self.head.noted.changed(before, after)
         for node in self.claims.changed(before, after):
             self._touch_used(node)
         if self.reservation is None or before is None or after is None or before.released_at == after.released_at:
@@ -102,7 +118,7 @@ class Load:
 
     def bare(self, node: NodeId) -> Capacity:
         """Capacity that nothing runs on, whoever has claimed it."""
-        return free_capacity(self.total.of(node), self._used[node], self._placeable(node))
+        return free_capacity(self.total.of(node), self._used[node], self._problems.now(node))
 
     def once_stopped(self, node: NodeId) -> Capacity:
         """Capacity that nobody runs on or has claimed once all have ended that were ordered to stop."""
@@ -118,7 +134,7 @@ class Load:
             spec = self._records.jobs[execution.job].spec
             role = spec.role_of(execution.rank)
             left.give_back(execution.id, role.resources, execution.gpus, node_ports(spec, role, execution.rank))
-        return self.claims.beside(free_capacity(self.total.of(node), left, self._placeable(node)))
+        return self.claims.beside(free_capacity(self.total.of(node), left, self._problems.now(node)))
 
     def node_changed(self, before: Node | None, after: Node | None) -> None:
         """Hear of a node that is new, other than before, or forgotten because it runs nothing."""

@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 
 from coordinator.core.placement.candidates import Available
 from coordinator.core.placement.capacity import Capacity
-from coordinator.core.placement.placement import NoFit, Placement, place
+from coordinator.core.placement.placement import NoFit, Placement, Seat, place
 from coordinator.core.placement.portions.shared_gpu import GivenPortion, beside, hold_all
 from coordinator.core.placement.suitable import excluded, unfit
 from coordinator.core.placement.topology.together import is_together
+from coordinator.core.records import ClaimedSeat
 from muster.domain.fleet.node import Gpu
 from muster.domain.ids import JobId, NodeId
 from muster.domain.jobs.job import JobSpec, Role
@@ -75,6 +76,16 @@ def reservation_of(job: JobId, spec: JobSpec, fit: Placement, totals: Callable[[
             roles=reserved.roles if role in reserved.roles else (*reserved.roles, role),
         )
     return Reservation(job=job, fit=fit, nodes=nodes)
+
+
+def noted(fit: Placement) -> tuple[ClaimedSeat, ...]:
+    """These seats as a record has them."""
+    return tuple(ClaimedSeat(rank=seat.rank, node=seat.node, gpus=seat.gpus) for seat in fit.seats)
+
+
+def as_noted(seats: Iterable[ClaimedSeat]) -> Placement:
+    """The seats that a record has."""
+    return Placement(seats=tuple(Seat(rank=seat.rank, node=seat.node, gpus=seat.gpus) for seat in seats))
 
 
 def holds(reservation: Reservation, spec: JobSpec, capacities: Iterable[Capacity]) -> bool:

@@ -22,7 +22,7 @@ from coordinator.core.placement import placement
 from coordinator.core.placement.bins import Capacities
 from coordinator.core.placement.candidates import Available
 from coordinator.core.placement.placement import NoFit, Placement
-from coordinator.core.placement.reservation import Reservation, holds, reserve
+from coordinator.core.placement.reservation import Reservation, holds, noted, reserve
 from coordinator.core.records import Job
 from coordinator.core.scheduling.bars import Bars
 from coordinator.core.scheduling.eviction.course import evict_for_waiting
@@ -63,6 +63,20 @@ def schedule(turn: Turn) -> None:
     kept = cluster.load.reservation
     if kept is not None and not _still_waits(cluster, kept.job):
         cluster.load.reserve(None)
+    _note_head(turn)
+
+
+def _note_head(turn: Turn) -> None:
+    """Have the record of the head tell of the seats that are kept for it, so that the next coordinator keeps them."""
+    cluster, kept = turn.cluster, turn.cluster.load.reservation
+    head, told = None if kept is None else cluster.jobs[kept.job].attempt_id, cluster.load.head.noted
+    if told.tells(head, kept):
+        return
+    if told.attempt is not None and told.attempt != head:
+        turn.put(replace(cluster.attempts[told.attempt], reserved=()))
+    if kept is not None:
+        turn.put(replace(cluster.newest_attempt(kept.job), reserved=noted(kept.fit)))
+    told.note(kept)
 
 
 def _still_waits(cluster: Cluster, job: JobId) -> bool:
@@ -251,6 +265,7 @@ def _seat(turn: Turn, job: Job, fit: Placement) -> None:
         longest_idle=idling.limit_by_terms(cluster, job.spec.project, pool, (seat.node for seat in fit.seats)),
         enforce=PortionRule.TELL if (said := cluster.records.pools.get(pool)) is None else said.enforce,
         deadline=deadline,
+        reserved=(),
     )
     turn.put(attempt)
     cluster.deadlines.watch_attempt(attempt, job)

@@ -5,9 +5,8 @@ from dataclasses import replace
 
 from coordinator.core.cluster.by_key import Records
 from coordinator.core.placement.capacity import Capacity
-from coordinator.core.placement.placement import Placement, Seat
 from coordinator.core.placement.portions.shared_gpu import beside, common_shares
-from coordinator.core.placement.reservation import KEPT_WHOLE, Reservation, Reserved, reservation_of
+from coordinator.core.placement.reservation import KEPT_WHOLE, Reservation, Reserved, as_noted, reservation_of
 from coordinator.core.records import Attempt, SeatClaim
 from muster.domain.ids import JobId, NodeId
 
@@ -34,8 +33,7 @@ class Claims:
         """What a job has claimed, as far as its nodes are known."""
         spec, claim = self._records.jobs[job].spec, self._by_job[job]
         seats = (seat for seat in claim.seats if seat.node in self._records.nodes)
-        fit = Placement(seats=tuple(Seat(rank=seat.rank, node=seat.node, gpus=seat.gpus) for seat in seats))
-        return reservation_of(job, spec, fit, self._total)
+        return reservation_of(job, spec, as_noted(seats), self._total)
 
     def nodes_of(self, job: JobId) -> tuple[NodeId, ...]:
         """The nodes on which a job has claimed seats."""

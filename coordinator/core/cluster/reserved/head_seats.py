@@ -10,6 +10,7 @@ from datetime import datetime
 from weakref import WeakKeyDictionary
 
 from coordinator.core.cluster.by_key import Records
+from coordinator.core.cluster.reserved.noted_head import NotedHead
 from coordinator.core.cluster.reserved.sure_ends import sure_end
 from coordinator.core.placement.capacity import Capacity
 from coordinator.core.placement.request_classes import RequestClass
@@ -39,6 +40,8 @@ class HeadSeats:
         self._once_gone = once_gone
         self.reservation: Reservation | None = None
         """What is kept free for the head; None: nothing is."""
+        self.noted = NotedHead()
+        """What records tell of it."""
         self._could_hold = False
         self._stale: dict[NodeId, None] = {}
         """Nodes of which the time is to be worked out anew."""
@@ -75,10 +78,10 @@ class HeadSeats:
             self._endless.pop(node, None)
             self._stale[node] = None
 
-    def could_hold(self, spec: JobSpec, empty: Callable[[NodeId], Capacity]) -> bool:
-        """Whether its nodes could have all its seats for a job if nothing ran there."""
+    def could_hold(self, spec: JobSpec, lasting: Callable[[NodeId], Capacity]) -> bool:
+        """Whether its nodes could have all its seats for a job if nothing ran there and none was silent."""
         if self.reservation is not None and not self._could_hold:
-            self._could_hold = holds(self.reservation, spec, map(empty, self.reservation.nodes))
+            self._could_hold = holds(self.reservation, spec, map(lasting, self.reservation.nodes))
         return self._could_hold
 
     @property

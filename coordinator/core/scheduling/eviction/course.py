@@ -14,7 +14,8 @@ from coordinator.core.attempts.attempts import preempt
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.cluster.deadlines import CycleDue, ProtectionDue
 from coordinator.core.placement.placement import Placement
-from coordinator.core.records import ClaimedSeat, Job, SeatClaim
+from coordinator.core.placement.reservation import noted
+from coordinator.core.records import Job, SeatClaim
 from coordinator.core.scheduling.bars import Bars
 from coordinator.core.scheduling.eviction.entitlement import may_be_victim, rules_for
 from coordinator.core.scheduling.eviction.eviction import NoVictims, evict
@@ -162,9 +163,8 @@ def decide(cluster: Cluster, job: Job, pool: str, bar: Bar | None, now: datetime
 
 def _carry_out(turn: Turn, job: Job, decision: Decision) -> None:
     """Keep the seats for a job that it gets once the victims have gone, and have them go."""
-    seats = tuple(ClaimedSeat(rank=seat.rank, node=seat.node, gpus=seat.gpus) for seat in decision.fit.seats)
     attempt = turn.cluster.newest_attempt(job.id)
-    turn.put(replace(attempt, claim=SeatClaim(made_at=turn.now, seats=seats)))
+    turn.put(replace(attempt, claim=SeatClaim(made_at=turn.now, seats=noted(decision.fit))))
     for victim in decision.victims:
         preempt(turn, victim.attempt, job)
 
