@@ -42,7 +42,8 @@ class HeadSeats:
         """What is kept free for the head; None: nothing is."""
         self.noted = NotedHead()
         """What records tell of it."""
-        self._could_hold = False
+        self._holds_for: JobSpec | None = None
+        """The job as it was when its nodes could hold it; terms of its project may change it."""
         self._stale: dict[NodeId, None] = {}
         """Nodes of which the time is to be worked out anew."""
         self._ends: dict[NodeId, datetime] = {}
@@ -55,7 +56,8 @@ class HeadSeats:
 
     def reserve(self, reservation: Reservation | None) -> None:
         """Keep these seats, and no others."""
-        self.reservation, self._could_hold = reservation, reservation is not None
+        self.reservation = reservation
+        self._holds_for = None if reservation is None else self._records.jobs[reservation.job].spec
         self._forget_room()
         self._ends.clear()
         self._endless.clear()
@@ -68,7 +70,7 @@ class HeadSeats:
     def doubt(self, node: NodeId) -> None:
         """Hear that a node may not have what is kept there any more."""
         if self.has(node):
-            self._could_hold = False
+            self._holds_for = None
 
     def touch(self, node: NodeId) -> None:
         """Hear that what a node runs, or when that ends, is other than before."""
@@ -80,9 +82,11 @@ class HeadSeats:
 
     def could_hold(self, spec: JobSpec, lasting: Callable[[NodeId], Capacity]) -> bool:
         """Whether its nodes could have all its seats for a job if nothing ran there and none was silent."""
-        if self.reservation is not None and not self._could_hold:
-            self._could_hold = holds(self.reservation, spec, map(lasting, self.reservation.nodes))
-        return self._could_hold
+        if self.reservation is None:
+            return False
+        if self._holds_for is not spec and holds(self.reservation, spec, map(lasting, self.reservation.nodes)):
+            self._holds_for = spec
+        return self._holds_for is spec
 
     @property
     def free_by(self) -> datetime | None:

@@ -11,6 +11,7 @@ from muster.domain.ids import JobId
 from muster.domain.jobs.job import JobSpec
 from tests.builders import World, inventory, report, spec
 
+STARTED = (Stage.PREPARED, Stage.ARMED, Stage.RUNNING)
 TYPES = {"n1": "t4", "n2": "v100", "n3": "dgx", "n4": None}
 
 
@@ -29,6 +30,12 @@ def of_students(*types: str, **fields: Any) -> JobSpec:
 
 def nodes(w: World, *jobs: JobId) -> list[str | None]:
     return [w.seats(job)[0] for job in jobs]
+
+
+def kept(w: World) -> tuple[JobId, list[str]] | None:
+    """The head of the queue, and the nodes on which seats are kept for it."""
+    found = w.cluster.load.reservation
+    return None if found is None else (found.job, list(found.nodes))
 
 
 def test_jobs_of_a_project_go_only_to_nodes_of_its_types() -> None:
@@ -65,6 +72,17 @@ def test_a_job_is_stored_as_it_was_asked_for_beside_what_its_project_makes_of_it
 
     assert [job.spec.node_types for job in kept] == [("t4", "v100"), ("t4",), ()]
     assert [job.submitted for job in kept] == [of_students(), None, None]
+
+
+def test_seats_are_kept_for_the_head_only_on_nodes_of_types_that_its_project_may_use_by_now() -> None:
+    w = fleet()
+    for node in TYPES:
+        w.tell_all(w.submit(spec(1, gpus=1, exclude_nodes=tuple(TYPES.keys() - {node}))), *STARTED)
+    head = w.submit(of_students())
+    assert kept(w) == (head, ["n1"])
+
+    w.promise("students", types=("v100",))
+    assert kept(w) == (head, ["n2"])
 
 
 def test_a_job_that_no_node_of_these_types_could_hold_is_refused() -> None:
