@@ -5,7 +5,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from coordinator.core.events import ChangeRequested
@@ -20,6 +20,7 @@ from muster.domain.jobs.job import JobSpec, Timeouts
 from muster.domain.jobs.job_class import JobClass
 from muster.domain.jobs.lifecycle import JobPhase
 from muster.domain.jobs.queueing.change import JobChange
+from muster.jobfile.quantity import parse_duration
 from tests.builders import World, inventory, pass_time, report, spec
 
 MINUTE = timedelta(minutes=1)
@@ -234,6 +235,28 @@ def test_the_promise_to_the_head_never_becomes_later(seed: int) -> None:
             before, latest = latest, estimate_start(w.cluster, head, w.now).latest
             assert latest is not None
             assert latest <= max(before, w.now)
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 1 << 32))
+def test_a_limit_that_would_help_does_within_a_minute(seed: int) -> None:
+    """One job of all that wait behind the head gets the limit that it was told of, and is placed."""
+    random = Random(seed)
+    w = World(("n1", 4), ("n2", 4), ("n3", 2))
+    for _ in range(random.randint(2, 5)):
+        start_if_placed(w, w.submit(any_job(random, (20, 40, 90))))
+    head = w.submit(limited(None, count=2, gpus=4))
+    waiting = [w.submit(any_job(random, (None, 30, 90))) for _ in range(4)]
+    behind = [job for job in waiting if w.phase(job) is JobPhase.QUEUED]
+    told = [(job, each.change) for job in behind for each in helpful_changes(w.cluster, job, w.now)]
+    limits = [(job, change) for job, change in told if change.startswith("timeouts.run: ")]
+    event(f"told of a limit: {bool(limits)}")
+    if not limits:
+        return
+    job, change = random.choice(limits)
+    pass_time(w, random.choice((0, 50)))
+    w.turn(ChangeRequested(job=job, change=JobChange(run=parse_duration(change.partition(": ")[2]))))
+    assert (w.phase(job), w.phase(head)) == (JobPhase.PREPARING, JobPhase.QUEUED)
 
 
 def any_job(random: Random, limits: tuple[float | None, ...]) -> JobSpec:

@@ -1,6 +1,7 @@
 """What would have a queued job placed now: what is said of it, and that it is true."""
 
 from dataclasses import replace
+from datetime import timedelta
 from random import Random
 
 import pytest
@@ -13,12 +14,14 @@ from muster.domain.gangs.plan import Stage
 from muster.domain.ids import JobId
 from muster.domain.jobs.explanation import HelpfulChange
 from muster.domain.jobs.failure import Exit
-from muster.domain.jobs.job import JobSpec
+from muster.domain.jobs.job import JobSpec, Timeouts
 from muster.domain.jobs.job_class import JobClass
 from muster.domain.jobs.lifecycle import JobPhase
 from muster.domain.jobs.placing.pool_choice import PoolChoice
+from muster.jobfile.quantity import parse_duration
 from tests.builders import World, inventory, spec
 
+MINUTE = timedelta(minutes=1)
 A100, H100 = PoolChoice(pool="a100"), PoolChoice(pool="h100")
 
 
@@ -104,6 +107,8 @@ def changed(wanted: JobSpec, change: HelpfulChange) -> JobSpec:
             return replace(wanted, pools=(PoolChoice(pool=value.strip("[]")),))
         case "class":
             return replace(wanted, job_class=JobClass(value))
+        case "timeouts.run":
+            return replace(wanted, timeouts=replace(wanted.timeouts, run=parse_duration(value)))
     raise AssertionError(change)
 
 
@@ -116,6 +121,7 @@ def any_job(random: Random) -> JobSpec:
         job_class=random.choice(tuple(JobClass)),
         pools=random.choice(((), (H100,), (A100,), (H100, A100))),
         exclusive=random.random() < 0.1,
+        timeouts=Timeouts(check_in=timedelta(seconds=30), run=random.choice((None, MINUTE, 20 * MINUTE, 60 * MINUTE))),
     )
 
 
