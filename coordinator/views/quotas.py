@@ -10,11 +10,11 @@ from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.records import Job
 from coordinator.core.requests.quotas import unit_of
 from coordinator.core.scheduling.bars import Bars
-from coordinator.core.scheduling.order import across_leaves, within_project, worst_tier
+from coordinator.core.scheduling.order import across_leaves, within_project
 from coordinator.core.sharing.pool_standings import PoolStandings
-from coordinator.core.sharing.precedence import Bar, Precedence, Tier
+from coordinator.core.sharing.precedence import Bar, PlaceInProject, Tier, UnitKey
 from coordinator.core.sharing.unit import Unit
-from muster.domain.fleet.quota import Amounts, amounts_of_job
+from muster.domain.fleet.quota import Amounts
 from muster.domain.fleet.standing_view import PoolStandingView, QueueLine, QueuePage, UnitStandingView
 from muster.domain.jobs.job_class import JobClass
 from muster.domain.jobs.lifecycle import State
@@ -40,10 +40,10 @@ def queue_page(
     """Queued jobs in the order in which they are tried, from a position on; others are counted and not named."""
     cluster.unit_load.settle()
     outlooks = _Outlooks(cluster, now)
-    jobs = (each for each in enumerate(_in_order(cluster, outlooks), start=1) if each[0] >= first)
-    found = list(islice((each for each in jobs if wanted(each[1])), most + 1))
+    jobs = islice(enumerate(_in_order(cluster, outlooks), start=1), max(0, first - 1), None)
+    found = list(islice((each for each in jobs if wanted(each[1][0])), most + 1))
     lines = tuple(
-        _line(cluster, now, outlooks.of(job), position, job, seen(job.spec.project)) for position, job in found[:most]
+        _line(cluster, now, outlook, position, job, seen(job.spec.project)) for position, (job, outlook) in found[:most]
     )
     return QueuePage(lines=lines, next_page=str(found[most][0]) if len(found) > most else "")
 
@@ -77,12 +77,8 @@ class _Outlook(NamedTuple):
     bar: Bar | None
     tier: str
     size: Amounts
-    precedence: Precedence
-    """The precedence of one of the jobs that have this outlook."""
-
-    def precedence_of(self, job: Job) -> Precedence:
-        """Where a job with this outlook stands among the first jobs of all projects."""
-        return (self.precedence[0], within_project(job))
+    units: tuple[UnitKey, ...]
+    """Where its units stand among others; the same object in all outlooks that have the same."""
 
 
 class _Outlooks:
@@ -92,48 +88,57 @@ class _Outlooks:
         self._cluster = cluster
         self._bars = Bars(cluster, now)
         self._known: dict[Hashable, _Outlook] = {}
+        self._units: dict[tuple[UnitKey, ...], tuple[UnitKey, ...]] = {}
+        lines = cluster.queue.lines
+        self._firsts = frozenset(lines.first_of(leaf)[1] for leaf in lines.leaves)
+        """The first jobs of projects, each of which may be the one for which others of its units wait."""
 
-    def of(self, job: Job) -> _Outlook:
-        """What a job waits for."""
-        spec, queue = job.spec, self._cluster.queue
-        # The first job of a project may be the one for which others of its units wait.
-        is_first = queue.lines.has(spec.project) and queue.lines.first_of(spec.project)[1] == job.id
-        alike = (spec.project, queue.request_class(job.id), job.job_class, job.owner, spec.timeouts.run, is_first)
+    def of(self, job: Job, place: PlaceInProject) -> _Outlook:
+        """What a job waits for that has this place in its project, which begins with its class."""
+        spec, request_class = job.spec, self._cluster.queue.request_class(job.id)
+        is_first, run = job.id in self._firsts, spec.timeouts.run
+        alike = (spec.project, request_class, place[0], job.owner, run, is_first)
         found = self._known.get(alike)
         if found is None:
             found = self._known[alike] = self._work_out(job)
         return found
 
     def _work_out(self, job: Job) -> _Outlook:
-        pool = self._bars.pool(job)
-        tier = Tier.SPARE if job.job_class is JobClass.SPARE else worst_tier(self._cluster, job, pool)
-        precedence = across_leaves(self._cluster, job, pool)
-        return _Outlook(pool, self._bars.of(job), tier.name.lower(), amounts_of_job(job.spec), precedence)
+        by_pool = list(self._bars.by_pool(job))
+        pool, bar = next((each for each in by_pool if each[1] is None), by_pool[0])
+        units, _ = across_leaves(self._cluster, job, pool)
+        tier = Tier.SPARE if job.job_class is JobClass.SPARE else max((key[0] for key in units), default=Tier.QUOTA)
+        size = self._cluster.queue.request_class(job.id).size
+        return _Outlook(pool, bar, Tier(tier).name.lower(), size, self._units.setdefault(units, units))
 
 
-def _in_order(cluster: Cluster, outlooks: _Outlooks) -> Iterator[Job]:
+def _in_order(cluster: Cluster, outlooks: _Outlooks) -> Iterator[tuple[Job, _Outlook]]:
     """Queued jobs: the first of each project by precedence, and behind it the next one of that project.
 
     What a job would use is told as if those before it waited on; who goes next once they are placed may differ.
     """
-    leaves: dict[str, Iterator[Job]] = {}
     by_leaf: dict[str, list[Job]] = {}
     for job in cluster.queue:
         by_leaf.setdefault(job.spec.project, []).append(job)
-    heap: list[tuple[Precedence, str, Job]] = []
-    for leaf, jobs in by_leaf.items():
-        leaves[leaf] = iter(jobs)
-        job = next(leaves[leaf])
-        heap.append((outlooks.of(job).precedence_of(job), leaf, job))
+    # No two jobs have the same place, so nothing behind it is ever compared.
+    heap: list[tuple[tuple[UnitKey, ...], PlaceInProject, Job, _Outlook, Iterator[Job]]] = []
+    for behind in map(iter, by_leaf.values()):
+        job = next(behind)
+        place = within_project(job)
+        outlook = outlooks.of(job, place)
+        heap.append((outlook.units, place, job, outlook, behind))
     heapq.heapify(heap)
     while heap:
-        _, leaf, job = heap[0]
-        yield job
-        following = next(leaves[leaf], None)
-        if following is None:
-            heapq.heappop(heap)
-        else:
-            heapq.heapreplace(heap, (outlooks.of(following).precedence_of(following), leaf, following))
+        _, _, job, outlook, behind = heapq.heappop(heap)
+        yield job, outlook
+        for job in behind:
+            place = within_project(job)
+            outlook = outlooks.of(job, place)
+            entry = (outlook.units, place, job, outlook, behind)
+            if heap and heap[0] < entry:
+                heapq.heappush(heap, entry)
+                break
+            yield job, outlook
 
 
 def _line(cluster: Cluster, now: datetime, outlook: _Outlook, position: int, job: Job, named: bool) -> QueueLine:
