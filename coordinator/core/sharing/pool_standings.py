@@ -39,13 +39,8 @@ class PoolStandings:
 
     def entitlement(self, unit: Unit) -> Entitlement:
         """What a unit may have, with all that it inherits."""
-        terms = unit.terms.in_pool(self.pool)
-        return Entitlement(
-            quota=unit.quota(self.pool),
-            limit=terms.limit.amounts(UNLIMITED_AMOUNT),
-            weight=1 if terms.weight is None else terms.weight,
-            rank=terms.rank or 0,
-        )
+        standing = self._standings.get(unit.name)
+        return self._work_out(unit) if standing is None else standing.entitlement
 
     def count(self, unit: Unit, tally: Tally, amounts: Amounts, sign: int) -> None:
         """Count amounts for a unit, or no longer."""
@@ -63,7 +58,7 @@ class PoolStandings:
     def take_terms(self, unit: Unit) -> None:
         """Work out anew what a unit may have and what counts, as its terms, or those of its projects, are others."""
         if (standing := self._standings.get(unit.name)) is not None:
-            standing.entitle(self.entitlement(unit))
+            standing.entitle(self._work_out(unit))
         quota = unit.terms.in_pool(self.pool).quota
         promised = tuple(place for place in PLACES if (said := quota[place]) is not None and said < UNLIMITED_AMOUNT)
         self._promise(unit.name, promised)
@@ -100,9 +95,18 @@ class PoolStandings:
         self._promise(unit.name, ())
         self._paths.clear()
 
+    def _work_out(self, unit: Unit) -> Entitlement:
+        terms = unit.terms.in_pool(self.pool)
+        return Entitlement(
+            quota=unit.quota(self.pool),
+            limit=terms.limit.amounts(UNLIMITED_AMOUNT),
+            weight=1 if terms.weight is None else terms.weight,
+            rank=terms.rank or 0,
+        )
+
     def _standing(self, unit: Unit) -> Standing:
         standing = self._standings.get(unit.name)
         if standing is None:
             above = self.root if unit.above is None else self._standing(unit.above)
-            standing = self._standings[unit.name] = Standing(unit.name, above, self.entitlement(unit))
+            standing = self._standings[unit.name] = Standing(unit.name, above, self._work_out(unit))
         return standing

@@ -12,6 +12,8 @@ from coordinator.core.scheduling.bars import Bars
 from coordinator.core.scheduling.first_jobs import Firsts
 from coordinator.core.sharing.leaf_order import RankedJob
 from coordinator.core.sharing.patience import BAR_PATIENCE
+from coordinator.core.sharing.standing import Entitlement
+from coordinator.core.sharing.units import Units
 from muster.domain.fleet.quota import QuotaUnit, UnitKind
 from muster.domain.jobs.job import JobSpec
 from muster.domain.jobs.job_class import JobClass
@@ -91,6 +93,21 @@ def shares(w: World) -> Mapping[str, Sequence[int]]:
     return {unit.name: list(units.in_pool(pool).path(unit)[-1].share) for pool in units.pools for unit in units}
 
 
+def entitlements(w: World, units: Units) -> Mapping[str, Entitlement]:
+    """What every unit may have."""
+    pools = w.cluster.unit_load.units.pools
+    return {unit.name: units.entitlement(unit.name, pool) for pool in pools for unit in w.cluster.unit_load.units}
+
+
+def told_anew(w: World) -> Units:
+    """Units that hear of all departments and projects as they are now."""
+    units, records = Units(), w.cluster.records
+    named = [*(each.unit for each in records.departments.values()), *(each.unit for each in records.projects.values())]
+    for unit in named:
+        units.put(unit)
+    return units
+
+
 def forget(w: World) -> None:
     """Have a cycle work out everything anew."""
     units = w.cluster.unit_load.units
@@ -102,11 +119,12 @@ def forget(w: World) -> None:
 
 @settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 1 << 32))
-def test_first_jobs_and_shares_are_as_if_nothing_were_kept(seed: int) -> None:
+def test_first_jobs_shares_and_entitlements_are_as_if_nothing_were_kept(seed: int) -> None:
     random, w = Random(seed), fleet()
     for _ in range(random.randint(5, 25)):
         any_event(w, random)
         kept = (shares(w), firsts(w))
+        assert entitlements(w, w.cluster.unit_load.units) == entitlements(w, told_anew(w))
         forget(w)
         assert (shares(w), firsts(w)) == kept
 
