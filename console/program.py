@@ -14,6 +14,7 @@ from pathlib import Path
 
 from console.api.app import application
 from console.api.listener import ConsoleListener
+from console.api.sessions.session import SessionSeal, session_key
 from console.events.notifier import held_outbox, notify, send_test
 from console.events.notify_file import read_notify_file
 from console.mirror.follower import MirrorFollower
@@ -44,12 +45,13 @@ async def run(settings: ConsoleSettings, systemd: Systemd) -> None:
     stopped = asyncio.Event()
     for each in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(each, stopped.set)
+    seal = SessionSeal(session_key(settings.state))
     async with AsyncExitStack() as stack:
         callers = await stack.enter_async_context(Callers(settings.coordinator, _authority(settings)))
         notifying = _notifying(settings, callers, stack)
         follower = await _follower(settings, callers)
         tasks = await stack.enter_async_context(asyncio.TaskGroup())
-        app = application(callers, settings.hosts, follower)
+        app = application(callers, settings.hosts, seal, settings.origin, follower)
         listener = ConsoleListener(app, settings.listen, settings.cert, settings.key)
         beside = [tasks.create_task(systemd.keep_alive(), name="watchdog")]
         beside += [tasks.create_task(work(), name="notifications") for work in notifying]

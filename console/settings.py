@@ -35,7 +35,7 @@ class ConsoleSettings:
     notify: Path | None = None
     """The file of subscriptions; None: nobody is notified."""
     state: Path | None = None
-    """Where deliveries wait that are to be made; it needs one to notify."""
+    """Where deliveries wait that are to be made, and the key of sessions; None: sessions end with the console."""
     token_file: Path | None = None
     """The file with its own token, with which it follows events and keeps its mirror; None: it does neither."""
     notify_test: str = ""
@@ -45,6 +45,12 @@ class ConsoleSettings:
     log_level: str = "info"
     log_format: str = "text"
     """Form of each line of the journal: `text` or `json`."""
+
+    @property
+    def origin(self) -> str:
+        """How browsers name it where they say what page a request comes from; empty: by its address."""
+        url = urlsplit(self.url)
+        return f"{url.scheme}://{url.netloc}".lower() if self.url else ""
 
     @property
     def hosts(self) -> frozenset[str]:
@@ -73,7 +79,13 @@ def parse(arguments: Sequence[str], environ: Mapping[str, str]) -> ConsoleSettin
     parser.add_argument("--cert", type=Path, metavar="FILE", help="certificate to show, with those between")
     parser.add_argument("--key", type=Path, metavar="FILE", help="key of the certificate")
     parser.add_argument("--notify", type=Path, metavar="FILE", help="subscriptions to events (docs/notifications.md)")
-    parser.add_argument("--state", type=Path, metavar="DIRECTORY", help="where deliveries of events are kept")
+    parser.add_argument(
+        "--state",
+        type=Path,
+        metavar="DIRECTORY",
+        default=Path(environ["MUSTER_STATE"]) if environ.get("MUSTER_STATE") else None,
+        help="where deliveries of events and the key of sessions are kept (MUSTER_STATE)",
+    )
     parser.add_argument("--token-file", type=Path, metavar="FILE", help="its own token, for events and its mirror")
     parser.add_argument("--notify-test", default="", metavar="NAME", help="send a test to a subscription, and end")
     parser.add_argument("--ready-file", type=Path, help="write the URL there once it serves")

@@ -25,8 +25,9 @@ LANES = (
     ("unit", "fuzz", "contract", "simulation", "frameworks"),
     ("integration", "browsers"),
 )
-"""The tiers of each lane, in the order in which they run. All take about as long: the tests of integration wait more than
-they compute, so theirs is beside the others from the start. Two tiers that make machines out of this one share a lane."""
+"""The tiers of each lane, in the order in which they run. All lanes take about as long: tests of integration wait more
+than they compute, so theirs is beside the others from the start. Two tiers that make machines out of this one share a
+lane."""
 
 OF_REAL_PROGRAMS = frozenset({"browsers", "contract", "e2e", "frameworks", "integration", "machines", "soak"})
 """Tiers whose tests wait for real programs. Only these run again: elsewhere a test that fails at times is a fault."""

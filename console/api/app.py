@@ -22,8 +22,10 @@ from console.api.problems import PROBLEM, answer_error, answer_fault, answer_htt
 from console.api.prometheus import PROMETHEUS_ROUTES
 from console.api.route import Listed, Route, Streamed, TextOf
 from console.api.schemas import JOB_FILE, REFERENCE, answers_of, type_of
+from console.api.sessions.cookies import CookieSetting
+from console.api.sessions.session import SessionSeal
 from console.api.sharing import SHARING_ROUTES
-from console.api.trust import TRUST_ROUTES
+from console.api.trust import SESSION_ROUTES, TRUST_ROUTES
 from console.mirror.follower import MirrorFollower
 from console.upstream.callers import Callers
 from muster import __version__
@@ -59,6 +61,7 @@ async def show_readiness(request: Request) -> Response:
 PUBLIC_ROUTES = (
     Route(verb="GET", path="/v1/openapi.json", operation="console.openapi", handler=show_openapi, answer=dict),
     Route(verb="GET", path="/v1/schema/job.json", operation="console.schema", handler=show_job_schema, answer=dict),
+    *SESSION_ROUTES,
     Route(verb="GET", path="/healthz", operation="console.health", handler=show_health, answer=dict),
     Route(verb="GET", path="/readyz", operation="console.readiness", handler=show_readiness, answer=dict),
 )
@@ -75,16 +78,26 @@ ROUTES = (
 )
 """What is asked with a token."""
 
+DESCRIBED = (*ROUTES, *SESSION_ROUTES)
+"""What the OpenAPI document describes in full."""
 
-def application(callers: Callers, hosts: Collection[str], follower: MirrorFollower | None = None) -> Any:  # noqa: ANN401 - an ASGI application
+
+def application(
+    callers: Callers,
+    hosts: Collection[str],
+    seal: SessionSeal,
+    origin: str = "",
+    follower: MirrorFollower | None = None,
+) -> Any:  # noqa: ANN401 - an ASGI application
     """The application that asks the coordinator through `callers`, and answers under the names `hosts`.
 
-    What `follower` keeps up to date is answered from memory; None: all is asked of the coordinator.
+    Sessions are sealed with `seal`. `origin` is how browsers reach it; empty: as they say. What `follower` keeps up to
+    date is answered from memory; None: all is asked of the coordinator.
     """
     app = FastAPI(title="Muster", version=__version__, openapi_url=None, docs_url=None, redoc_url=None)
     app.state.callers = callers
     app.state.follower = follower
-    app.state.doorkeeper = Doorkeeper(callers)
+    app.state.doorkeeper = Doorkeeper(callers, seal, origin)
     for route in (*PUBLIC_ROUTES, *ROUTES):
         app.add_api_route(
             route.path,
@@ -101,7 +114,7 @@ def application(callers: Callers, hosts: Collection[str], follower: MirrorFollow
     app.add_exception_handler(RequestValidationError, answer_wrong_parts)
     app.add_exception_handler(HTTPException, answer_http)
     app.add_exception_handler(Exception, answer_fault)
-    return Threshold(app, hosts)
+    return Threshold(CookieSetting(app), hosts)
 
 
 def described(app: FastAPI) -> Mapping[str, Any]:
@@ -113,7 +126,7 @@ def described(app: FastAPI) -> Mapping[str, Any]:
 
 def _document(app: FastAPI) -> dict[str, Any]:
     document = app.openapi()
-    answers, definitions = answers_of(ROUTES)
+    answers, definitions = answers_of(DESCRIBED)
     shared = document.setdefault("components", {})
     shared["schemas"] = {**shared.get("schemas", {}), **definitions, "Problem": _PROBLEM_SCHEMA}
     for unused in ("HTTPValidationError", "ValidationError"):
@@ -124,7 +137,7 @@ def _document(app: FastAPI) -> dict[str, Any]:
     document["security"] = [{"token": []}]
     for route in PUBLIC_ROUTES:
         document["paths"][route.path][route.verb.lower()]["security"] = []
-    for route in ROUTES:
+    for route in DESCRIBED:
         found = document["paths"][route.path][route.verb.lower()]
         schema = answers.get(type_of(route.answer))
         found["responses"] = {

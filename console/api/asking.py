@@ -1,6 +1,7 @@
 """Callers: the token that comes with a request, and the client that asks the coordinator with it."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Annotated
@@ -8,6 +9,8 @@ from typing import Annotated
 from fastapi import Depends
 from starlette.requests import Request
 
+from console.api.sessions.cookies import LOOKING_VERBS, refuse_foreign_page, set_cookie, token_of_session
+from console.api.sessions.session import Session, SessionSeal
 from console.upstream.callers import Callers
 from muster.client.client import Client
 from muster.daemon.rates import Buckets, Rate
@@ -18,15 +21,16 @@ STRANGERS = Rate(burst=20, per_second=1 / 3)
 LONGEST_TOKEN = 4096
 """Characters of a token; a longer one is none of Muster's."""
 _SCHEME = "bearer "
-_LOOKS = frozenset({"GET", "HEAD"})
-"""Verbs that change nothing."""
 
 
 class Doorkeeper:
     """Gives each request the client of its caller, and slows down who tries tokens."""
 
-    def __init__(self, callers: Callers) -> None:
+    def __init__(self, callers: Callers, seal: SessionSeal, origin: str) -> None:
+        """`origin` is the console's own, as browsers say it."""
         self._callers = callers
+        self._seal = seal
+        self._origin = origin
         self._strangers = Buckets[str](STRANGERS)
 
     @asynccontextmanager
@@ -35,7 +39,25 @@ class Doorkeeper:
 
         What goes wrong in the body tells whether the token counts.
         """
-        token, address = token_of(request), request.client.host if request.client else ""
+        async with self._client_with(self._token_of(request), request) as client:
+            yield client
+
+    @asynccontextmanager
+    async def session(self, token: str, request: Request) -> AsyncIterator[Client]:
+        """The client of who signs in with a token; the answer begins a session where the body ends well."""
+        refuse_foreign_page(request, self._origin)
+        async with self._client_with(_sound(token), request) as client:
+            yield client
+        set_cookie(request, self._seal.written(Session(token=token, used_at=time.time())))
+
+    def end_session(self, request: Request) -> None:
+        """Have the answer end the session of a browser, if it has one."""
+        refuse_foreign_page(request, self._origin)
+        set_cookie(request, "")
+
+    @asynccontextmanager
+    async def _client_with(self, token: str, request: Request) -> AsyncIterator[Client]:
+        address = request.client.host if request.client else ""
         counted = known = self._callers.has_counted(token)
         if not known and (wait := self._strangers.take(address, asyncio.get_running_loop().time())):
             raise _too_many(wait)
@@ -58,15 +80,19 @@ class Doorkeeper:
                 self._strangers.give_back(address)
 
     def _note_change(self, request: Request, token: str) -> None:
-        if request.method not in _LOOKS:
+        if request.method not in LOOKING_VERBS:
             self._callers.note_change(token, asyncio.get_running_loop().time())
 
+    def _token_of(self, request: Request) -> str:
+        """The token that a request shows, or that of its session. Raises NotSignedInError or PermissionDeniedError."""
+        shown = request.headers.get("authorization", "")
+        if shown:
+            return _sound(shown[len(_SCHEME) :].strip() if shown.lower().startswith(_SCHEME) else "")
+        return _sound(token_of_session(request, self._seal, self._origin, time.time()) or "")
 
-def token_of(request: Request) -> str:
-    """The token that a request shows; raises NotSignedInError."""
-    shown = request.headers.get("authorization", "")
-    token = shown[len(_SCHEME) :].strip()
-    if not shown.lower().startswith(_SCHEME) or not token or len(token) > LONGEST_TOKEN or not token.isascii():
+
+def _sound(token: str) -> str:
+    if not token or len(token) > LONGEST_TOKEN or not token.isascii():
         raise NotSignedInError("show an API token as `Authorization: Bearer TOKEN`; `muster tokens create` makes one")
     return token
 

@@ -11,11 +11,13 @@ import httpx
 
 from console.api.app import application
 from console.api.listener import ConsoleListener
+from console.api.sessions.session import SessionSeal
 from console.mirror.follower import MirrorFollower
 from console.settings import LOOPBACK_NAMES
 from console.upstream.callers import Callers
 from coordinator.clock import wall_time
 from muster.trust.certificates import issue_server, make_authority
+from muster.trust.sealing import new_sealing_key
 
 ANSWERED_WITHIN = 30.0
 
@@ -70,7 +72,8 @@ async def console(
         following = None if follower is None else tasks.create_task(follower.run(), name="mirror")
         if follower is not None:
             assert await follower.has_reached(0, ANSWERED_WITHIN), "the console has a mirror"
-        listener = ConsoleListener(application(callers, LOOPBACK_NAMES, follower), "127.0.0.1:0", cert, key)
+        app = application(callers, LOOPBACK_NAMES, SessionSeal(new_sealing_key()), follower=follower)
+        listener = ConsoleListener(app, "127.0.0.1:0", cert, key)
         stopped = asyncio.Event()
         serving = tasks.create_task(listener.run_until(stopped), name="console")
         scheme = "http" if cert is None else "https"

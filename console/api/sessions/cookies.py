@@ -1,0 +1,82 @@
+"""The cookie of a session, and requests that come with it.
+
+A browser sends the cookie along whoever has made the page. So a request that changes something counts only if its page
+is the console's own: browsers say where a page is from (`Origin`, `Sec-Fetch-Site`), and no page can say otherwise.
+"""
+
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any, TypeAlias
+
+from starlette.datastructures import MutableHeaders
+from starlette.requests import Request
+
+from console.api.sessions.session import LONGEST_REST, SessionSeal
+from muster.domain.errors import PermissionDeniedError
+
+COOKIE = "__Host-muster"
+"""Browsers give a cookie of such a name to this host alone, over HTTPS or loopback, and let no other host set it."""
+ATTRIBUTES = "Path=/; Secure; HttpOnly; SameSite=Strict"
+LOOKING_VERBS = frozenset({"GET", "HEAD", "OPTIONS"})
+"""Verbs that change nothing."""
+_WRITTEN = "session_cookie"
+"""Where a request keeps the cookie that its answer sets."""
+
+_Message: TypeAlias = MutableMapping[str, Any]
+_Receive: TypeAlias = Callable[[], Awaitable[_Message]]
+_Send: TypeAlias = Callable[[_Message], Awaitable[None]]
+_App: TypeAlias = Callable[[_Message, _Receive, _Send], Awaitable[None]]
+
+
+def token_of_session(request: Request, seal: SessionSeal, origin: str, now: float) -> str | None:
+    """The token of whoever has signed in; None where there is no session. `origin` is the console's own.
+
+    Raises NotSignedInError for one that has ended, and PermissionDeniedError for a page of somebody else.
+    """
+    written = request.cookies.get(COOKIE)
+    if not written:
+        return None
+    if request.method not in LOOKING_VERBS and not is_own_page(request, origin):
+        raise PermissionDeniedError(
+            "this request comes from a page of somebody else; with a session that changes nothing"
+        )
+    session = seal.read(written, now)
+    if (renewed := seal.renewed(session, now)) is not None:
+        set_cookie(request, seal.written(renewed))
+    return session.token
+
+
+def is_own_page(request: Request, origin: str) -> bool:
+    """Whether a request comes from a page of this console, as its browser says."""
+    if (said := request.headers.get("origin")) is not None:
+        return said in {origin, f"{request.url.scheme}://{request.headers.get('host', '')}"}
+    return request.headers.get("sec-fetch-site") == "same-origin"
+
+
+def refuse_foreign_page(request: Request, origin: str) -> None:
+    """Raise PermissionDeniedError where a page of somebody else would sign its visitor in or out."""
+    if ("origin" in request.headers or "sec-fetch-site" in request.headers) and not is_own_page(request, origin):
+        raise PermissionDeniedError("this request comes from a page of somebody else")
+
+
+def set_cookie(request: Request, written: str) -> None:
+    """Have the answer set the cookie; an empty one ends the session."""
+    rest = int(LONGEST_REST) if written else 0
+    setattr(request.state, _WRITTEN, f"{COOKIE}={written}; Max-Age={rest}; {ATTRIBUTES}")
+
+
+class CookieSetting:
+    """An application whose answers set the cookies that were asked for while they were made."""
+
+    def __init__(self, app: _App) -> None:
+        self._app = app
+
+    async def __call__(self, scope: _Message, receive: _Receive, send: _Send) -> None:
+        """Answer one request."""
+        state: dict[str, Any] = scope.setdefault("state", {})
+
+        async def sent(message: _Message) -> None:
+            if message["type"] == "http.response.start" and _WRITTEN in state:
+                MutableHeaders(scope=message).append("set-cookie", state[_WRITTEN])
+            await send(message)
+
+        await self._app(scope, receive, sent)
