@@ -12,6 +12,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from console.api.answers import EVENTS_TYPE, JSON_TYPE, LINES_TYPE
+from console.api.arranging.jobs import SEVERAL_ROUTES
+from console.api.arranging.places import PLACE_ROUTES
 from console.api.asking import Doorkeeper
 from console.api.fleet import FLEET_ROUTES
 from console.api.following import FOLLOWING_ROUTES
@@ -75,6 +77,8 @@ ROUTES = (
     *SHARING_ROUTES,
     *TRUST_ROUTES,
     *PROMETHEUS_ROUTES,
+    *PLACE_ROUTES,
+    *SEVERAL_ROUTES,
 )
 """What is asked with a token."""
 

@@ -1,10 +1,11 @@
 """Shares over HTTP: projects, quotas, the queue, usage and secrets."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Annotated
+from typing import Annotated, Any
 
-from fastapi import Query
+from fastapi import Body, Query
 from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import Response
@@ -14,9 +15,11 @@ from console.api.asking import AsCaller
 from console.api.reading import Fields, Page, Time
 from console.api.route import Listed, Route
 from muster.domain.fleet.access import Project
+from muster.domain.fleet.quota_plan import planned, told
 from muster.domain.fleet.secret import Secret, SecretKind
 from muster.domain.fleet.standing_view import QueueLine, UnitStandingView
 from muster.domain.usage import UsageBy, UsageReport
+from muster.quota_file import units_of
 
 OfProject = Annotated[str, Query(alias="project", description="Only this project; none: all that one may look at.")]
 OfPool = Annotated[str, Query(alias="pool", description="Only this pool; none: all.")]
@@ -53,6 +56,33 @@ async def remove_project(client: AsCaller, project: str) -> Response:
 async def list_quotas(client: AsCaller) -> Response:
     """Departments and projects: what they may have, what they hold, and what their share is."""
     return many(await client.projects.quotas())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppliedQuotas:
+    """What the terms of departments and projects have changed."""
+
+    changes: Sequence[str]
+    """A line for each term that is other than it was."""
+    applied: bool
+    warnings: Sequence[str]
+    """What cannot be kept of them, a sentence each."""
+
+
+async def put_quotas(
+    request: Request,
+    client: AsCaller,
+    wanted: Annotated[
+        Mapping[str, Any], Body(description="`departments` and `projects`, as `muster quota apply` reads them.")
+    ],
+    dry_run: Annotated[bool, Query(description="Only say what would change.")] = False,
+) -> Response:
+    """Give departments and projects these terms and no others, all at once; who is not named stays as it is."""
+    known = [each.unit for each in await client.projects.quotas()]
+    changes = planned(known, units_of(wanted, known))
+    lines = [line for change in changes for line in told(change)]
+    warnings = await client.projects.set_quotas(changes) if not dry_run else ()
+    return one(request, AppliedQuotas(changes=lines, applied=not dry_run, warnings=warnings))
 
 
 async def list_queue(client: AsCaller, project: OfProject = "", pool: OfPool = "", page: Page = "") -> Response:
@@ -137,6 +167,14 @@ SHARING_ROUTES = (
         status=HTTPStatus.NO_CONTENT,
     ),
     Route(verb="GET", path="/v1/quotas", operation="quotas.list", handler=list_quotas, answer=Listed(UnitStandingView)),
+    Route(
+        verb="PUT",
+        path="/v1/quotas",
+        operation="quotas.set",
+        handler=put_quotas,
+        answer=AppliedQuotas,
+        example='-X PUT --json \'{"projects": {"vision": {"gpus": 16}}}\' \'{url}/v1/quotas?dry_run=true\'',
+    ),
     Route(verb="GET", path="/v1/queue", operation="queue.list", handler=list_queue, answer=Listed(QueueLine)),
     Route(
         verb="GET",

@@ -30,12 +30,24 @@ BODIES: dict[str, Any] = {
     "check_jobs": JOB,
     "change_job": {"priority": 1},
     "label_node": {"labels": {"rack": "7"}},
+    "put_pool": {},
+    "put_window": {"begins": "2030-01-01T00:00:00Z", "ends": "2030-01-02T00:00:00Z", "labels": {"rack": "7"}},
+    "put_quotas": {"projects": {"vision": {"weight": 2}}},
     "put_secret": {"values": {"key": "0123"}},
     "add_account": {"name": "new", "kind": "user"},
     "make_token": {"account": "nobody"},
     "make_join_token": {"uses": 1},
 }
-NAMES = {"node": "none", "project": "vision", "secret": "none", "kind": "user", "account": "none", "token": "none"}
+NAMES = {
+    "node": "none",
+    "project": "vision",
+    "secret": "none",
+    "kind": "user",
+    "account": "none",
+    "token": "none",
+    "pool": "none",
+    "window": "none",
+}
 OWN_ACCOUNT = {"make_token", "revoke_token"}
 """What everybody may do to what is one's own, and the service looks whose it is."""
 
@@ -59,7 +71,8 @@ def is_allowed(rule: OperationRule, grants: dict[str, Access] | None) -> bool:
 
 async def asked(http: httpx.AsyncClient, route: Route, job: str) -> httpx.Response:
     path = route.path.format(job=job, **NAMES)
-    return await http.request(route.verb, path, json=BODIES.get(route.id))
+    body = {"action": "stop", "jobs": [job]} if route.id == "act_on_jobs" else BODIES.get(route.id)
+    return await http.request(route.verb, path, json=body)
 
 
 def as_it_should(answer: httpx.Response, route: Route, grants: dict[str, Access] | None) -> bool:
@@ -70,6 +83,10 @@ def as_it_should(answer: httpx.Response, route: Route, grants: dict[str, Access]
         return answer.status_code not in {401, 403} or route.id in OWN_ACCOUNT
     hidden = rule.scope is AccessScope.PROJECT  # of a project that one may not look at there is nothing
     return answer.status_code == 403 or (hidden and answer.status_code == 404)
+
+
+def _is_of_job(route: Route) -> bool:
+    return "{job}" in route.path or route.id == "act_on_jobs"
 
 
 async def held_job(admin: httpx.AsyncClient) -> str:
@@ -96,7 +113,7 @@ async def test_every_route_asks_what_the_table_of_rights_says(tmp_path: Path, na
         ):
             wrong = {}
             for route in ROUTES:
-                answer = await asked(http, route, await held_job(admin) if "{job}" in route.path else "")
+                answer = await asked(http, route, await held_job(admin) if _is_of_job(route) else "")
                 if not as_it_should(answer, route, CALLERS[name]):
                     wrong[f"{route.verb} {route.path}"] = (answer.status_code, answer.text)
             assert wrong == {}

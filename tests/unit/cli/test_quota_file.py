@@ -4,7 +4,6 @@ from datetime import timedelta
 
 import pytest
 
-from muster.cli.commands.sharing.quota_file import changed_terms, units_of
 from muster.domain.errors import InvalidJobError
 from muster.domain.fleet.quota import (
     NO_QUOTA_TERMS,
@@ -18,6 +17,7 @@ from muster.domain.fleet.quota import (
 )
 from muster.domain.fleet.quota_plan import planned, told
 from muster.domain.jobs.job_class import JobClass
+from muster.quota_file import changed_terms, units_of
 
 
 def test_pairs_say_what_a_unit_may_have_and_leave_the_rest() -> None:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from muster.cli.commands.sharing.quota_file import changed_terms, units_of
 from muster.cli.commands.tokens import show
 from muster.cli.context import answers, session_of
 from muster.cli.options import Output
@@ -17,6 +16,7 @@ from muster.cli.output.screen import say, say_lines
 from muster.domain.errors import InvalidJobError, UnknownNameError
 from muster.domain.fleet.quota import QuotaUnit, UnitChange, UnitKind
 from muster.domain.fleet.quota_plan import planned, told
+from muster.quota_file import changed_terms, units_of
 
 if TYPE_CHECKING:
     from muster.client.client import Client
