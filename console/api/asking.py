@@ -39,7 +39,7 @@ class Doorkeeper:
 
         What goes wrong in the body tells whether the token counts.
         """
-        async with self._client_with(self._token_of(request), request) as client:
+        async with self._client_with(self.token_of(request), request) as client:
             yield client
 
     @asynccontextmanager
@@ -83,7 +83,7 @@ class Doorkeeper:
         if request.method not in LOOKING_VERBS:
             self._callers.note_change(token, asyncio.get_running_loop().time())
 
-    def _token_of(self, request: Request) -> str:
+    def token_of(self, request: Request) -> str:
         """The token that a request shows, or that of its session. Raises NotSignedInError or PermissionDeniedError."""
         shown = request.headers.get("authorization", "")
         if shown:

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from console.api.answers import many_encoded
-from console.api.asking import AsCaller, token_of
+from console.api.asking import AsCaller, Doorkeeper
 from console.mirror.follower import MirrorFollower
 from console.mirror.mirror import Mirror
 from console.mirror.rows import MirrorRow
@@ -108,7 +108,8 @@ NO_MIRROR = (
 async def _view(request: Request, client: AsCaller) -> MirrorView:
     callers: Callers = request.app.state.callers
     now = asyncio.get_running_loop().time()
-    return MirrorView(client, request.app.state.follower, callers.changed_lately(token_of(request), now))
+    doorkeeper: Doorkeeper = request.app.state.doorkeeper
+    return MirrorView(client, request.app.state.follower, callers.changed_lately(doorkeeper.token_of(request), now))
 
 
 FromMirror = Annotated[MirrorView, Depends(_view)]

@@ -66,11 +66,19 @@ def session_key(state: Path | None) -> SealingKey:
     try:
         secret = file.read_bytes()
     except FileNotFoundError:
-        made = new_sealing_key()
-        write_private(file, made.secret)
-        return made
+        return _kept_key(file)
     except OSError as error:
         raise MusterError(f"cannot read the key of sessions {file}: {error.strerror}") from error
     if len(secret) != KEY_BYTES:
         raise MusterError(f"{file} is no key of sessions; remove it, and everybody has to sign in again")
     return SealingKey(secret)
+
+
+def _kept_key(file: Path) -> SealingKey:
+    made = new_sealing_key()
+    try:
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise MusterError(f"cannot make the directory {file.parent}: {error.strerror}") from error
+    write_private(file, made.secret)
+    return made

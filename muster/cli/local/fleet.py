@@ -155,8 +155,8 @@ def _companion(name: str, plan: FleetPlan, address: str) -> CompanionProgram:
         return ("--state", str(plan.directory / "coordinator"), f"--listen-{name}", f"{host}:0")
 
     def console() -> Sequence[str]:
-        own = str(_token_file(plan))
-        return ("--coordinator", address, "--token-file", own, "--listen", _console_address(host))
+        own = ("--token-file", str(_token_file(plan)), "--state", str(plan.directory / "console"))
+        return ("--coordinator", address, "--listen", _console_address(host), *own)
 
     return CompanionProgram(
         name=name,

@@ -48,9 +48,10 @@ def test_another_console_cannot_read_it() -> None:
 
 
 def test_the_key_is_kept_where_there_is_a_place_for_it(tmp_path: Path) -> None:
-    made = session_key(tmp_path)
-    assert session_key(tmp_path) == made
-    assert (tmp_path / KEY_FILE).stat().st_mode & 0o777 == 0o600
+    state = tmp_path / "console"
+    made = session_key(state)
+    assert session_key(state) == made
+    assert (state / KEY_FILE).stat().st_mode & 0o777 == 0o600
     assert session_key(None) != session_key(None)
 
 
