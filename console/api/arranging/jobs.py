@@ -22,7 +22,7 @@ from muster.domain.errors import MusterError
 
 MOST_JOBS_OF_ACTION = 1_000
 """Jobs that one request does something with."""
-AT_ONCE = 16
+ACTIONS_AT_ONCE = 16
 """Jobs of such a request that the coordinator is asked for at a time."""
 
 
@@ -64,7 +64,7 @@ async def act_on_jobs(client: AsCaller, wanted: WantedAction) -> Response:
 
     Where nothing came of it for any of them, the answer is the problem of the first.
     """
-    slots = asyncio.Semaphore(AT_ONCE)
+    slots = asyncio.Semaphore(ACTIONS_AT_ONCE)
     do = _DONE[wanted.action]
     failures: dict[str, MusterError] = {}
 
