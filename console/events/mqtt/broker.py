@@ -67,10 +67,10 @@ class Broker:
 
     async def run(self) -> None:
         """Connect, and again when that breaks, until cancelled; says goodbye at its end."""
-        tries = 0
+        tries, client = 0, self._new_client()  # one for all tries: each closes the socket of the one before
         while True:
             try:
-                async with self._new_client() as client:
+                async with client:
                     tries = 0
                     await self._serve(client)
             except (MqttError, OSError) as error:
