@@ -30,7 +30,7 @@ def happening_to_wire(happening: Happening) -> pb.Happening:
     found = pb.Happening(
         place=event_place_to_wire(happening.place),
         fleet=happening.fleet,
-        job=None if happening.job is None else _job_to_wire(happening.job),
+        job=None if happening.job is None else _told_job_to_wire(happening.job),
     )
     match happening.event:
         case JobEvent() as event:
@@ -46,7 +46,7 @@ def happening_from_wire(message: pb.Happening) -> Happening:
     """An event, and whose it is; raises WireError."""
     checks.require(message, "place")
     event = _event_from_wire(message)
-    job = _job_from_wire(message.job) if message.HasField("job") else None
+    job = _told_job_from_wire(message.job) if message.HasField("job") else None
     if isinstance(event, JobEvent) != (job is not None):
         raise WireError("Happening.job", "must be there with events of jobs, and with no others")
     return Happening(
@@ -74,11 +74,11 @@ def _event_from_wire(message: pb.Happening) -> AnyEvent:
             raise WireError("Happening.event", "must be there")
 
 
-def _job_to_wire(job: ToldJob) -> pb.ToldJob:
+def _told_job_to_wire(job: ToldJob) -> pb.ToldJob:
     return pb.ToldJob(id=job.id, name=job.name, project=job.project, owner=job.owner, labels=job.labels)
 
 
-def _job_from_wire(message: pb.ToldJob) -> ToldJob:
+def _told_job_from_wire(message: pb.ToldJob) -> ToldJob:
     checks.few(message.labels, "ToldJob.labels")
     return ToldJob(
         id=JobId(checks.identifier(message.id, "ToldJob.id")),
