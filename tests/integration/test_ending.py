@@ -110,7 +110,7 @@ async def test_children_have_the_grace_too_before_their_execution_counts_as_stop
     """The leader of the session goes at once; what it started saves its work first."""
     fifo = tmp_path / "go"
     os.mkfifo(fifo)
-    child = f'(trap "read line < {fifo}; echo saved; exit 0" TERM; echo ready; sleep 60 & wait) &'
+    child = f'(trap "read line < {fifo}; echo saved; exit 0" TERM; sleep 60 & echo ready; wait) &'
     async with running_fleet(tmp_path, "a") as fleet:
         job = await fleet.client.jobs.submit(shell(f"{child} exec sleep 60"))
         await fleet.printed(job.id, 1)
