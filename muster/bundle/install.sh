@@ -740,7 +740,9 @@ purge_role() {
       rm -f "$ETC/join-token"
       drop_user muster-agent
       drop_user muster-job ;;
-    console) drop_user muster-console ;;
+    console)
+      rm -f "$ETC/authority.pem" # its copy of the certificate that it believes
+      drop_user muster-console ;;
     coordinator)
       for each in $BESIDE; do rm -f "$ETC/$each.toml"; done
       drop_user muster ;;
