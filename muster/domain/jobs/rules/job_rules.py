@@ -23,6 +23,7 @@ from muster.domain.jobs.rules.job_values import Wrong
 from muster.domain.jobs.rules.placeholder_rules import placeholder_faults
 from muster.domain.jobs.rules.placing_rules import placing_faults
 from muster.domain.jobs.rules.portion_rules import portion_faults
+from muster.domain.jobs.rules.telling import told
 from muster.domain.jobs.secret_use import SECRETS_DIRECTORY, SecretUse
 from muster.domain.jobs.size import too_much_to_share
 from muster.domain.quantity import format_cpus, format_duration, format_memory
@@ -52,21 +53,21 @@ def faults(spec: JobSpec) -> Iterator[Fault]:
 
 
 def _in_values(spec: JobSpec) -> Iterator[Fault]:
-    yield from _told(("name",), values.label(spec.name))
+    yield from told(("name",), values.label(spec.name))
     if spec.project:
-        yield from _told(("project",), values.label(spec.project))
-    yield from _told(("labels",), values.label_count(len(spec.labels)))
+        yield from told(("project",), values.label(spec.project))
+    yield from told(("labels",), values.label_count(len(spec.labels)))
     for name, value in spec.labels.items():
-        yield from _told(("labels", name), values.node_label(name) or values.job_label(value))
-    yield from _told(("priority",), values.number(spec.priority, -values.MAX_PRIORITY, values.MAX_PRIORITY))
+        yield from told(("labels", name), values.node_label(name) or values.job_label(value))
+    yield from told(("priority",), values.number(spec.priority, -values.MAX_PRIORITY, values.MAX_PRIORITY))
     if spec.max_per_node is not None:
-        yield from _told(("max_per_node",), values.number(spec.max_per_node, 1, values.MAX_EXECUTIONS))
+        yield from told(("max_per_node",), values.number(spec.max_per_node, 1, values.MAX_EXECUTIONS))
     for name, value in spec.node_labels.items():
-        yield from _told(("node_labels", name), values.node_label(name) or values.name_like(value))
+        yield from told(("node_labels", name), values.node_label(name) or values.name_like(value))
     if spec.not_before is not None:
-        yield from _told(("not_before",), values.moment(spec.not_before))
+        yield from told(("not_before",), values.moment(spec.not_before))
     if spec.delete_after is not None:
-        yield from _told(("delete_after",), values.duration(spec.delete_after))
+        yield from told(("delete_after",), values.duration(spec.delete_after))
     yield from _timeouts(spec.timeouts)
     yield from _restarts(spec.restarts)
     yield from _roles(spec)
@@ -127,28 +128,28 @@ def _success(spec: JobSpec) -> Iterator[Fault]:
 
 def _words(role: Role) -> Iterator[Fault]:
     """What a role is called and runs."""
-    yield from _told(("name",), values.label(role.name))
-    yield from _told(("count",), values.number(role.count, 1, values.MAX_EXECUTIONS))
+    yield from told(("name",), values.label(role.name))
+    yield from told(("count",), values.number(role.count, 1, values.MAX_EXECUTIONS))
     if len(f"{role.name}-{role.count - 1}") > MAX_HOST_NAME:
         yield Fault(path=("name",), message=f"makes host names longer than {MAX_HOST_NAME} characters")
     if role.image is not None:
-        yield from _told(("image",), values.image(role.image))
+        yield from told(("image",), values.image(role.image))
     if isinstance(role.command, str):
         yield Fault(path=("command",), message="must be a list of words, not one text")
     elif role.command and isinstance(role.command[0], str) and not role.command[0].strip():
         yield Fault(path=("command",), message="begins with an empty word; the first word is the program")
     else:
-        yield from _told(("command",), _first(map(values.word, role.command)))
+        yield from told(("command",), _first(map(values.word, role.command)))
     if role.exit_codes.restart is not None:
-        yield from _told(("exit_codes", "restart"), values.exit_codes(role.exit_codes.restart))
-    yield from _told(("exit_codes", "fail"), values.exit_codes(role.exit_codes.fail))
-    yield from _told(("entrypoint",), _first(map(values.word, role.entrypoint or ())))
+        yield from told(("exit_codes", "restart"), values.exit_codes(role.exit_codes.restart))
+    yield from told(("exit_codes", "fail"), values.exit_codes(role.exit_codes.fail))
+    yield from told(("entrypoint",), _first(map(values.word, role.entrypoint or ())))
     for name, value in role.env.items():
-        yield from _told(("env", name), values.env_name(name) or values.variable(name, value))
+        yield from told(("env", name), values.env_name(name) or values.variable(name, value))
     if role.workdir is not None:
-        yield from _told(("workdir",), values.absolute(role.workdir))
+        yield from told(("workdir",), values.absolute(role.workdir))
     if role.user is not None:
-        yield from _told(("user",), values.user(role.user))
+        yield from told(("user",), values.user(role.user))
         if role.security.image_user:
             message = "stands beside user; only one of them can say who runs"
             yield Fault(path=("security", "image_user"), message=message)
@@ -158,9 +159,9 @@ def _code(role: Role) -> Iterator[Fault]:
     """The folder that a role brings along."""
     if role.code is None:
         return
-    yield from _told(("code", "tree"), values.code_tree(role.code))
+    yield from told(("code", "tree"), values.code_tree(role.code))
     if role.code.tree:
-        yield from _told(("code", "size"), values.number(role.code.size, 0, LARGEST_TREE_FORM))
+        yield from told(("code", "size"), values.number(role.code.size, 0, LARGEST_TREE_FORM))
 
 
 def _data(role: Role) -> Iterator[Fault]:
@@ -177,37 +178,37 @@ def _needs(role: Role) -> Iterator[Fault]:
     """What a role reserves, and what its containers may do."""
     yield from _resources(role.resources)
     for number, name in enumerate(role.security.capabilities):
-        yield from _told(("security", "capabilities", number), values.capability(name))
+        yield from told(("security", "capabilities", number), values.capability(name))
     capabilities = role.security.capabilities
     named = ((("security", "capabilities", place), None, name) for place, name in enumerate(capabilities))
     yield from _differ("the capability", named)
     if role.security.pids is not None:
-        yield from _told(("security", "pids"), values.number(role.security.pids, 1, MOST_PIDS))
+        yield from told(("security", "pids"), values.number(role.security.pids, 1, MOST_PIDS))
     for limit in role.ulimits:
         path = ("ulimits", limit.name)
-        yield from _told(path, values.ulimit_name(limit.name))
+        yield from told(path, values.ulimit_name(limit.name))
         soft, hard = values.ulimit(limit.soft), values.ulimit(limit.hard)
-        yield from _told((*path, "soft"), soft)
-        yield from _told((*path, "hard"), hard)
+        yield from told((*path, "soft"), soft)
+        yield from told((*path, "hard"), hard)
         if not soft and not hard:
-            yield from _told(path, values.ulimit_order(limit.soft, limit.hard))
+            yield from told(path, values.ulimit_order(limit.soft, limit.hard))
     yield from _differ("the limit", ((("ulimits", limit.name), None, limit.name) for limit in role.ulimits))
 
 
 def _resources(resources: Resources) -> Iterator[Fault]:
-    yield from _told(("resources", "gpus"), values.number(resources.gpus, 0, values.MAX_GPUS))
+    yield from told(("resources", "gpus"), values.number(resources.gpus, 0, values.MAX_GPUS))
     if resources.gpu_model is not None:
-        yield from _told(("resources", "gpu_model"), values.filled(resources.gpu_model))
+        yield from told(("resources", "gpu_model"), values.filled(resources.gpu_model))
     if resources.mig is not None:
-        yield from _told(("resources", "mig"), values.mig(resources.mig))
+        yield from told(("resources", "mig"), values.mig(resources.mig))
         if not resources.gpus:
             yield Fault(path=("resources", "gpus"), message="is how many MIG devices it gets, so it must be at least 1")
     yield from portion_faults(resources)
-    yield from _told(("resources", "cpus"), values.cpus(resources.cpu_millis))
+    yield from told(("resources", "cpus"), values.cpus(resources.cpu_millis))
     if resources.memory is not None:
-        yield from _told(("resources", "memory"), values.memory(resources.memory))
+        yield from told(("resources", "memory"), values.memory(resources.memory))
     if resources.shm is not None:
-        yield from _told(("resources", "shm"), values.memory(resources.shm, values.MIN_SHM))
+        yield from told(("resources", "shm"), values.memory(resources.shm, values.MIN_SHM))
     yield from _caps(resources)
 
 
@@ -215,14 +216,14 @@ def _caps(resources: Resources) -> Iterator[Fault]:
     """The most that an execution gets; what is reserved for it, it may use."""
     if resources.cpu_limit is not None:
         path, wrong = ("resources", "cpu_limit"), values.cpu_limit(resources.cpu_limit)
-        yield from _told(path, wrong)
+        yield from told(path, wrong)
         if not wrong and resources.cpu_limit < resources.cpu_millis:
             reserved = format_cpus(resources.cpu_millis)
             message = f"is {format_cpus(resources.cpu_limit)}, less than the CPUs that are reserved (cpus: {reserved})"
             yield Fault(path=path, message=message)
     if resources.memory_limit:
         path, wrong = ("resources", "memory_limit"), values.memory(resources.memory_limit)
-        yield from _told(path, wrong)
+        yield from told(path, wrong)
         if not wrong and resources.memory_limit < (resources.memory or 0):
             reserved, limit = format_memory(resources.memory or 0), format_memory(resources.memory_limit)
             yield Fault(path=path, message=f"is {limit}, less than what is reserved (memory: {reserved})")
@@ -231,23 +232,23 @@ def _caps(resources: Resources) -> Iterator[Fault]:
 def _places(role: Role) -> Iterator[Fault]:
     """Ports, mounts and files, each of which has a place of its own."""
     for number, port in enumerate(role.ports):
-        yield from _told(("ports", number, "name"), values.port_name(port.name))
+        yield from told(("ports", number, "name"), values.port_name(port.name))
         if port.port is not None:
-            yield from _told(("ports", number, "port"), values.number(port.port, 1, values.MAX_PORT))
+            yield from told(("ports", number, "port"), values.number(port.port, 1, values.MAX_PORT))
     ports = [(("ports", place), port) for place, port in enumerate(role.ports)]
     yield from _differ("the port name", ((where, "name", port.name) for where, port in ports))
     yield from _differ("the port number", ((where, "port", str(port.port)) for where, port in ports if port.port))
     for number, mount in enumerate(role.mounts):
         where = ("mounts", number)
         source, target = values.absolute(mount.source), values.absolute(mount.target)
-        yield from _told((*where, "source"), source)
-        yield from _told((*where, "target"), target)
+        yield from told((*where, "source"), source)
+        yield from told((*where, "target"), target)
         if not target:
-            yield from _told(where, values.mount_target(mount.target))
+            yield from told(where, values.mount_target(mount.target))
     targets = ((("mounts", place), "target", mount.target.rstrip("/")) for place, mount in enumerate(role.mounts))
     yield from _differ("the target", targets)
     for number, file in enumerate(role.files):
-        yield from _told(("files", number, "path"), values.file_path(file.path))
+        yield from told(("files", number, "path"), values.file_path(file.path))
     yield from _differ("the path", ((("files", place), "path", file.path) for place, file in enumerate(role.files)))
 
 
@@ -264,7 +265,7 @@ def _files(spec: JobSpec) -> Iterator[Fault]:
 
 def _secrets(role: Role) -> Iterator[Fault]:
     uses = role.secrets
-    yield from _told(("secrets",), values.secret_count(len(uses)))
+    yield from told(("secrets",), values.secret_count(len(uses)))
     for number, use in enumerate(uses):
         yield from _secret(role, use, ("secrets", number))
     places = [(("secrets", place), use) for place, use in enumerate(uses)]
@@ -276,14 +277,14 @@ def _secrets(role: Role) -> Iterator[Fault]:
 
 
 def _secret(role: Role, use: SecretUse, where: Path) -> Iterator[Fault]:
-    yield from _told((*where, "secret"), values.label(use.secret))
+    yield from told((*where, "secret"), values.label(use.secret))
     for name, key in use.env.items():
-        yield from _told((*where, "env"), values.env_name(name) or values.secret_key(name, key))
+        yield from told((*where, "env"), values.env_name(name) or values.secret_key(name, key))
     if use.env and use.standard_env:
         message = "names variables where standard_env asks for the usual ones"
         yield Fault(path=(*where, "env"), message=message)
     if use.directory is not None and (wrong := values.secret_directory(use.directory)):
-        yield from _told((*where, "directory"), wrong)
+        yield from told((*where, "directory"), wrong)
     elif conflict := _conflict(role, use):
         yield Fault(path=where, message=conflict)
 
@@ -343,32 +344,32 @@ def _of_containers(role: Role) -> tuple[tuple[Path, bool], ...]:
 
 
 def _timeouts(timeouts: Timeouts) -> Iterator[Fault]:
-    yield from _told(("timeouts", "check_in"), values.duration(timeouts.check_in))
-    yield from _told(("timeouts", "fetch"), values.duration(timeouts.fetch))
-    yield from _told(("timeouts", "stall"), values.duration(timeouts.stall))
-    yield from _told(("timeouts", "store"), values.duration(timeouts.store))
-    yield from _told(("timeouts", "grace"), values.duration(timeouts.grace))
+    yield from told(("timeouts", "check_in"), values.duration(timeouts.check_in))
+    yield from told(("timeouts", "fetch"), values.duration(timeouts.fetch))
+    yield from told(("timeouts", "stall"), values.duration(timeouts.stall))
+    yield from told(("timeouts", "store"), values.duration(timeouts.store))
+    yield from told(("timeouts", "grace"), values.duration(timeouts.grace))
     if timeouts.run is not None:
-        yield from _told(("timeouts", "run"), values.duration(timeouts.run))
+        yield from told(("timeouts", "run"), values.duration(timeouts.run))
     if timeouts.queue is not None:
-        yield from _told(("timeouts", "queue"), values.duration(timeouts.queue))
+        yield from told(("timeouts", "queue"), values.duration(timeouts.queue))
     if timeouts.expected is not None:
         path, wrong = ("timeouts", "expected"), values.duration(timeouts.expected)
-        yield from _told(path, wrong)
+        yield from told(path, wrong)
         if not wrong and timeouts.run is not None and timeouts.expected > timeouts.run:
             message = f"is longer than the job may run (timeouts.run: {format_duration(timeouts.run)})"
             yield Fault(path=path, message=message)
-    yield from _told(("timeouts", "lost_after"), values.lost_after(timeouts.lost_after))
+    yield from told(("timeouts", "lost_after"), values.lost_after(timeouts.lost_after))
     if timeouts.preempt is not None:
-        yield from _told(("timeouts", "preempt"), values.preempt(timeouts.preempt))
+        yield from told(("timeouts", "preempt"), values.preempt(timeouts.preempt))
     if timeouts.idle is not None:
-        yield from _told(("timeouts", "idle"), values.idle(timeouts.idle))
+        yield from told(("timeouts", "idle"), values.idle(timeouts.idle))
 
 
 def _restarts(policy: RestartPolicy) -> Iterator[Fault]:
-    yield from _told(("restarts", "limit"), values.number(policy.limit, 0, MOST_RESTARTS))
-    yield from _told(("restarts", "infrastructure"), values.number(policy.infrastructure, 0, MOST_RESTARTS))
-    yield from _told(("restarts", "backoff"), values.backoff(policy.backoff))
+    yield from told(("restarts", "limit"), values.number(policy.limit, 0, MOST_RESTARTS))
+    yield from told(("restarts", "infrastructure"), values.number(policy.infrastructure, 0, MOST_RESTARTS))
+    yield from told(("restarts", "backoff"), values.backoff(policy.backoff))
 
 
 def _differ(what: str, entries: Iterable[tuple[Path, str | None, str]]) -> Iterator[Fault]:
@@ -379,8 +380,3 @@ def _differ(what: str, entries: Iterable[tuple[Path, str | None, str]]) -> Itera
             where = path if key is None else (*path, key)
             yield Fault(path=where, message=values.twice(what, value, spell(first[value])).message)
         first.setdefault(value, path)
-
-
-def _told(path: Path, wrong: Wrong | None) -> Iterator[Fault]:
-    if wrong is not None:
-        yield Fault(path=path, message=wrong.message, suggestion=wrong.suggestion)

@@ -7,6 +7,7 @@ from muster.domain.jobs.job import Resources
 from muster.domain.jobs.placing.portion import LEAST_GPU_MEMORY, LEAST_PORTION, PORTION_FORM, WHOLE_GPU
 from muster.domain.jobs.rules import job_values as values
 from muster.domain.jobs.rules.job_values import Wrong
+from muster.domain.jobs.rules.telling import told
 
 
 def gpu_portion(thousandths: int) -> Wrong | None:
@@ -38,11 +39,6 @@ def portion_faults(resources: Resources) -> Iterator[Fault]:
         message = "is of how many GPUs it gets a part, so it must be at least 1"
         yield Fault(path=("resources", "gpus"), message=message)
     if resources.gpu_portion is not None:
-        yield from _told(("resources", "gpu_portion"), gpu_portion(resources.gpu_portion))
+        yield from told(("resources", "gpu_portion"), gpu_portion(resources.gpu_portion))
     if resources.gpu_memory is not None:
-        yield from _told(("resources", "gpu_memory"), gpu_memory(resources.gpu_memory))
-
-
-def _told(path: tuple[str, ...], wrong: Wrong | None) -> Iterator[Fault]:
-    if wrong is not None:
-        yield Fault(path=path, message=wrong.message, suggestion=wrong.suggestion)
+        yield from told(("resources", "gpu_memory"), gpu_memory(resources.gpu_memory))

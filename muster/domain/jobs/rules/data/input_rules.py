@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from pathlib import PurePosixPath
 
 from muster.domain.data.digest import is_digest
 from muster.domain.data.job_input import LONGEST_INPUT_URL, MAX_INPUTS, JobInput, file_name
@@ -11,9 +10,11 @@ from muster.domain.data.tree import MalformedTreeError, refuse_bad_content_path
 from muster.domain.fault import Fault, Path
 from muster.domain.jobs.job import Role
 from muster.domain.jobs.rules import job_values as values
+from muster.domain.jobs.rules.data.covering import covering_faults, mount_places, secret_places
 from muster.domain.jobs.rules.data.only_rules import only_faults
 from muster.domain.jobs.rules.data.volume_rules import volume_path
 from muster.domain.jobs.rules.job_values import Wrong
+from muster.domain.jobs.rules.telling import told
 from muster.domain.quoting import quote
 
 INPUT_URL = r"https?://(?!/)[!-~]+"
@@ -67,7 +68,7 @@ def input_faults(role: Role) -> Iterator[Fault]:
         if each.name in names:
             yield Fault(path=where, message="is there twice")
         names.add(each.name)
-        yield from _told(where, values.label(each.name))
+        yield from told(where, values.label(each.name))
         yield from _origin(each, where)
         yield from _place(role, each, where)
     yield from _in_each_other(role)
@@ -77,14 +78,14 @@ def _origin(each: JobInput, where: Path) -> Iterator[Fault]:
     if bool(each.url) == bool(each.source):
         yield Fault(path=where, message="needs exactly one of url and from")
     elif each.source:
-        yield from _told((*where, "from"), input_source(each.source))
+        yield from told((*where, "from"), input_source(each.source))
         if each.sha256:
             yield Fault(path=(*where, "sha256"), message="stands beside from: outputs have their SHA-256 already")
         yield from only_faults(each.only, (*where, "only"))
     else:
-        yield from _told((*where, "url"), input_url(each.url))
+        yield from told((*where, "url"), input_url(each.url))
         if each.sha256:
-            yield from _told((*where, "sha256"), input_sha256(each.sha256))
+            yield from told((*where, "sha256"), input_sha256(each.sha256))
         if each.only or each.trees:
             yield Fault(path=(*where, "only"), message="stands beside url, which names one file; it is for from")
 
@@ -121,24 +122,13 @@ def _place(role: Role, each: JobInput, where: Path) -> Iterator[Fault]:
         message = "needs an image: a plain process finds the input below the directory in MUSTER_INPUTS_DIR"
         yield Fault(path=(*where, "path"), message=message)
     else:
-        yield from _told((*where, "path"), volume_path(each.path))
+        yield from told((*where, "path"), volume_path(each.path))
 
 
 def _in_each_other(role: Role) -> Iterator[Fault]:
     """Inputs of which one would cover another one, or what else the container has there."""
-    if role.image is None:
-        return
-    taken = [(PurePosixPath(mount.target), f"the mount at {mount.target}") for mount in role.mounts]
-    taken += [(PurePosixPath(volume.target), f"the volume {volume.name}") for volume in role.volumes]
-    taken += [(PurePosixPath(use.directory), f"the secret {use.secret}") for use in role.secrets if use.directory]
-    for each in role.inputs:
-        own = PurePosixPath(each.target)
-        for other, what in taken:
-            if own.is_relative_to(other) or other.is_relative_to(own):
-                yield Fault(path=("inputs", each.name), message=f"lies at {own}, where {what} is")
-        taken.append((own, f"the input {each.name}"))
-
-
-def _told(path: Path, wrong: Wrong | None) -> Iterator[Fault]:
-    if wrong is not None:
-        yield Fault(path=path, message=wrong.message, suggestion=wrong.suggestion)
+    if role.image is not None:
+        volumes = [(volume.target, f"the volume {volume.name}") for volume in role.volumes]
+        places = [(each.name, each.target) for each in role.inputs]
+        taken = [*mount_places(role), *volumes, *secret_places(role)]
+        yield from covering_faults("inputs", "input", places, taken)

@@ -7,7 +7,9 @@ from muster.domain.data.volume import MAX_VOLUMES, Volume, VolumeKeep
 from muster.domain.fault import Fault, Path
 from muster.domain.jobs.job import Role
 from muster.domain.jobs.rules import job_values as values
+from muster.domain.jobs.rules.data.covering import covering_faults, mount_places, secret_places
 from muster.domain.jobs.rules.job_values import Wrong
+from muster.domain.jobs.rules.telling import told
 from muster.domain.quantity import format_memory
 from muster.domain.quoting import quote
 
@@ -37,7 +39,7 @@ def volume_faults(role: Role) -> Iterator[Fault]:
         if volume.name in names:
             yield Fault(path=where, message="is there twice")
         names.add(volume.name)
-        yield from _told(where, values.label(volume.name))
+        yield from told(where, values.label(volume.name))
         yield from _amounts(volume, where)
         yield from _place(role, volume, where)
     yield from _in_each_other(role)
@@ -51,9 +53,9 @@ def _amounts(volume: Volume, where: Path) -> Iterator[Fault]:
         yield Fault(path=where, message="needs exactly one of size and tmpfs")
         return
     if volume.size is not None:
-        yield from _told((*where, "size"), values.memory(volume.size, MIN_VOLUME))
+        yield from told((*where, "size"), values.memory(volume.size, MIN_VOLUME))
     if volume.tmpfs is not None:
-        yield from _told((*where, "tmpfs"), values.memory(volume.tmpfs, MIN_VOLUME))
+        yield from told((*where, "tmpfs"), values.memory(volume.tmpfs, MIN_VOLUME))
 
 
 def _place(role: Role, volume: Volume, where: Path) -> Iterator[Fault]:
@@ -61,7 +63,7 @@ def _place(role: Role, volume: Volume, where: Path) -> Iterator[Fault]:
         message = f"needs an image: a plain process finds the volume by the variable {volume.variable}"
         yield Fault(path=(*where, "path"), message=message)
     elif volume.path is not None:
-        yield from _told((*where, "path"), volume_path(volume.path))
+        yield from told((*where, "path"), volume_path(volume.path))
     if role.image is None and volume.tmpfs is not None:
         message = "needs an image: a plain process cannot have it; take /dev/shm of the node, or size"
         yield Fault(path=(*where, "tmpfs"), message=message)
@@ -69,16 +71,9 @@ def _place(role: Role, volume: Volume, where: Path) -> Iterator[Fault]:
 
 def _in_each_other(role: Role) -> Iterator[Fault]:
     """Volumes of which one would cover another one, or what else the container has there."""
-    if role.image is None:
-        return
-    taken = [(PurePosixPath(mount.target), f"the mount at {mount.target}") for mount in role.mounts]
-    taken += [(PurePosixPath(use.directory), f"the secret {use.secret}") for use in role.secrets if use.directory]
-    for volume in role.volumes:
-        own = PurePosixPath(volume.target)
-        for other, what in taken:
-            if own.is_relative_to(other) or other.is_relative_to(own):
-                yield Fault(path=("volumes", volume.name), message=f"lies at {own}, where {what} is")
-        taken.append((own, f"the volume {volume.name}"))
+    if role.image is not None:
+        places = [(volume.name, volume.target) for volume in role.volumes]
+        yield from covering_faults("volumes", "volume", places, [*mount_places(role), *secret_places(role)])
 
 
 def _in_memory(role: Role) -> Iterator[Fault]:
@@ -91,8 +86,3 @@ def _in_memory(role: Role) -> Iterator[Fault]:
             "all (resources.memory)"
         )
         yield Fault(path=("volumes", last.name, "tmpfs"), message=message)
-
-
-def _told(path: Path, wrong: Wrong | None) -> Iterator[Fault]:
-    if wrong is not None:
-        yield Fault(path=path, message=wrong.message, suggestion=wrong.suggestion)
