@@ -1,12 +1,12 @@
 """What every request passes before anybody looks at what it asks: names, sizes, times, and how much is open at once."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, MutableMapping
+from collections.abc import Collection
 from http import HTTPStatus
-from typing import Any, TypeAlias
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from console.api.problems import refusal
 
@@ -21,11 +21,6 @@ DIGITS = 18
 REQUESTS = 1_200
 """Requests at once, streams included."""
 
-_Message: TypeAlias = MutableMapping[str, Any]
-_Receive: TypeAlias = Callable[[], Awaitable[_Message]]
-_Send: TypeAlias = Callable[[_Message], Awaitable[None]]
-_App: TypeAlias = Callable[[_Message, _Receive, _Send], Awaitable[None]]
-
 _HEADERS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
@@ -38,12 +33,12 @@ _HEADERS = {
 class Threshold:
     """Lets requests in that may be answered, whole; all others are refused at once."""
 
-    def __init__(self, app: _App, hosts: Collection[str]) -> None:
+    def __init__(self, app: ASGIApp, hosts: Collection[str]) -> None:
         self._app = app
         self._hosts = hosts
         self._open = 0
 
-    async def __call__(self, scope: _Message, receive: _Receive, send: _Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
@@ -62,7 +57,7 @@ class Threshold:
         finally:
             self._open -= 1
 
-    async def _answer(self, answer: _App | None, scope: _Message, receive: _Receive, send: _Send) -> None:
+    async def _answer(self, answer: ASGIApp | None, scope: Scope, receive: Receive, send: Send) -> None:
         body = b""
         if answer is None:
             try:
@@ -85,7 +80,7 @@ class _GoneError(Exception):
     pass
 
 
-async def _body(receive: _Receive) -> bytes:
+async def _body(receive: Receive) -> bytes:
     pieces, size, more = list[bytes](), 0, True
     while more:
         message = await receive()
@@ -103,11 +98,11 @@ async def _body(receive: _Receive) -> bytes:
     return b"".join(pieces)
 
 
-def _replaying(body: bytes, receive: _Receive) -> _Receive:
+def _replaying(body: bytes, receive: Receive) -> Receive:
     """What the application receives: the body as a whole, and then what the server says."""
     left = [body]
 
-    async def replay() -> _Message:
+    async def replay() -> Message:
         if left:
             return {"type": "http.request", "body": left.pop(), "more_body": False}
         return await receive()
@@ -115,8 +110,8 @@ def _replaying(body: bytes, receive: _Receive) -> _Receive:
     return replay
 
 
-def _hardened(send: _Send) -> _Send:
-    async def sent(message: _Message) -> None:
+def _hardened(send: Send) -> Send:
+    async def sent(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
             for name, value in _HEADERS.items():
@@ -126,11 +121,11 @@ def _hardened(send: _Send) -> _Send:
     return sent
 
 
-def _too_large() -> _App:
+def _too_large() -> ASGIApp:
     return _refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too-large", f"a body has at most {MAX_BODY} bytes")
 
 
-def _refused(status: HTTPStatus, word: str, detail: str) -> _App:
+def _refused(status: HTTPStatus, word: str, detail: str) -> ASGIApp:
     response: Response = refusal(status, word, detail)
     response.headers["Connection"] = "close"  # what comes after a body that was not read is no request
     return response

@@ -4,11 +4,11 @@ A browser sends the cookie along whoever has made the page. So a request that ch
 is the console's own: browsers say where a page is from (`Origin`, `Sec-Fetch-Site`), and no page can say otherwise.
 """
 
-from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any, TypeAlias
+from typing import Any
 
 from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from console.api.sessions.session import LONGEST_REST, SessionSeal
 from muster.domain.errors import PermissionDeniedError
@@ -20,11 +20,6 @@ LOOKING_VERBS = frozenset({"GET", "HEAD", "OPTIONS"})
 """Verbs that change nothing."""
 _WRITTEN = "session_cookie"
 """Where a request keeps the cookie that its answer sets."""
-
-_Message: TypeAlias = MutableMapping[str, Any]
-_Receive: TypeAlias = Callable[[], Awaitable[_Message]]
-_Send: TypeAlias = Callable[[_Message], Awaitable[None]]
-_App: TypeAlias = Callable[[_Message, _Receive, _Send], Awaitable[None]]
 
 
 def token_of_session(request: Request, seal: SessionSeal, origin: str, now: float) -> str | None:
@@ -67,14 +62,14 @@ def set_cookie(request: Request, written: str) -> None:
 class CookieSetting:
     """An application whose answers set the cookies that were asked for while they were made."""
 
-    def __init__(self, app: _App) -> None:
+    def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
-    async def __call__(self, scope: _Message, receive: _Receive, send: _Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         state: dict[str, Any] = scope.setdefault("state", {})
 
-        async def sent(message: _Message) -> None:
+        async def sent(message: Message) -> None:
             if message["type"] == "http.response.start" and _WRITTEN in state:
                 MutableHeaders(scope=message).append("set-cookie", state[_WRITTEN])
             await send(message)
