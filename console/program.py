@@ -10,7 +10,6 @@ from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
 
 from console.api.app import application
 from console.api.listener import ConsoleListener
@@ -24,7 +23,7 @@ from muster.daemon.journal import configure
 from muster.daemon.refusal import refusing
 from muster.daemon.systemd import Systemd
 from muster.domain.errors import MusterError
-from muster.trust.files import write_private
+from muster.trust.files import read_secret, write_private
 
 log = logging.getLogger(__name__)
 
@@ -83,7 +82,7 @@ def _notifying(
     """What notifies, where the settings want it; raises MusterError."""
     if settings.notify is None or settings.state is None or settings.token_file is None:
         return ()
-    wanted, token = read_notify_file(settings.notify), _content(settings.token_file, "the token")
+    wanted, token = read_notify_file(settings.notify), read_secret(settings.token_file)
     outbox = stack.enter_context(held_outbox(settings.state))
     return (partial(notify, wanted, outbox, lambda: callers.client(token)),)
 
@@ -92,14 +91,7 @@ async def _follower(settings: ConsoleSettings, callers: Callers) -> MirrorFollow
     if settings.token_file is None:
         log.info("the console keeps no mirror, as it was given no token of its own")
         return None
-    return MirrorFollower(await callers.client(_content(settings.token_file, "the token")))
-
-
-def _content(file: Path, what: str) -> str:
-    try:
-        return file.read_text().strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise MusterError(f"cannot read {what} in {file}: {error}") from error
+    return MirrorFollower(await callers.client(read_secret(settings.token_file)))
 
 
 def _authority(settings: ConsoleSettings) -> bytes | None:

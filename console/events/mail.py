@@ -3,7 +3,6 @@
 import asyncio
 import json
 import smtplib
-import ssl
 from dataclasses import dataclass, field
 from email.message import EmailMessage
 from email.utils import formatdate
@@ -11,6 +10,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from console.events.answer import TargetAnswer
+from console.events.believed import believing
 from console.events.wording import mail_text, subject_line
 
 MAILED_WITHIN = 10.0
@@ -81,9 +81,7 @@ class Mailer:
         )
 
     def _connected(self) -> smtplib.SMTP:
-        server, trusted = self._server, ssl.create_default_context()
-        if server.authority is not None:
-            trusted.load_verify_locations(server.authority)
+        server, trusted = self._server, believing(self._server.authority)
         if server.security is MailSecurity.TLS:
             return smtplib.SMTP_SSL(server.host, server.port, timeout=self._patience, context=trusted)
         smtp = smtplib.SMTP(server.host, server.port, timeout=self._patience)

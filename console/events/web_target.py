@@ -19,6 +19,7 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 
 from console.events.addresses import AllowedPlaces
 from console.events.answer import TargetAnswer
+from console.events.believed import believing
 
 ANSWERED_WITHIN = 10.0
 """Seconds in which a target takes an event."""
@@ -36,9 +37,7 @@ class WebTargets:
         """`authority`: a file of certificates that are believed beside those of the system."""
         self._allowed = allowed
         self._patience = patience
-        self._trusted = ssl.create_default_context()
-        if authority is not None:
-            self._trusted.load_verify_locations(authority)
+        self._trusted = believing(authority)
 
     async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> TargetAnswer:
         """What a target says to this body."""

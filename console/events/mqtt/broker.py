@@ -14,6 +14,7 @@ from typing import Any
 from aiomqtt import Client, MqttError, ProtocolVersion, Will
 
 from console.events.answer import TargetAnswer
+from console.events.believed import believing
 from console.events.mqtt.topics import topic_path
 from muster import __version__
 
@@ -126,9 +127,7 @@ class Broker:
         )
 
     def _trusted(self) -> ssl.SSLContext:
-        trusted = ssl.create_default_context()
-        if self._place.authority is not None:
-            trusted.load_verify_locations(self._place.authority)
+        trusted = believing(self._place.authority)
         if self._place.cert is not None:
             trusted.load_cert_chain(self._place.cert, self._place.key)
         return trusted
