@@ -46,6 +46,12 @@ def test_a_task_that_fails_ends_the_others_of_its_node(door: DoorSide) -> None:
     assert step.returncode == 7
 
 
+def test_what_a_task_that_fails_leaves_behind_is_ended_too(door: DoorSide) -> None:
+    step = tasks(door, "sh", "-c", "sleep 600 & exit 7", count=1)
+    step.communicate(timeout=ANSWER_LIMIT)
+    assert step.returncode == 7
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1])
 def test_a_signal_for_the_group_ends_all_tasks(door: DoorSide, number: signal.Signals) -> None:
     step = tasks(door, "sh", "-c", "echo up; exec sleep 600")

@@ -1,5 +1,6 @@
 /* The tasks of a step on one node, for srun. They share a process group with this program, so a signal for the group
- * reaches all of them. The first that fails ends the others: SIGTERM, and SIGKILL after half a minute. */
+ * reaches all of them. The first that fails ends the others: SIGTERM, and SIGKILL after half a minute. What tasks of a
+ * step that failed leave behind gets SIGTERM once all of them have ended. */
 
 #include "inside.h"
 #include "system.h"
@@ -228,8 +229,12 @@ int run_tasks(char **arguments, char **environment) {
                 end_with(SIGTERM);
             ring_after(PATIENCE);
         }
-        if (!left)
+        if (!left) {
+            /* A shell that was starting a command takes the signal only after it, so the command may have missed it. */
+            if (failed)
+                end_with(SIGTERM);
             break;
+        }
         rang = 0;
         listen(signals, &rang, 0);
         while (rang && read_some(signals, told, sizeof told) == sizeof told) {
