@@ -16,7 +16,9 @@ from tests.integration.consoles import ServedConsole, certified, console
 from tests.integration.fleet import SECRET, running_fleet
 from tests.integration.jobs import shell
 
-ASKED = [route for route in ROUTES if route.verb == "GET" and route.operation != "projects.get"]
+NOT_ASKED = ("projects.get", "feed.follow")
+"""One needs a project of its own; the other has no end, see test_mirror."""
+ASKED = [route for route in ROUTES if route.verb == "GET" and route.operation not in NOT_ASKED]
 
 
 async def test_every_answer_is_as_the_openapi_document_says(tmp_path: Path) -> None:

@@ -128,8 +128,9 @@ def _watched_closely(machine: Machine, unit: str) -> None:
 
 def test_programs_that_hang_are_started_again_and_executions_go_on(machines: Machines, bundle: Path) -> None:
     (machine,) = machines(["alone"])
-    _begin_fleet(machine, _unpacked(machine, bundle))
-    _add_console(machine, "/opt/muster/current/install.sh")
+    installer = _unpacked(machine, bundle)
+    _begin_fleet(machine, installer)
+    _add_console(machine, installer)
     for unit in UNITS:
         _watched_closely(machine, unit)
     job = machine.run("muster", "run", "--detach", "--", "sh", "-c", "until [ -e /dev/shm/go ]; do sleep 0.1; done")
