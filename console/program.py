@@ -18,6 +18,7 @@ from console.events.notifier import held_outbox, notify, send_test
 from console.events.notify_file import read_notify_file
 from console.mirror.follower import MirrorFollower
 from console.settings import ConsoleSettings, parse
+from console.telemetry.history.recorder import HistoryRecorder, held_history
 from console.upstream.callers import Callers
 from muster.daemon.journal import configure
 from muster.daemon.refusal import refusing
@@ -49,12 +50,14 @@ async def run(settings: ConsoleSettings, systemd: Systemd) -> None:
         callers = await stack.enter_async_context(Callers(settings.coordinator, _authority(settings)))
         notifying = _notifying(settings, callers, stack)
         follower = await _follower(settings, callers)
+        history = await _history(settings, callers, stack)
         tasks = await stack.enter_async_context(asyncio.TaskGroup())
-        app = application(callers, settings.hosts, seal, settings.origin, follower)
+        app = application(callers, settings.hosts, seal, settings.origin, follower, history)
         listener = ConsoleListener(app, settings.listen, settings.cert, settings.key)
         beside = [tasks.create_task(systemd.keep_alive(), name="watchdog")]
         beside += [tasks.create_task(work(), name="notifications") for work in notifying]
         beside += [tasks.create_task(follower.run(), name="mirror")] if follower is not None else []
+        beside += [tasks.create_task(history.run(), name="history")] if history is not None else []
         url = settings.url or f"{'http' if settings.cert is None else 'https'}://{listener.address}"
         systemd.ready(f"serves {url}")
         log.info("console serves", extra={"url": url, "coordinator": settings.coordinator})
@@ -92,6 +95,13 @@ async def _follower(settings: ConsoleSettings, callers: Callers) -> MirrorFollow
         log.info("the console keeps no mirror, as it was given no token of its own")
         return None
     return MirrorFollower(await callers.client(read_secret(settings.token_file)))
+
+
+async def _history(settings: ConsoleSettings, callers: Callers, stack: AsyncExitStack) -> HistoryRecorder | None:
+    if settings.token_file is None or settings.state is None or not settings.history_limit:
+        return None
+    store = stack.enter_context(held_history(settings.state, settings.history_limit << 30))
+    return HistoryRecorder(await callers.client(read_secret(settings.token_file)), store)
 
 
 def _authority(settings: ConsoleSettings) -> bytes | None:

@@ -12,6 +12,8 @@ from muster.daemon.options_file import parse_with_file
 from muster.domain.errors import MusterError
 from muster.rpc.channel import is_loopback
 
+DEFAULT_HISTORY_LIMIT = 20
+"""GiB of history on the disk, unless somebody wants more or less."""
 DEFAULT_LISTEN = "127.0.0.1:7464"
 LOOPBACK_NAMES = frozenset({"127.0.0.1", "localhost", "[::1]"})
 
@@ -38,6 +40,8 @@ class ConsoleSettings:
     """Where deliveries wait that are to be made, and the key of sessions; None: sessions end with the console."""
     token_file: Path | None = None
     """The file with its own token, with which it follows events and keeps its mirror; None: it does neither."""
+    history_limit: int = DEFAULT_HISTORY_LIMIT
+    """GiB of what nodes used that are kept in `state`; 0: it keeps nothing of it."""
     notify_test: str = ""
     """A subscription whose target gets a test, instead of anything else."""
     ready_file: Path | None = None
@@ -84,9 +88,16 @@ def parse(arguments: Sequence[str], environ: Mapping[str, str]) -> ConsoleSettin
         type=Path,
         metavar="DIRECTORY",
         default=Path(environ["MUSTER_STATE"]) if environ.get("MUSTER_STATE") else None,
-        help="where deliveries of events and the key of sessions are kept (MUSTER_STATE)",
+        help="where history, deliveries of events and the key of sessions are kept (MUSTER_STATE)",
     )
-    parser.add_argument("--token-file", type=Path, metavar="FILE", help="its own token, for events and its mirror")
+    parser.add_argument("--token-file", type=Path, metavar="FILE", help="its own token, for events, mirror and history")
+    parser.add_argument(
+        "--history-limit",
+        type=int,
+        default=DEFAULT_HISTORY_LIMIT,
+        metavar="GIB",
+        help="disk for what nodes used, in the state directory (%(default)s); 0: none",
+    )
     parser.add_argument("--notify-test", default="", metavar="NAME", help="send a test to a subscription, and end")
     parser.add_argument("--ready-file", type=Path, help="write the URL there once it serves")
     parser.add_argument("--log-level", choices=["debug", "info", "warning", "error"], default="info")
@@ -114,6 +125,8 @@ def _fault(settings: ConsoleSettings) -> str | None:
             f"will not speak unencrypted at {settings.listen}: give --cert and --key, "
             "or listen at 127.0.0.1 behind a proxy that speaks HTTPS"
         )
+    if settings.history_limit < 0:
+        return f"--history-limit {settings.history_limit} is no number of GiB"
     url = urlsplit(settings.url)
     if settings.url and (url.scheme not in {"http", "https"} or not url.hostname):
         return f"--url {settings.url} is no address like https://muster.example.com"

@@ -17,6 +17,7 @@ from console.api.arranging.places import PLACE_ROUTES
 from console.api.asking import Doorkeeper
 from console.api.fleet import FLEET_ROUTES
 from console.api.following import FOLLOWING_ROUTES
+from console.api.history.series import HISTORY_ROUTES
 from console.api.jobs import JOB_ROUTES
 from console.api.limits import Threshold
 from console.api.mirrored.live import LIVE_ROUTES
@@ -29,6 +30,7 @@ from console.api.sessions.session import SessionSeal
 from console.api.sharing import SHARING_ROUTES
 from console.api.trust import SESSION_ROUTES, TRUST_ROUTES
 from console.mirror.follower import MirrorFollower
+from console.telemetry.history.recorder import HistoryRecorder
 from console.upstream.callers import Callers
 from muster import __version__
 from muster.domain.errors import MusterError
@@ -72,6 +74,7 @@ PUBLIC_ROUTES = (
 ROUTES = (
     *JOB_ROUTES,
     *FOLLOWING_ROUTES,
+    *HISTORY_ROUTES,
     *LIVE_ROUTES,
     *FLEET_ROUTES,
     *SHARING_ROUTES,
@@ -92,15 +95,17 @@ def application(
     seal: SessionSeal,
     origin: str = "",
     follower: MirrorFollower | None = None,
+    history: HistoryRecorder | None = None,
 ) -> Any:  # noqa: ANN401 - an ASGI application
     """The application that asks the coordinator through `callers`, and answers under the names `hosts`.
 
     Sessions are sealed with `seal`. `origin` is how browsers reach it; empty: as they say. What `follower` keeps up to
-    date is answered from memory; None: all is asked of the coordinator.
+    date is answered from memory; None: all is asked of the coordinator. `history` has what was used; None: nobody does.
     """
     app = FastAPI(title="Muster", version=__version__, openapi_url=None, docs_url=None, redoc_url=None)
     app.state.callers = callers
     app.state.follower = follower
+    app.state.history = history
     app.state.doorkeeper = Doorkeeper(callers, seal, origin)
     for route in (*PUBLIC_ROUTES, *ROUTES):
         app.add_api_route(

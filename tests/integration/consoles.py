@@ -3,7 +3,7 @@
 import asyncio
 import ssl
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,12 +14,14 @@ from console.api.listener import ConsoleListener
 from console.api.sessions.session import SessionSeal
 from console.mirror.follower import MirrorFollower
 from console.settings import LOOPBACK_NAMES
+from console.telemetry.history.recorder import HistoryRecorder, held_history
 from console.upstream.callers import Callers
 from coordinator.clock import wall_time
 from muster.trust.certificates import issue_server, make_authority
 from muster.trust.sealing import new_sealing_key
 
 ANSWERED_WITHIN = 30.0
+HISTORY_BYTES = 1 << 30
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +56,7 @@ def certified(directory: Path) -> dict[str, Path]:
 
 
 @asynccontextmanager
-async def console(
+async def console(  # noqa: PLR0913 - one for each thing that a console can have
     coordinator: str,
     authority: bytes | None = None,
     *,
@@ -62,17 +64,28 @@ async def console(
     key: Path | None = None,
     believed: Path | None = None,
     token: str | None = None,
+    state: Path | None = None,
 ) -> AsyncIterator[ServedConsole]:
     """Serve until the context ends, before the coordinator at an address of which this authority has signed.
 
-    With a `token` of its own it keeps a mirror, and serves once that has all that there is.
+    With a `token` of its own it keeps a mirror, and serves once that has all that there is. With a `state` it keeps
+    history there, too.
     """
-    async with Callers(coordinator, authority) as callers, asyncio.TaskGroup() as tasks:
+    async with AsyncExitStack() as stack:
+        callers = await stack.enter_async_context(Callers(coordinator, authority))
+        tasks = await stack.enter_async_context(asyncio.TaskGroup())
         follower = None if token is None else MirrorFollower(await callers.client(token))
         following = None if follower is None else tasks.create_task(follower.run(), name="mirror")
         if follower is not None:
             assert await follower.has_reached(0, ANSWERED_WITHIN), "the console has a mirror"
-        app = application(callers, LOOPBACK_NAMES, SessionSeal(new_sealing_key()), follower=follower)
+        history = None
+        if token is not None and state is not None:
+            history = HistoryRecorder(
+                await callers.client(token), stack.enter_context(held_history(state, HISTORY_BYTES))
+            )
+        keeping = None if history is None else tasks.create_task(history.run(), name="history")
+        seal = SessionSeal(new_sealing_key())
+        app = application(callers, LOOPBACK_NAMES, seal, follower=follower, history=history)
         listener = ConsoleListener(app, "127.0.0.1:0", cert, key)
         stopped = asyncio.Event()
         serving = tasks.create_task(listener.run_until(stopped), name="console")
@@ -82,5 +95,6 @@ async def console(
         finally:
             stopped.set()
             await serving
-            if following is not None:
-                following.cancel()
+            for task in (following, keeping):
+                if task is not None:
+                    task.cancel()

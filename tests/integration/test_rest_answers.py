@@ -22,7 +22,11 @@ ASKED = [route for route in ROUTES if route.verb == "GET" and route.operation no
 
 
 async def test_every_answer_is_as_the_openapi_document_says(tmp_path: Path) -> None:
-    async with running_fleet(tmp_path, "a") as fleet, console(fleet.address) as served, served.http(SECRET) as http:
+    async with (
+        running_fleet(tmp_path, "a") as fleet,
+        console(fleet.address, token=SECRET, state=tmp_path / "console") as served,
+        served.http(SECRET) as http,
+    ):
         job = await fleet.run(shell("""echo '{"step": 1, "loss": 0.5}'; exit 3""", gpus=1))
         waits = await fleet.client.jobs.submit(shell("true", hold=True))
         document = (await http.get("/v1/openapi.json")).json()
