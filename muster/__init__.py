@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from muster.client.connection import Connection
     from muster.client.sync.client import SyncClient
     from muster.domain import errors
+    from muster.domain.data.output_terms import OutputTerms, StoredAfter
     from muster.domain.errors import (
         ClientNotOpenError,
         ConflictError,
@@ -84,6 +85,7 @@ _FROM: Mapping[str, tuple[str, ...]] = {
         "UnavailableError",
         "UnknownNameError",
     ),
+    "muster.domain.data.output_terms": ("OutputTerms", "StoredAfter"),
     "muster.domain.fleet.access": (
         "Access",
         "AccountKind",
@@ -200,6 +202,7 @@ __all__ = [
     "NodeView",
     "NotSignedInError",
     "OnDisconnect",
+    "OutputTerms",
     "Packing",
     "PermissionDeniedError",
     "Permissions",
@@ -214,6 +217,7 @@ __all__ = [
     "SecretUse",
     "Security",
     "State",
+    "StoredAfter",
     "SuccessRule",
     "SyncClient",
     "SyncStream",

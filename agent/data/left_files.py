@@ -12,7 +12,9 @@ from hashlib import sha256
 from pathlib import Path
 from stat import S_ISDIR, S_ISLNK, S_ISREG
 
+from muster.domain.data.output_terms import ALL_OUTPUTS, OutputTerms
 from muster.domain.data.outputs import MOST_OUTPUTS
+from muster.domain.data.pattern import NamePattern, name_pattern
 from muster.domain.data.tree import (
     ContentEntry,
     ContentKind,
@@ -22,7 +24,7 @@ from muster.domain.data.tree import (
     refuse_bad_content_path,
 )
 from muster.domain.errors import MusterError
-from muster.domain.quantity import size_text
+from muster.domain.quantity import format_memory, size_text
 
 DEEPEST_OUTPUT = 200
 """Directories above an output."""
@@ -75,22 +77,27 @@ class _Found:
     entries: list[ContentEntry] = field(default_factory=list)
     left_out: list[tuple[str, str]] = field(default_factory=list)
     waiting: list[str] = field(default_factory=lambda: [""])
+    only: tuple[NamePattern, ...] = ()
+    """Names of files that are wanted; empty: all."""
+
+    def wants(self, path: str) -> bool:
+        """Whether a file is looked at."""
+        return not self.only or any(pattern.matches(path) for pattern in self.only)
 
 
-def read_left_files(directory: Path, owner: int | None, allowed: int) -> LeftFiles:
-    """All that lies below a directory and belongs to a user; None as `owner`: to anybody, as in a container.
+def read_left_files(directory: Path, owner: int | None, allowed: int, terms: OutputTerms = ALL_OUTPUTS) -> LeftFiles:
+    """All wanted files below a directory that belong to a user; None as `owner`: to anybody, as in a container.
 
-    What holds more than `allowed` bytes is not read. Raises TooManyOutputsError, or OSError where the directory itself
-    cannot be read.
+    What holds more than `allowed` bytes, which its project may keep, or than its terms allow, is not read. Raises
+    TooManyOutputsError, or OSError where the directory itself cannot be read.
     """
-    found, left = _Found(), allowed
+    found, size = _Found(only=tuple(map(name_pattern, terms.only))), 0
     while found.waiting:
         inside = found.waiting.pop()
         try:
-            for path, descriptor, size in _files_in(directory, inside, owner, found):
-                left -= size
-                if left < 0:
-                    raise TooManyOutputsError(f"they are more than the {size_text(allowed)} that its project may keep")
+            for path, descriptor, length in _files_in(directory, inside, owner, found):
+                size += length
+                _refuse_too_much(size, allowed, terms.limit)
                 if len(found.entries) >= MOST_OUTPUTS:
                     raise TooManyOutputsError(f"they are more than {MOST_OUTPUTS} files")
                 found.entries.append(_entry(path, descriptor))
@@ -101,6 +108,13 @@ def read_left_files(directory: Path, owner: int | None, allowed: int) -> LeftFil
     tree = content_tree(found.entries)
     files = {each.content: LeftFile(directory, each.path, owner) for each in tree.entries}
     return LeftFiles(tree=tree, files=files, left_out=tuple(found.left_out))
+
+
+def _refuse_too_much(size: int, allowed: int, limit: int | None) -> None:
+    if limit is not None and size > limit:
+        raise TooManyOutputsError(f"they are more than the {format_memory(limit)} of outputs.limit")
+    if size > allowed:
+        raise TooManyOutputsError(f"they are more than the {size_text(allowed)} that its project may keep")
 
 
 def _files_in(directory: Path, inside: str, owner: int | None, found: _Found) -> Iterator[tuple[str, int, int]]:
@@ -118,6 +132,8 @@ def _files_in(directory: Path, inside: str, owner: int | None, found: _Found) ->
                 status = os.stat(name, dir_fd=parent, follow_symlinks=False)
                 if S_ISDIR(status.st_mode) and path.count("/") < DEEPEST_OUTPUT:
                     found.waiting.append(path)
+                    continue
+                if not found.wants(path):
                     continue
                 if (reason := _unfit(status, device, owner)) is None:
                     descriptor = os.open(name, _FILE, dir_fd=parent)

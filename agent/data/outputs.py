@@ -5,8 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from muster.domain.data.outputs import ExecutionOutputs
-from muster.domain.data.upload import DepotPass
+from muster.domain.data.outputs import ExecutionOutputs, OutputsPass
 from muster.domain.ids import ExecutionId
 from muster.domain.jobs.failure import ExecutionError, FailureKind
 from muster.lean.absent import AGENTS_DO_WITHOUT, take_back
@@ -16,7 +15,7 @@ if TYPE_CHECKING:  # it loads OpenSSL, for its hashes
     from agent.data.storing import AskToStore, OutputsStoring
 
 
-async def nowhere_to_store(execution: ExecutionId) -> DepotPass:
+async def nowhere_to_store(execution: ExecutionId) -> OutputsPass:
     """No depot, for agents without a coordinator."""
     raise ExecutionError(FailureKind.RUNTIME, f"nobody tells this agent where the outputs of {execution} go")
 

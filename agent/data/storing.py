@@ -9,7 +9,9 @@ from pathlib import Path
 from agent.data.left_files import LeftFiles, read_left_files
 from muster.domain.data.outputs import (
     STORING_OUTPUTS,
+    UNWANTED_OUTPUTS,
     ExecutionOutputs,
+    OutputsPass,
     OutputsStage,
     left_out_text,
 )
@@ -23,8 +25,8 @@ from muster.transfer.folder import FolderError
 
 log = logging.getLogger(__name__)
 
-AskToStore = Callable[[ExecutionId], Awaitable[DepotPass]]
-"""What opens the depot to the outputs of an execution; raises ExecutionError."""
+AskToStore = Callable[[ExecutionId], Awaitable[OutputsPass]]
+"""What opens the depot to those outputs of an execution that are wanted; raises ExecutionError."""
 
 STORED_TOGETHER = 2
 """Executions of a node whose outputs are stored at the same time."""
@@ -65,12 +67,14 @@ class OutputsStoring:
         away = changed = 0
         while True:
             shown = await self._ask(execution)
+            if (depot := shown.depot) is None:
+                return UNWANTED_OUTPUTS
             try:
                 if found is None:
-                    found = await asyncio.to_thread(read_left_files, directory, owner, shown.allowed)
+                    found = await asyncio.to_thread(read_left_files, directory, owner, depot.allowed, shown.terms)
                     told(_counted(STORING_OUTPUTS, found))
                 if found.tree.entries:
-                    await self._send(shown, found)
+                    await self._send(depot, found)
             except UnavailableError as error:
                 log.warning("outputs are not stored yet", extra={"execution": execution, "cause": str(error)})
                 await asyncio.sleep(STORE_PAUSES[min(away, len(STORE_PAUSES) - 1)])

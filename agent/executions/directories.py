@@ -131,16 +131,18 @@ def _make_files(directory: ExecutionDirectory) -> None:
 def _keep_outputs(directory: ExecutionDirectory, outputs: Path) -> None:
     with suppress(OSError):
         directory.outputs.rmdir()
-    if directory.outputs.exists() and not _are_stored(directory):
+    if directory.outputs.exists() and not _may_go(directory):
         outputs.mkdir(mode=0o700, parents=True, exist_ok=True)
         outputs.chmod(0o700)  # what jobs have left is not for the jobs that come after them
         shutil.move(directory.outputs, outputs / directory.path.name)
 
 
-def _are_stored(directory: ExecutionDirectory) -> bool:
-    """Whether the depot has all that there is in the outputs, so that the node need not keep it."""
+def _may_go(directory: ExecutionDirectory) -> bool:
+    """Whether the depot has all outputs that are wanted, so that the node need not keep any."""
     noted = noted_outputs(directory.path)
-    return noted is not None and noted.stage is OutputsStage.STORED and not noted.left_out
+    if noted is None or noted.stage is OutputsStage.UNWANTED:
+        return noted is not None
+    return noted.stage is OutputsStage.STORED and not noted.left_out
 
 
 def _remove(directory: ExecutionDirectory) -> None:

@@ -11,6 +11,7 @@ import grpc.aio
 
 from muster import wire
 from muster.domain.data.job_input import FoundInput
+from muster.domain.data.outputs import OutputsPass
 from muster.domain.data.upload import DepotPass
 from muster.domain.fleet.secret import DeliveredSecret
 from muster.domain.ids import ExecutionId
@@ -19,6 +20,7 @@ from muster.rpc.channel import Credentials
 from muster.rpc.v1 import agents_pb2 as pb
 from muster.rpc.v1 import agents_pb2_grpc
 from muster.wire.data.inputs import found_input_from_wire, found_input_to_wire
+from muster.wire.data.outputs import outputs_pass_from_wire
 
 log = logging.getLogger(__name__)
 
@@ -89,13 +91,13 @@ class SecretCalls:
 
         return await self._answer("inputs", execution, data)
 
-    async def ask_to_store(self, execution: ExecutionId) -> DepotPass:
-        """What opens the depot to the outputs of an execution; raises ExecutionError as above."""
+    async def ask_to_store(self, execution: ExecutionId) -> OutputsPass:
+        """What opens the depot to those outputs of an execution that are wanted; raises ExecutionError as above."""
 
-        async def data(stub: "agents_pb2_grpc.AgentServiceAsyncStub", shown: Credentials) -> DepotPass:
+        async def data(stub: "agents_pb2_grpc.AgentServiceAsyncStub", shown: Credentials) -> OutputsPass:
             request = pb.DataRequest(execution=execution, outputs=True)
             answer = await stub.Data(request, timeout=SECRETS_LIMIT, metadata=shown.metadata)
-            return DepotPass(depot=answer.depot, ticket=answer.ticket, allowed=answer.allowed)
+            return outputs_pass_from_wire(answer)
 
         return await self._answer("place for outputs", execution, data)
 

@@ -8,11 +8,14 @@ from muster.domain.data.outputs import OutputsStage
 from muster.domain.event import JobEventKind
 from muster.domain.quantity import counted, size_text
 
+_NOT_STORED = frozenset({OutputsStage.ON_NODE, OutputsStage.LOST})
+"""What people want to hear of; whose outputs nobody wants is nobody's loss."""
+
 
 def outputs_events(left: Sequence[Execution]) -> Iterator[tuple[JobEventKind, str, Sequence[Execution]]]:
     """The kinds of events, with their texts and the executions that they are about."""
     stored = [each for each in left if each.outputs is not None and each.outputs.stage is OutputsStage.STORED]
-    others = [each for each in left if each not in stored]
+    others = [each for each in left if each.outputs is not None and each.outputs.stage in _NOT_STORED]
     if stored:
         files = sum(each.outputs.files for each in stored if each.outputs is not None)
         size = sum(each.outputs.bytes for each in stored if each.outputs is not None)

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from muster.domain.data.code import JobCode
 from muster.domain.data.job_input import JobInput
+from muster.domain.data.output_terms import OutputTerms
 from muster.domain.data.volume import Volume
 from muster.domain.fault import Fault, Path
 from muster.domain.ids import NodeId
@@ -22,6 +23,7 @@ from muster.domain.jobs.stopping.preemption import OnPreempt
 from muster.domain.quoting import quote
 from muster.jobfile.document import Loc
 from muster.jobfile.errors import FieldError
+from muster.jobfile.lent_keys import OutputsKeys
 from muster.jobfile.models import FileKeys, JobKeys, RoleDefaults, RoleKeys
 from muster.jobfile.section import (
     AffinityKeys,
@@ -132,6 +134,7 @@ class Builder:
             exit_codes=_exit_codes(effective.exit_codes),
             expand=effective.expand,
             code=self._code(keys),
+            outputs=_outputs(effective.outputs),
         )
 
     def _code(self, keys: "_Layered") -> JobCode | None:
@@ -263,6 +266,10 @@ def _on_preempt(keys: OnPreemptKeys) -> OnPreempt:
 
 def _exit_codes(keys: ExitCodesKeys | None) -> ExitRules:
     return ExitRules() if keys is None else ExitRules(restart=keys.restart, fail=keys.fail or ExitCodes())
+
+
+def _outputs(keys: OutputsKeys) -> OutputTerms:
+    return OutputTerms(after=keys.after, only=tuple(keys.only), limit=keys.limit, keep=keys.keep)
 
 
 def _resources(keys: ResourcesKeys) -> Resources:

@@ -7,6 +7,7 @@ from typing import Any
 
 from muster.domain.data.code import JobCode
 from muster.domain.data.job_input import JobInput
+from muster.domain.data.output_terms import OutputTerms, StoredAfter
 from muster.domain.data.volume import Volume, VolumeKeep
 from muster.domain.jobs.frameworks.framework import PER_GPU, Framework, FrameworkName, Rendezvous
 from muster.domain.jobs.interactive import NEVER_IDLE, Interactive
@@ -91,6 +92,7 @@ def _role(role: Role) -> dict[str, Any]:
         exit_codes=_exit_codes(role.exit_codes),
         expand=role.expand or None,
         code=_code(role.code),
+        outputs=_outputs(role.outputs),
     )
 
 
@@ -98,6 +100,16 @@ def _code(code: JobCode | None) -> dict[str, Any] | str | None:
     if code is None:
         return None
     return {"tree": code.tree, "size": code.size} if code.tree else code.folder
+
+
+def _outputs(terms: OutputTerms) -> dict[str, Any]:
+    """What is not the default."""
+    return _present(
+        on=None if terms.after is StoredAfter.ALWAYS else str(terms.after),
+        only=list(terms.only),
+        limit=None if terms.limit is None else format_memory(terms.limit),
+        keep=_span(terms.keep),
+    )
 
 
 def _resources(resources: Resources) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import BeforeValidator, PlainValidator, WithJsonSchema
 
+from muster.domain.data.output_terms import StoredAfter
 from muster.domain.jobs.disconnect import LONGEST_LOST_AFTER, SHORTEST_LOST_AFTER, OnDisconnect
 from muster.domain.jobs.frameworks.dialect import Dialect
 from muster.domain.jobs.frameworks.framework import MOST_PROCESSES, PER_GPU, FrameworkName, LaunchPlace, Rendezvous
@@ -287,11 +288,7 @@ def _span_text(limits: str = _YEARS) -> dict[str, str]:
 
 
 _SPAN = [{"type": "number", "exclusiveMinimum": 0, "maximum": MAX_DURATION.total_seconds()}, _span_text()]
-Span = Annotated[
-    timedelta,
-    BeforeValidator(_duration),
-    _schema(anyOf=_SPAN),
-]
+Span = Annotated[timedelta, BeforeValidator(_duration), _schema(anyOf=_SPAN)]
 Moment = Annotated[
     datetime | None,
     BeforeValidator(lambda value: None if value is None else parse_moment(_quantity(value))),
@@ -364,6 +361,7 @@ VolumePath = Annotated[
     str, _by(volume_rules.volume_path), _pattern(rf"{_STAYS}(?!/+$){_NOT_OURS}(?!/+(proc|sys|dev)(/|$))/{SEEN}*")
 ]
 VolumeSize = Annotated[int, BeforeValidator(partial(_memory, volume_rules.MIN_VOLUME)), _size(volume_rules.MIN_VOLUME)]
+StoredAfterName = Annotated[StoredAfter, *_names(StoredAfter)]
 InputUrl = Annotated[str, _by(input_rules.input_url), _pattern(input_rules.INPUT_URL)]
 InputSha256 = Annotated[str, _by(input_rules.input_sha256), _pattern(input_rules.INPUT_SHA256)]
 Limit = Annotated[

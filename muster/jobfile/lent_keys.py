@@ -228,3 +228,24 @@ InputForm = Annotated[
     OrShort({"type": "string", "pattern": f"^{input_rules.INPUT_URL}$"}),
 ]
 InputForms = Annotated[dict[fields.Label, InputForm], AfterValidator(_few_inputs), Also({"maxProperties": MAX_INPUTS})]
+
+
+class OutputsKeys(Section):
+    """Which outputs of an execution are stored, and for how long, see docs/outputs.md."""
+
+    after: fields.StoredAfterName = key(
+        "`always`, `success`",
+        "The ends of user code after which its outputs are stored: `success`, only where the execution has succeeded. "
+        "Others go with it.",
+        "always",
+        written="on",
+    )
+    only: Annotated[list[OnlyName], Also({"maxItems": MOST_ONLY})] = key(
+        "list of names with wildcards", "Of the outputs, like `**/*.pt` (default: all). Others go with it.", []
+    )
+    limit: fields.VolumeSize | None = key(
+        "size", "Most that one execution may leave; more is not stored (default: what its project may keep)."
+    )
+    keep: fields.Span | None = key(
+        "duration", "How long they stay once they are stored; at most `delete_after` (default: as long as the job)."
+    )

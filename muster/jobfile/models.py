@@ -27,6 +27,7 @@ from muster.jobfile.lent_keys import (
     SHORT_SECRET,
     InputForms,
     MountKeys,
+    OutputsKeys,
     SecretKeys,
     UlimitKeys,
     VolumeForms,
@@ -247,6 +248,7 @@ class RoleDefaults(Section):
         "folder, or map",
         "A folder of which each execution gets a copy, as its working directory, see below.",
     )
+    outputs: OutputsKeys = key("map", "Which outputs are stored, and for how long, see below (default: all).", {})
     exit_codes: ExitCodesKeys | None = key("map", "Which exit codes end the job or restart the gang, see below.")
     expand: fields.Flag = key(
         "`true`, `false`", "Whether `{{muster:rank}}` and the like are replaced, see docs/roster.md.", default=False

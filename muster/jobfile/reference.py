@@ -11,7 +11,7 @@ from pathlib import Path
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from muster.jobfile.lent_keys import InputKeys, MountKeys, SecretKeys, UlimitKeys, VolumeKeys
+from muster.jobfile.lent_keys import InputKeys, MountKeys, OutputsKeys, SecretKeys, UlimitKeys, VolumeKeys
 from muster.jobfile.models import (
     FileKeys,
     JobKeys,
@@ -53,6 +53,7 @@ _SECTIONS: Sequence[tuple[str, type[BaseModel], type[BaseModel] | None]] = (
     ("`ulimits.NAME`", UlimitKeys, None),
     ("`files[]`", FileKeys, None),
     ("`code`", CodeKeys, None),
+    ("`outputs`", OutputsKeys, None),
     ("`secrets[]`", SecretKeys, None),
     ("`security`", SecurityKeys, None),
     ("`framework`", FrameworkKeys, None),

@@ -66,7 +66,11 @@ _FOREIGN: Mapping[str, Sequence[str]] = {
 """What other systems, or other maps of a job, call a key; the first of the answers that exists counts."""
 _AT_ONCE = "unknown key; write cpus, memory and gpus directly below resources: each execution gets what it asks for"
 _BESIDE = "unknown key; exit codes stand beside restarts: exit_codes: {restart: 1-255, fail: 2}"
+_TO_THE_DEPOT = "is not accepted yet: outputs go to the depot of the fleet"
 _TOLD: Mapping[tuple[int | str, ...], str] = {
+    ("outputs", "live"): "is not accepted yet: outputs are stored once user code has ended",
+    ("outputs", "secret"): _TO_THE_DEPOT,
+    ("outputs", "to"): _TO_THE_DEPOT,
     ("exit_codes", "success"): "is reserved for workflows and not accepted yet: exit code 0 alone is success today",
     ("restarts", "fail_on"): _BESIDE,
     ("restarts", "restart_on"): _BESIDE,
@@ -87,6 +91,7 @@ _AS_LISTS: Mapping[str, str] = {
     "resources": "resources: {gpus: 8, memory: 64Gi}",
     "ulimits": "ulimits: {nofile: 65536}",
     "inputs": 'inputs: {data: "https://example.org/data.tar"}',
+    "outputs": 'outputs: {only: ["**/*.pt"], keep: 90d}',
     "volumes": "volumes: {scratch: {path: /scratch, size: 500Gi}}; directories of the node stand in mounts",
 }
 """Maps that other systems write as lists, each as it is written here."""

@@ -6,6 +6,7 @@ What is checked here makes a value of a message. What a valid job is says `muste
 from collections.abc import Iterable
 
 from muster.domain.data.code import JobCode
+from muster.domain.data.output_terms import ALL_OUTPUTS
 from muster.domain.data.volume import Volume, VolumeKeep
 from muster.domain.ids import NodeId
 from muster.domain.jobs.disconnect import DEFAULT_LOST_AFTER, OnDisconnect
@@ -34,6 +35,7 @@ from muster.rpc.v1 import model_pb2 as pb
 from muster.wire import checks
 from muster.wire.checks import WireError
 from muster.wire.data.inputs import input_from_wire, input_to_wire
+from muster.wire.data.outputs import output_terms_from_wire, output_terms_to_wire
 from muster.wire.placing import (
     affinity_from_wire,
     affinity_to_wire,
@@ -206,6 +208,7 @@ def role_to_wire(role: Role) -> pb.Role:
         exit_codes=_exit_rules_to_wire(role.exit_codes),
         expand=role.expand,
         code=None if role.code is None else pb.Code(tree=role.code.tree, size=role.code.size),
+        outputs=None if role.outputs == ALL_OUTPUTS else output_terms_to_wire(role.outputs),
     )
 
 
@@ -234,6 +237,7 @@ def role_from_wire(message: pb.Role) -> Role:
         exit_codes=_exit_rules(message.exit_codes) if message.HasField("exit_codes") else ExitRules(),
         expand=message.expand,
         code=JobCode(tree=message.code.tree, size=message.code.size) if message.HasField("code") else None,
+        outputs=output_terms_from_wire(message.outputs) if message.HasField("outputs") else ALL_OUTPUTS,
     )
 
 

@@ -4,12 +4,8 @@ import asyncio
 import os
 import signal
 import sys
-import tempfile
-from collections.abc import AsyncIterator, Iterator
-from contextlib import aclosing, asynccontextmanager, suppress
+from contextlib import aclosing, suppress
 from pathlib import Path
-
-import pytest
 
 from muster.cli.exit_codes import ExitCode
 from muster.cli.local.fleet import client_of
@@ -22,33 +18,15 @@ from muster.domain.jobs.job import JobSpec, PullPolicy, Role
 from muster.domain.jobs.lifecycle import JobPhase
 from tests.docker_daemon import IMAGE, docker_socket
 from tests.integration.depots import age_all, depot, uploaded
+from tests.integration.output_fleets import LIMIT, WRITES, fleet, place
 from tests.integration.programs import ROOT, agent, coordinator
 from tests.integration.relays import until
 
-__all__ = ["docker_socket"]
-
-LIMIT = 90.0
-
-
-@pytest.fixture
-def place() -> Iterator[Path]:
-    """A directory that the node's user for jobs can get to, unlike pytest's."""
-    with tempfile.TemporaryDirectory(prefix="muster-outputs-") as directory:
-        path = Path(directory)
-        path.chmod(0o755)
-        yield path
+__all__ = ["docker_socket", "place"]
 
 
 def job(script: str, count: int = 1) -> JobSpec:
     return JobSpec(name="leaves", roles=(Role(count=count, command=("/bin/sh", "-c", script)),))
-
-
-@asynccontextmanager
-async def fleet(place: Path) -> AsyncIterator[Client]:
-    """A coordinator, its depot and one agent."""
-    state = place / "coordinator"
-    async with coordinator(place) as login, client_of(login) as client, depot(state), agent(place, login):
-        yield client
 
 
 async def test_what_user_code_leaves_is_stored_before_its_job_ends(place: Path) -> None:
@@ -95,9 +73,6 @@ async def until_looked_at(client: Client) -> None:
             if (await client.data.storage()).projects["default"].trees:
                 return
         await asyncio.sleep(0.05)
-
-
-WRITES = 'echo results > "$MUSTER_OUTPUTS_DIR/results.txt"'
 
 
 async def stage_of(client: Client, job: JobId) -> tuple[OutputsStage, str]:

@@ -3,7 +3,9 @@
 from hypothesis import strategies as st
 
 from muster.domain.data import outputs as left
-from tests.unit.plain_values import labels, moments, optional, texts, tuples_of
+from muster.domain.data.output_terms import OutputTerms, StoredAfter
+from muster.domain.data.upload import DepotPass
+from tests.unit.plain_values import labels, moments, optional, spans, texts, tuples_of
 
 digests = st.binary(min_size=32, max_size=32).map(bytes.hex)
 execution_outputs = st.builds(
@@ -16,6 +18,18 @@ execution_outputs = st.builds(
     left_out=st.integers(0, left.LARGEST_OUTPUTS),
     why=texts,
     at=optional(moments),
+)
+output_terms = st.builds(
+    OutputTerms,
+    after=st.sampled_from(StoredAfter),
+    only=st.lists(st.sampled_from(["**/*.pt", "plots/", "a?"]), max_size=3).map(tuple),
+    limit=st.none() | st.integers(0, 2**63 - 1),
+    keep=st.none() | spans,
+)
+output_passes = st.just(left.OutputsPass(depot=None)) | st.builds(
+    left.OutputsPass,
+    depot=st.builds(DepotPass, depot=labels, ticket=labels, allowed=st.integers(1, left.LARGEST_OUTPUTS)),
+    terms=output_terms,
 )
 job_outputs = st.builds(
     left.JobOutputs,

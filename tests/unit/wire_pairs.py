@@ -91,6 +91,8 @@ PAIRS = (
     Pair("wait_reason", values.wait_reasons, jobs_pb2.WaitReason),
     Pair("attempt", values.attempt_views, jobs_pb2.Attempt),
     Pair("execution_outputs", output_values.execution_outputs, model_pb2.ExecutionOutputs, outputs),
+    Pair("output_terms", output_values.output_terms, model_pb2.OutputTerms, outputs),
+    Pair("outputs_pass", output_values.output_passes, agents_pb2.DataResponse, outputs),
     Pair("job_outputs", output_values.job_outputs, data_pb2.OutputsResponse, outputs),
     Pair("depot_use", quota_values.depot_uses, data_pb2.StorageResponse),
     Pair("delivered", secret_values.delivered, agents_pb2.DeliveredSecret),

@@ -109,6 +109,7 @@ roles = st.builds(
     security=securities,
     expand=st.booleans(),
     code=optional(st.builds(JobCode, tree=output_values.digests, size=st.integers(0, LARGEST_TREE_FORM))),
+    outputs=output_values.output_terms,
     exit_codes=st.builds(ExitRules, restart=st.none() | exit_codes, fail=st.just(ExitCodes()) | exit_codes),
 )
 times = st.integers(0, restart.MOST_RESTARTS)

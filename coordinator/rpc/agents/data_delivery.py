@@ -9,6 +9,9 @@ from coordinator.service.data.trees import DepotSide, depot_there, input_trees
 from coordinator.service.operations import audit_entry
 from coordinator.trust.audit.log import AuditLog
 from coordinator.trust.caller import Caller
+from coordinator.views.outputs import wanted_outputs
+from muster.domain.data.output_terms import OutputTerms
+from muster.domain.data.outputs import OutputsPass
 from muster.domain.data.tree import LARGEST_TREE_FORM
 from muster.domain.data.upload import DepotPass
 from muster.domain.errors import ConflictError, PermissionDeniedError, UnknownNameError
@@ -41,12 +44,15 @@ class DataDelivery:
         ticket = depot.get_ticket(wanted, project=project, account=who.name, now=wall_time())
         return DepotPass(depot=address, ticket=ticket)
 
-    async def taking(self, who: Caller, id_: ExecutionId) -> DepotPass:
-        """What opens the depot to the outputs of an execution, also once it is over.
+    async def taking(self, who: Caller, id_: ExecutionId) -> OutputsPass:
+        """What opens the depot to those outputs of an execution that are wanted, also once it is over.
 
-        Raises UnavailableError where the depot is away, and ConflictError where the fleet has none.
+        Raises UnavailableError where the depot is away or nobody knows yet whether they are wanted, and ConflictError
+        where the fleet has no depot.
         """
-        project, limit = await self._engine.query(lambda cluster, _: _room_for(cluster, who, id_))
+        project, limit, terms = await self._engine.query(lambda cluster, _: _room_for(cluster, who, id_))
+        if terms is None:
+            return OutputsPass(depot=None)
         if self._depot is None or not self._depot.expected:
             raise ConflictError("the fleet has no depot (docs/depot.md)")
         depot, address = depot_there(self._depot)
@@ -54,15 +60,22 @@ class DataDelivery:
             self._audit.note(audit_entry(who, "data.store", target, f"ok, taken from execution {id_}"))
         room = limit + LARGEST_TREE_FORM
         ticket = depot.put_ticket(project=project, account=who.name, room=room, limit=limit, now=wall_time())
-        return DepotPass(depot=address, ticket=ticket, allowed=limit)
+        return OutputsPass(depot=DepotPass(depot=address, ticket=ticket, allowed=limit), terms=terms)
 
 
-def _room_for(cluster: Cluster, who: Caller, id_: ExecutionId) -> tuple[str, int]:
-    """The project of an execution of the node that asks, and what it may keep in all."""
+def _room_for(cluster: Cluster, who: Caller, id_: ExecutionId) -> tuple[str, int, OutputTerms | None]:
+    """The project of an execution of the node that asks, what it may keep in all, and which of its outputs are wanted.
+
+    None as the last: none of them.
+    """
     execution = cluster.executions.get(id_)
     if execution is None:
         raise UnknownNameError(f"there is no execution {id_}")
     if execution.node is None or not who.speaks_for(execution.node):
         raise PermissionDeniedError(f"execution {id_} is not on {who.name or 'the node of a stranger'}")
-    project = cluster.jobs[execution.job].spec.project
-    return project, cluster.projects[project].storage
+    spec = cluster.jobs[execution.job].spec
+    return (
+        spec.project,
+        cluster.projects[spec.project].storage,
+        wanted_outputs(execution, spec.role_of(execution.rank).outputs),
+    )

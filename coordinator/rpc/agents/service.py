@@ -52,6 +52,7 @@ from muster.wire import checks
 from muster.wire.agents import features_from_wire
 from muster.wire.attachments.requests import served_attachment_from_wire
 from muster.wire.data.inputs import found_input_from_wire, found_input_to_wire
+from muster.wire.data.outputs import outputs_pass_to_wire
 
 log = logging.getLogger(__name__)
 
@@ -157,9 +158,10 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
         """The way to the code of an execution that is placed on the node that asks and not over, or for its outputs."""
         execution = ExecutionId(checks.identifier(request.execution, "DataRequest.execution"))
         data, tree = self._given.data, checks.plain(request.tree, "DataRequest.tree")
-        asked = data.taking(caller(), execution) if request.outputs else data.shown(caller(), execution, tree)
-        shown = await asked
-        return pb.DataResponse(depot=shown.depot, ticket=shown.ticket, allowed=shown.allowed)
+        if request.outputs:
+            return outputs_pass_to_wire(await data.taking(caller(), execution))
+        shown = await data.shown(caller(), execution, tree)
+        return pb.DataResponse(depot=shown.depot, ticket=shown.ticket)
 
     @translated
     async def Inputs(self, request: pb.InputsRequest, context: Context) -> pb.InputsResponse:

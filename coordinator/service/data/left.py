@@ -6,12 +6,13 @@ from typing import Protocol
 
 from coordinator.clock import wall_time
 from coordinator.core.cluster.cluster import Cluster
-from coordinator.core.records import Execution
+from coordinator.core.records import Execution, Job
 from coordinator.engine.engine import Engine
 from coordinator.service.data.trees import DepotSide
 from coordinator.service.finding import resolved
 from coordinator.service.operations import Operation, Operations
 from coordinator.trust.caller import Caller
+from coordinator.views.outputs import outputs_now
 from muster.domain.data.outputs import JobOutputs, RankOutputs
 from muster.domain.errors import UnknownNameError
 from muster.domain.ids import AttemptId
@@ -59,14 +60,14 @@ class OutputOperations:
 class _Found:
     """What was read of a job."""
 
-    def __init__(self, cluster: Cluster, attempt_id: AttemptId, members: Sequence[Execution]) -> None:
-        spec = cluster.jobs[attempt_id.job].spec
-        self.job, self.attempt = attempt_id.job, attempt_id.number
+    def __init__(self, job: Job, attempt: int, members: Sequence[Execution], now: datetime) -> None:
+        spec = job.spec
+        self.job, self.attempt = job.id, attempt
         self.job_name, self.project, self.size = spec.name, spec.project, spec.size
         self.members = tuple(
-            RankOutputs(rank=each.rank, role=spec.role_of(each.rank).name, outputs=each.outputs)
+            RankOutputs(rank=each.rank, role=spec.role_of(each.rank).name, outputs=outputs)
             for each in members
-            if each.outputs is not None
+            if (outputs := outputs_now(job, each, now)) is not None
         )
 
 
@@ -75,7 +76,7 @@ class _Question(Protocol):
 
 
 def _reading(operation: Operation, name: str, attempt: int, ranks: Collection[int], first: int) -> _Question:
-    def read(cluster: Cluster, _: datetime) -> tuple[_Found, int]:
+    def read(cluster: Cluster, now: datetime) -> tuple[_Found, int]:
         job = cluster.jobs[resolved(operation, cluster, name)]
         if attempt > job.attempt:
             raise UnknownNameError(f"job {job.id} has no attempt {attempt}; its newest is {job.attempt}")
@@ -86,6 +87,6 @@ def _reading(operation: Operation, name: str, attempt: int, ranks: Collection[in
             if each.outputs is not None and each.rank >= first and (not ranks or each.rank in ranks)
         ]
         following = left[OUTPUTS_PAGE].rank if len(left) > OUTPUTS_PAGE else 0
-        return _Found(cluster, attempt_id, left[:OUTPUTS_PAGE]), following
+        return _Found(job, attempt_id.number, left[:OUTPUTS_PAGE], now), following
 
     return read

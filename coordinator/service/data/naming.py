@@ -14,6 +14,7 @@ from coordinator.core.records import Job
 from coordinator.depot.messages import DepotHolds, DepotSwept
 from coordinator.engine.engine import Engine, Freshness
 from coordinator.service.data.trees import DepotSide, trees_of
+from coordinator.views.outputs import outputs_now
 from muster.domain.data.depot_use import DepotUse, ProjectHolding
 from muster.domain.event import FleetEventKind
 from muster.domain.ids import AttemptId, JobId
@@ -65,23 +66,24 @@ async def _name_trees(engine: Engine, depot: DepotNaming) -> None:
 
 
 def _named_by(jobs: Sequence[JobId]) -> "_Question":
-    def read(cluster: Cluster, _: datetime) -> Mapping[str, set[str]]:
+    def read(cluster: Cluster, now: datetime) -> Mapping[str, set[str]]:
         named: dict[str, set[str]] = {}
         for each in jobs:
             job = cluster.jobs.get(each)
-            if job is not None and (trees := {*trees_of(job.spec), *_left_by(cluster, job)}):
+            if job is not None and (trees := {*trees_of(job.spec), *_left_by(cluster, job, now)}):
                 named.setdefault(job.spec.project, set()).update(trees)
         return named
 
     return read
 
 
-def _left_by(cluster: Cluster, job: Job) -> Iterator[str]:
-    """The trees of what the executions of a job have left, as far as these are at hand."""
+def _left_by(cluster: Cluster, job: Job, now: datetime) -> Iterator[str]:
+    """The trees of what the executions of a job have left and are to be kept, as far as these are at hand."""
     for number in range(1, job.attempt + 1):
         for member in cluster.gangs.members(AttemptId(job.id, number)):
-            if member.outputs is not None and member.outputs.tree:
-                yield member.outputs.tree
+            outputs = outputs_now(job, member, now)
+            if outputs is not None and outputs.tree:
+                yield outputs.tree
 
 
 class _Question(Protocol):

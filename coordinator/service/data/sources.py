@@ -1,7 +1,7 @@
 """Outputs of jobs that are inputs of others: found at the submit, so that they are the same for all attempts."""
 
 from collections.abc import Collection, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
 
@@ -11,6 +11,7 @@ from coordinator.core.events import JobSubmitted
 from coordinator.core.records import Execution, Job
 from coordinator.engine.engine import Engine
 from coordinator.trust.caller import Caller
+from coordinator.views.outputs import outputs_now
 from muster.domain.data.job_input import JobInput
 from muster.domain.data.job_source import MOST_INPUT_TREES, InputTree, JobSource, read_job_source
 from muster.domain.data.outputs import OutputsStage
@@ -39,32 +40,43 @@ async def with_sources(
     if not takes_outputs(submitted.spec):
         return submitted
 
-    def read(cluster: Cluster, _: datetime) -> JobSpec:
-        return settled(cluster, caller.seen_projects, submitted.spec, before)
+    def read(cluster: Cluster, now: datetime) -> JobSpec:
+        return settled(SourceSight(cluster, now, caller.seen_projects, before), submitted.spec)
 
     return replace(submitted, spec=await engine.query(read))
 
 
-def settled(cluster: Cluster, seen: Projects, spec: JobSpec, before: Collection[str] = ()) -> JobSpec:
+@dataclass(frozen=True, slots=True)
+class SourceSight:
+    """Among what a submit looks for outputs."""
+
+    cluster: Cluster
+    now: datetime
+    seen: Projects
+    """The projects whose jobs its caller may look at."""
+    before: Collection[str] = ()
+    """Names of jobs that are submitted together with it."""
+
+
+def settled(sight: SourceSight, spec: JobSpec) -> JobSpec:
     """The job with what its inputs are that come from jobs; raises an error as above."""
     roles = [
-        replace(role, inputs=tuple(_settled(cluster, seen, spec.project, each, before) for each in role.inputs))
-        for role in spec.roles
+        replace(role, inputs=tuple(_settled(sight, spec.project, each) for each in role.inputs)) for role in spec.roles
     ]
     return replace(spec, roles=tuple(roles))
 
 
-def _settled(cluster: Cluster, seen: Projects, project: str, each: JobInput, before: Collection[str]) -> JobInput:
+def _settled(sight: SourceSight, project: str, each: JobInput) -> JobInput:
     source = read_job_source(each.source)
     if source is None:
         return each
     try:
-        job = _job_meant(cluster, seen, project, source, before)
+        job = _job_meant(sight, project, source)
         if source.every:
-            return replace(each, source=f"job:{job.id}/*", trees=_every_tree(cluster, job))
-        member = _member(cluster, job, source)
+            return replace(each, source=f"job:{job.id}/*", trees=_every_tree(sight, job))
+        member = _member(sight.cluster, job, source)
         role, index = _place(job, member)
-        tree = _stored(job, member)
+        tree = _stored(job, member, sight.now)
         if tree is None:
             raise InvalidJobError(f"{role}-{index} of job {job.id} has left no outputs")
     except MusterError as error:
@@ -72,13 +84,14 @@ def _settled(cluster: Cluster, seen: Projects, project: str, each: JobInput, bef
     return replace(each, source=f"job:{job.id}/{role}-{index}", trees=(tree,))
 
 
-def _job_meant(cluster: Cluster, seen: Projects, project: str, source: JobSource, before: Collection[str]) -> Job:
+def _job_meant(sight: SourceSight, project: str, source: JobSource) -> Job:
+    cluster = sight.cluster
     if source.is_id:
         job = cluster.jobs.get(JobId(source.job))
-        if job is None or (seen is not None and job.spec.project not in seen):
+        if job is None or (sight.seen is not None and job.spec.project not in sight.seen):
             raise UnknownNameError(f"there is no job with the id {source.job}; `muster jobs --all` lists them")
     else:
-        if source.job in before:
+        if source.job in sight.before:
             raise InvalidJobError(
                 f"{source.job} is submitted together with this job, so it has no outputs yet; submit this one once it "
                 "has succeeded, or name an earlier job by job:ID"
@@ -123,8 +136,8 @@ def _member(cluster: Cluster, job: Job, source: JobSource) -> Execution:
     return next(iter(members))
 
 
-def _every_tree(cluster: Cluster, job: Job) -> tuple[InputTree, ...]:
-    trees = list(islice(_trees(cluster, job), MOST_INPUT_TREES + 1))
+def _every_tree(sight: SourceSight, job: Job) -> tuple[InputTree, ...]:
+    trees = list(islice(_trees(sight, job), MOST_INPUT_TREES + 1))
     if not trees:
         raise InvalidJobError(f"job {job.id} has left no outputs")
     if len(trees) > MOST_INPUT_TREES:
@@ -135,25 +148,28 @@ def _every_tree(cluster: Cluster, job: Job) -> tuple[InputTree, ...]:
     return tuple(trees)
 
 
-def _trees(cluster: Cluster, job: Job) -> Iterator[InputTree]:
-    for member in cluster.gangs.members(job.attempt_id):
-        tree = _stored(job, member)
+def _trees(sight: SourceSight, job: Job) -> Iterator[InputTree]:
+    for member in sight.cluster.gangs.members(job.attempt_id):
+        tree = _stored(job, member, sight.now)
         if tree is not None:
             role, index = _place(job, member)
             yield replace(tree, below=f"{role}-{index}")
 
 
-def _stored(job: Job, member: Execution) -> InputTree | None:
+def _stored(job: Job, member: Execution, now: datetime) -> InputTree | None:
     """What an execution has left; None: nothing. Raises ConflictError where it is not in the depot."""
-    outputs = member.outputs
-    if outputs is None:
+    outputs = outputs_now(job, member, now)
+    if outputs is None or outputs.stage is OutputsStage.UNWANTED:
         return None
     if outputs.on_their_way:
         raise ConflictError(f"job {job.id} is still storing its outputs; submit again after `muster wait {job.id}`")
     if outputs.stage is not OutputsStage.STORED:
-        where = "lost" if outputs.stage is OutputsStage.LOST else f"on node {member.node} alone"
+        where = f"on node {member.node} alone" if outputs.stage is OutputsStage.ON_NODE else _GONE[outputs.stage]
         raise ConflictError(f"what rank {member.rank} of job {job.id} has left is {where}: {outputs.why}")
     return InputTree(tree=outputs.tree, size=outputs.size) if outputs.tree else None
+
+
+_GONE = {OutputsStage.LOST: "lost", OutputsStage.EXPIRED: "not there any more"}
 
 
 def _place(job: Job, member: Execution) -> tuple[str, int]:

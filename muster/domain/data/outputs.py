@@ -5,6 +5,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from muster.domain.data.output_terms import ALL_OUTPUTS, OutputTerms
+from muster.domain.data.upload import DepotPass
+
 OUTPUTS_DIRECTORY = "/muster/outputs"
 """Where containers put what they want to have kept."""
 
@@ -25,6 +28,8 @@ class OutputsStage(StrEnum):
     STORED = "stored"  #: the depot has them
     ON_NODE = "on_node"  #: they could not be stored; the node keeps them
     LOST = "lost"  #: their node went away before they were stored
+    UNWANTED = "unwanted"  #: user code did not end as `outputs.on` wants it, so they went with the execution
+    EXPIRED = "expired"  #: they were stored, for as long as `outputs.keep` says
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +59,18 @@ class ExecutionOutputs:
 
 STORING_OUTPUTS = ExecutionOutputs(stage=OutputsStage.STORING)
 """Outputs that are on their way; how many they are is not known yet."""
+
+UNWANTED_OUTPUTS = ExecutionOutputs(stage=OutputsStage.UNWANTED)
+"""Outputs that nobody has looked at, as nobody wants them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputsPass:
+    """What a node is told that has outputs of an execution to store."""
+
+    depot: DepotPass | None
+    """What opens the depot to them; None: nobody wants them, as user code did not end as their terms say."""
+    terms: OutputTerms = ALL_OUTPUTS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -36,11 +36,26 @@ INPUTS = "inputs"
 INPUT_TREES = "input-trees"
 """The agent gives executions outputs of other jobs as inputs."""
 
+OUTPUT_TERMS = "output-terms"
+"""The agent stores those outputs that their job wants to have stored."""
+
 GPU_PORTIONS = "gpu-portions"
 """The agent tells executions how much of their GPUs they have."""
 
 ALL_FEATURES = frozenset(
-    {SECRETS, GANG_COMMANDS, ATTACH, INTERACTIVE, MAIN_PROGRAM, CODE, VOLUMES, INPUTS, INPUT_TREES, GPU_PORTIONS}
+    {
+        SECRETS,
+        GANG_COMMANDS,
+        ATTACH,
+        INTERACTIVE,
+        MAIN_PROGRAM,
+        CODE,
+        VOLUMES,
+        INPUTS,
+        INPUT_TREES,
+        OUTPUT_TERMS,
+        GPU_PORTIONS,
+    }
 )
 """Features of the agent of this version."""
 
@@ -55,6 +70,7 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         VOLUMES: "volumes",
         INPUTS: "inputs",
         INPUT_TREES: "outputs of other jobs as inputs",
+        OUTPUT_TERMS: "jobs that say which outputs are stored",
         GPU_PORTIONS: "portions of GPUs",
     }
 )
@@ -73,6 +89,7 @@ def needed(spec: JobSpec, role: Role) -> frozenset[str]:
         code=role.code is not None,
         inputs=bool(role.inputs),
         input_trees=any(each.source for each in role.inputs),
+        output_terms=role.outputs.bind_nodes,
         gpu_portions=role.resources.portion is not None,
     )
 
@@ -88,6 +105,7 @@ def _words(  # noqa: PLR0913 - one for each feature
     volumes: bool,
     inputs: bool,
     input_trees: bool,
+    output_terms: bool,
     gpu_portions: bool,
 ) -> frozenset[str]:
     wanted = {
@@ -99,6 +117,7 @@ def _words(  # noqa: PLR0913 - one for each feature
         VOLUMES: volumes,
         INPUTS: inputs,
         INPUT_TREES: input_trees,
+        OUTPUT_TERMS: output_terms,
         GPU_PORTIONS: gpu_portions,
     }
     return frozenset(word for word, is_needed in wanted.items() if is_needed)

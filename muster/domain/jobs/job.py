@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from muster.domain.data.code import JobCode
 from muster.domain.data.job_input import JobInput
+from muster.domain.data.output_terms import ALL_OUTPUTS, OutputTerms
 from muster.domain.data.volume import Volume
 from muster.domain.ids import NodeId
 from muster.domain.jobs.disconnect import DEFAULT_LOST_AFTER, OnDisconnect
@@ -214,6 +215,8 @@ class Role:
     """Whether placeholders in words, variables and files are replaced."""
     code: JobCode | None = None
     """The folder of which each execution gets a copy; None: none."""
+    outputs: OutputTerms = ALL_OUTPUTS
+    """Which of its outputs are stored, and for how long."""
 
     @property
     def runtime(self) -> RuntimeKind:

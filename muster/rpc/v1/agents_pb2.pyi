@@ -1145,22 +1145,32 @@ class DataResponse(_message.Message):
     DEPOT_FIELD_NUMBER: _builtins.int
     TICKET_FIELD_NUMBER: _builtins.int
     ALLOWED_FIELD_NUMBER: _builtins.int
+    UNWANTED_FIELD_NUMBER: _builtins.int
+    OUTPUTS_FIELD_NUMBER: _builtins.int
     depot: _builtins.str
     """HOST:PORT of the depot; an empty host is the one that the agent has reached the coordinator at."""
     ticket: _builtins.str
     """What the agent shows the depot."""
     allowed: _builtins.int
     """Bytes of outputs that the depot takes with it."""
+    unwanted: _builtins.bool
+    """Whether nobody wants the outputs, as the execution did not end as their terms say; then nothing else is told."""
+    @_builtins.property
+    def outputs(self) -> _model_pb2.OutputTerms:
+        """Which of the outputs are to be stored; absent: all."""
+
     def __init__(
         self,
         *,
         depot: _builtins.str = ...,
         ticket: _builtins.str = ...,
         allowed: _builtins.int = ...,
+        unwanted: _builtins.bool = ...,
+        outputs: _model_pb2.OutputTerms | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["outputs", b"outputs"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["allowed", b"allowed", "depot", b"depot", "ticket", b"ticket"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["allowed", b"allowed", "depot", b"depot", "outputs", b"outputs", "ticket", b"ticket", "unwanted", b"unwanted"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

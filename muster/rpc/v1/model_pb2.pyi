@@ -375,6 +375,7 @@ class Role(_message.Message):
     EXIT_CODES_FIELD_NUMBER: _builtins.int
     EXPAND_FIELD_NUMBER: _builtins.int
     CODE_FIELD_NUMBER: _builtins.int
+    OUTPUTS_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Unique in the job; also the stem of host names (`worker-0`)."""
     count: _builtins.int
@@ -445,6 +446,10 @@ class Role(_message.Message):
     def code(self) -> Global___Code:
         """The folder of which each execution gets a copy; absent: none."""
 
+    @_builtins.property
+    def outputs(self) -> Global___OutputTerms:
+        """Which of its outputs are stored, and for how long; absent: all, as long as the job is there."""
+
     def __init__(
         self,
         *,
@@ -469,14 +474,55 @@ class Role(_message.Message):
         exit_codes: Global___ExitRules | None = ...,
         expand: _builtins.bool = ...,
         code: Global___Code | None = ...,
+        outputs: Global___OutputTerms | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["code", b"code", "entrypoint", b"entrypoint", "exit_codes", b"exit_codes", "resources", b"resources", "security", b"security"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["code", b"code", "entrypoint", b"entrypoint", "exit_codes", b"exit_codes", "outputs", b"outputs", "resources", b"resources", "security", b"security"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["code", b"code", "command", b"command", "count", b"count", "entrypoint", b"entrypoint", "env", b"env", "exit_codes", b"exit_codes", "expand", b"expand", "files", b"files", "image", b"image", "inputs", b"inputs", "mounts", b"mounts", "name", b"name", "ports", b"ports", "pull", b"pull", "resources", b"resources", "secrets", b"secrets", "security", b"security", "ulimits", b"ulimits", "user", b"user", "volumes", b"volumes", "workdir", b"workdir"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["code", b"code", "command", b"command", "count", b"count", "entrypoint", b"entrypoint", "env", b"env", "exit_codes", b"exit_codes", "expand", b"expand", "files", b"files", "image", b"image", "inputs", b"inputs", "mounts", b"mounts", "name", b"name", "outputs", b"outputs", "ports", b"ports", "pull", b"pull", "resources", b"resources", "secrets", b"secrets", "security", b"security", "ulimits", b"ulimits", "user", b"user", "volumes", b"volumes", "workdir", b"workdir"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Role: _TypeAlias = Role  # noqa: Y015
+
+@_typing.final
+class OutputTerms(_message.Message):
+    """Which outputs of an execution are stored, and for how long."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    AFTER_FIELD_NUMBER: _builtins.int
+    ONLY_FIELD_NUMBER: _builtins.int
+    LIMIT_FIELD_NUMBER: _builtins.int
+    KEEP_FIELD_NUMBER: _builtins.int
+    after: _builtins.str
+    """`always`, or `success`: only where the execution has succeeded."""
+    limit: _builtins.int
+    """Most bytes that one execution may leave; absent: as much as its project may keep."""
+    @_builtins.property
+    def only(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Names with wildcards of the files that are stored; none: all."""
+
+    @_builtins.property
+    def keep(self) -> _duration_pb2.Duration:
+        """How long they stay once they are stored; absent: as long as the job."""
+
+    def __init__(
+        self,
+        *,
+        after: _builtins.str = ...,
+        only: _abc.Iterable[_builtins.str] | None = ...,
+        limit: _builtins.int | None = ...,
+        keep: _duration_pb2.Duration | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_limit", b"_limit", "keep", b"keep", "limit", b"limit"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_limit", b"_limit", "after", b"after", "keep", b"keep", "limit", b"limit", "only", b"only"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__limit: _TypeAlias = _typing.Literal["limit"]  # noqa: Y015
+    _WhichOneofArgType__limit: _TypeAlias = _typing.Literal["_limit", b"_limit"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__limit) -> _WhichOneofReturnType__limit | None: ...
+
+Global___OutputTerms: _TypeAlias = OutputTerms  # noqa: Y015
 
 @_typing.final
 class Input(_message.Message):

@@ -1,15 +1,18 @@
 """Outputs of executions on the wire."""
 
 from muster.domain.data.digest import is_digest
+from muster.domain.data.output_terms import ALL_OUTPUTS, OutputTerms, StoredAfter
 from muster.domain.data.outputs import (
     LARGEST_OUTPUTS,
     MOST_OUTPUTS,
     ExecutionOutputs,
     JobOutputs,
+    OutputsPass,
     OutputsStage,
     RankOutputs,
 )
-from muster.rpc.v1 import data_pb2
+from muster.domain.data.upload import DepotPass
+from muster.rpc.v1 import agents_pb2, data_pb2
 from muster.rpc.v1 import model_pb2 as pb
 from muster.wire import checks
 from muster.wire.checks import WireError
@@ -42,6 +45,40 @@ def execution_outputs_from_wire(message: pb.ExecutionOutputs) -> ExecutionOutput
         left_out=checks.between(message.left_out, 0, LARGEST_OUTPUTS, "ExecutionOutputs.left_out"),
         why=checks.message(message.why),
         at=checks.optional_moment(message, "at"),
+    )
+
+
+def output_terms_to_wire(terms: OutputTerms) -> pb.OutputTerms:
+    """Which outputs are stored, and for how long."""
+    return pb.OutputTerms(after=terms.after, only=terms.only, limit=terms.limit, keep=checks.duration(terms.keep))
+
+
+def output_terms_from_wire(message: pb.OutputTerms) -> OutputTerms:
+    """Which outputs are stored, and for how long, not checked by the rule book yet; raises WireError."""
+    return OutputTerms(
+        after=checks.word(StoredAfter, message.after, "OutputTerms.after"),
+        only=tuple(message.only),
+        limit=message.limit if message.HasField("limit") else None,
+        keep=checks.span(message.keep, "OutputTerms.keep") if message.HasField("keep") else None,
+    )
+
+
+def outputs_pass_to_wire(shown: OutputsPass) -> agents_pb2.DataResponse:
+    """What a node is told that has outputs to store."""
+    depot = shown.depot
+    if depot is None:
+        return agents_pb2.DataResponse(unwanted=True)
+    terms = None if shown.terms == ALL_OUTPUTS else output_terms_to_wire(shown.terms)
+    return agents_pb2.DataResponse(depot=depot.depot, ticket=depot.ticket, allowed=depot.allowed, outputs=terms)
+
+
+def outputs_pass_from_wire(message: agents_pb2.DataResponse) -> OutputsPass:
+    """What a node is told that has outputs to store; raises WireError."""
+    if message.unwanted:
+        return OutputsPass(depot=None)
+    return OutputsPass(
+        depot=DepotPass(depot=message.depot, ticket=message.ticket, allowed=message.allowed),
+        terms=output_terms_from_wire(message.outputs) if message.HasField("outputs") else ALL_OUTPUTS,
     )
 
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from muster.domain.jobs.job import JobSpec
 from muster.jobfile import JobFileError, load_job
-from muster.jobfile.lent_keys import InputKeys, MountKeys, UlimitKeys, VolumeKeys
+from muster.jobfile.lent_keys import InputKeys, MountKeys, OutputsKeys, UlimitKeys, VolumeKeys
 from muster.jobfile.models import (
     FileKeys,
     JobKeys,
@@ -32,6 +32,7 @@ MODELS: list[type[BaseModel]] = [
     InputKeys,
     MountKeys,
     OnPreemptKeys,
+    OutputsKeys,
     PortKeys,
     ResourcesKeys,
     RoleKeys,
@@ -132,6 +133,7 @@ def places() -> Iterator[tuple[str, ...]]:
     yield from (("files", "[]", key) for key in keys_of(FileKeys))
     yield from (("ulimits", "core", key) for key in keys_of(UlimitKeys))
     yield from (("inputs", "data", key) for key in keys_of(InputKeys))
+    yield from (("outputs", key) for key in keys_of(OutputsKeys))
     yield from (("volumes", "scratch", key) for key in keys_of(VolumeKeys))
 
 

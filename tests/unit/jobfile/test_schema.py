@@ -28,6 +28,7 @@ GOOD = [
     {"name": "a", "image": "b", "secrets": [{"secret": "c", "env": {"X": "k.y", "Y": ""}, "directory": "/run/c"}]},
     {"name": "a", "command": "x", "volumes": {"s": {"size": "1Gi"}}},
     {"name": "a", "command": "x", "inputs": {"s": "https://a.b/c", "t": {"url": "http://a/b", "sha256": "a" * 64}}},
+    {"name": "a", "command": "x", "outputs": {"on": "success", "only": ["**/*.pt"], "limit": "2Gi", "keep": "90d"}},
     {"name": "a", "image": "b", "inputs": {"s": {"url": "https://a.b/c", "path": "/s"}}},
     {"name": "a", "image": "b", "volumes": {"s": {"path": "/s", "size": "1Gi"}, "t": {"tmpfs": "2Gi"}}},
 ]
@@ -62,6 +63,10 @@ BAD = [
     {"name": "a", "command": "x", "volumes": {"s": {"path": "/s", "size": "1Gi"}}},
     {"name": "a", "command": "x", "inputs": {"s": {"url": "https://a.b/c", "path": "/s"}}},
     {"name": "a", "command": "x", "inputs": {"s": "s3://a/b"}},
+    {"name": "a", "command": "x", "outputs": {"on": "failure"}},
+    {"name": "a", "command": "x", "outputs": {"only": [""]}},
+    {"name": "a", "command": "x", "outputs": {"limit": 1024}},
+    {"name": "a", "command": "x", "outputs": {"to": "s3://a/b"}},
     {"name": "a", "command": "x", "inputs": {"s": {"path": "/s"}}},
     {"name": "a", "command": "x", "inputs": {"s": {"url": "https://a.b/c", "sha256": "1"}}},
     {"name": "a", "command": "x", "volumes": {"s": {"tmpfs": "1Gi"}}},

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import strategies as st
 
 from muster.domain.data.job_input import JobInput
+from muster.domain.data.output_terms import OutputTerms, StoredAfter
 from muster.domain.data.volume import Volume
 from muster.domain.jobs.disconnect import LONGEST_LOST_AFTER, SHORTEST_LOST_AFTER, OnDisconnect
 from muster.domain.jobs.frameworks.dialect import Dialect
@@ -215,6 +216,13 @@ def volumes(draw: st.DrawFn, *, contained: bool) -> tuple[Volume, ...]:
     return tuple(found)
 
 
+output_terms = st.builds(
+    OutputTerms,
+    after=st.sampled_from(StoredAfter),
+    only=st.sampled_from(((), ("**/*.pt", "plots/"))),
+    limit=st.none() | st.integers(2**20, 2**50),
+    keep=st.none() | st.just(timedelta(microseconds=1)),
+)
 words = st.lists(texts, min_size=1, max_size=4).filter(lambda items: bool(items[0].strip())).map(tuple)
 plain_processes = st.builds(
     Role,
@@ -228,6 +236,7 @@ plain_processes = st.builds(
     files=files,
     exit_codes=exit_rules,
     expand=st.booleans(),
+    outputs=output_terms,
 )
 
 
@@ -283,6 +292,7 @@ def containers(draw: st.DrawFn) -> Role:
         secrets=draw(secret_uses(frozenset(role.env), contained=True)),
         exit_codes=role.exit_codes,
         expand=role.expand,
+        outputs=role.outputs,
     )
 
 

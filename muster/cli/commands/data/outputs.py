@@ -112,7 +112,7 @@ async def get_outputs(
     ranks = ranks_from(rank) if rank is not None else ()
     async with session_of(context).client() as client:
         left = await client.outputs.of(job, attempt=attempt or 0, ranks=ranks)
-        if not any(each.outputs.files for each in left.ranks):
+        if not any(each.outputs.tree for each in left.ranks):
             _tell_rest(left)
             raise UnknownNameError(f"attempt {left.attempt} of job {left.job} has no outputs that are stored")
         into = to if to is not None else Path(f"{left.job_name}-{left.job}")
@@ -144,4 +144,6 @@ _NOTES = {
     OutputsStage.STORED: "entries that were left out: ",
     OutputsStage.ON_NODE: "its outputs were not stored and lie on its node",
     OutputsStage.LOST: "its outputs were not stored before its node went away",
+    OutputsStage.UNWANTED: "it did not succeed, and its job wants outputs of success alone (outputs.on)",
+    OutputsStage.EXPIRED: "its outputs are not there any more",
 }

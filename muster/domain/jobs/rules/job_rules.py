@@ -15,6 +15,7 @@ from muster.domain.jobs.lifecycle import SuccessRule
 from muster.domain.jobs.restart import MOST_RESTARTS, RestartPolicy
 from muster.domain.jobs.rules import job_values as values
 from muster.domain.jobs.rules.data.input_rules import input_faults
+from muster.domain.jobs.rules.data.output_rules import output_faults
 from muster.domain.jobs.rules.data.volume_rules import volume_faults
 from muster.domain.jobs.rules.dialect_rules import dialect_faults
 from muster.domain.jobs.rules.framework_rules import framework_faults
@@ -91,7 +92,7 @@ def refuse_faults(spec: JobSpec) -> JobSpec:
 def _in_role(spec: JobSpec, number: int) -> Iterator[Fault]:
     """What is wrong with one role, by itself and together with what the job says for all."""
     role, where = spec.roles[number], ("roles", number)
-    for fault in (*_words(role), *_needs(role), *_places(role), *_code(role), *_secrets(role), *_data(role)):
+    for fault in (*_words(role), *_needs(role), *_places(role), *_code(role), *_secrets(role), *_data(spec, role)):
         yield replace(fault, path=(*where, *fault.path))
     if role.image is None:
         yield from _without_image(spec, number)
@@ -164,10 +165,11 @@ def _code(role: Role) -> Iterator[Fault]:
         yield from told(("code", "size"), values.number(role.code.size, 0, LARGEST_TREE_FORM))
 
 
-def _data(role: Role) -> Iterator[Fault]:
-    """Volumes and inputs of a role."""
+def _data(spec: JobSpec, role: Role) -> Iterator[Fault]:
+    """Volumes, inputs and outputs of a role."""
     yield from volume_faults(role)
     yield from input_faults(role)
+    yield from output_faults(spec, role)
 
 
 def _first(found: Iterable[Wrong | None]) -> Wrong | None:

@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 
 from agent.data.left_files import LeftFiles, TooManyOutputsError, read_left_files
+from muster.domain.data.output_terms import ALL_OUTPUTS, OutputTerms
 from muster.domain.quantity import size_text
 
 MUCH = 1 << 30
 
 
-def read(directory: Path, owner: int | None = None, allowed: int = MUCH) -> LeftFiles:
-    return read_left_files(directory, owner, allowed)
+def read(directory: Path, owner: int | None = None, allowed: int = MUCH, terms: OutputTerms = ALL_OUTPUTS) -> LeftFiles:
+    return read_left_files(directory, owner, allowed, terms)
 
 
 def paths(found: LeftFiles) -> list[str]:
@@ -114,3 +115,21 @@ def test_a_directory_that_lies_too_deep_is_left_out(tmp_path: Path) -> None:
 
     assert paths(found) == []
     assert [reason for _, reason in found.left_out] == ["deeper than 200 directories"]
+
+
+def test_only_files_with_wanted_names_are_looked_at(tmp_path: Path) -> None:
+    (tmp_path / "plots").mkdir()
+    for name in ("model.pt", "plots/loss.png", "cache.bin"):
+        (tmp_path / name).write_bytes(b"0123456789")
+    (tmp_path / "link").symlink_to("/etc/passwd")
+    found = read(tmp_path, allowed=20, terms=OutputTerms(only=("*.pt", "plots/")))
+
+    assert (paths(found), found.left_out) == (["model.pt", "plots/loss.png"], ())
+
+
+def test_more_than_the_job_allows_is_refused_with_its_key(tmp_path: Path) -> None:
+    (tmp_path / "small").write_bytes(b"x" * 2**20)
+    assert paths(read(tmp_path, terms=OutputTerms(limit=2**20))) == ["small"]
+    (tmp_path / "more").write_bytes(b"x")
+    with pytest.raises(TooManyOutputsError, match=r"they are more than the 1Mi of outputs\.limit"):
+        read(tmp_path, terms=OutputTerms(limit=2**20))

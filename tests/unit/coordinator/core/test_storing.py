@@ -7,7 +7,7 @@ import pytest
 
 from coordinator.core.answers import Accepted, Refused
 from coordinator.core.events import CordonRequested, HoldRequested, RemovalRequested, StopRequested, SuspendRequested
-from muster.domain.data.outputs import STORING_OUTPUTS, ExecutionOutputs, OutputsStage
+from muster.domain.data.outputs import STORING_OUTPUTS, UNWANTED_OUTPUTS, ExecutionOutputs, OutputsStage
 from muster.domain.event import JobEventKind, NodeEventKind
 from muster.domain.gangs.plan import Goal, Stage
 from muster.domain.ids import JobId, NodeId
@@ -253,6 +253,14 @@ def test_a_job_that_is_stopped_now_stores_nothing_afterwards() -> None:
     w.tell(job, 0, Stage.EXITED, exit=Exit(code=0), outputs=STORING_OUTPUTS)
 
     assert (w.phase(job), outputs(w, job).stage) == (JobPhase.STOPPED, OutputsStage.ON_NODE)
+
+
+def test_people_are_told_nothing_of_outputs_that_nobody_wants() -> None:
+    w = World(("a", 1))
+    job = storing(w, code=3)
+    w.tell(job, 0, Stage.EXITED, exit=Exit(code=3), outputs=UNWANTED_OUTPUTS)
+
+    assert (w.phase(job), told(w, job)) == (JobPhase.FAILED, [])
 
 
 def test_people_are_told_once_of_the_outputs_of_an_attempt() -> None:

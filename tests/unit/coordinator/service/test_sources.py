@@ -1,14 +1,16 @@
 """Outputs of jobs as inputs of others: which ones, and why not."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
 from coordinator.core.cluster.job_index import Projects
-from coordinator.service.data.sources import settled
+from coordinator.service.data.sources import SourceSight, settled
 from muster.domain.data.job_input import JobInput
 from muster.domain.data.job_source import InputTree
-from muster.domain.data.outputs import STORING_OUTPUTS, ExecutionOutputs, OutputsStage
+from muster.domain.data.output_terms import OutputTerms
+from muster.domain.data.outputs import STORING_OUTPUTS, UNWANTED_OUTPUTS, ExecutionOutputs, OutputsStage
 from muster.domain.errors import ConflictError, InvalidJobError, UnknownNameError
 from muster.domain.gangs.plan import Stage
 from muster.domain.ids import JobId
@@ -34,7 +36,7 @@ def taking(source: str) -> JobSpec:
 
 
 def taken(w: World, source: str, seen: Projects = None) -> JobInput:
-    [role] = settled(w.cluster, seen, taking(source)).roles
+    [role] = settled(SourceSight(w.cluster, w.now, seen), taking(source)).roles
     return role.inputs[0]
 
 
@@ -97,6 +99,24 @@ def test_what_is_not_in_the_depot_is_refused_with_the_reason(left: ExecutionOutp
         taken(w, "train/*")
 
 
+def test_what_was_kept_for_long_enough_is_refused_with_the_reason() -> None:
+    w = World(("a", 1))
+    one = replace(spec(1), name="train")
+    keeping = replace(one, roles=(replace(one.roles[0], outputs=OutputTerms(keep=timedelta(days=1))),))
+    job = w.running(keeping)
+    w.tell(job, 0, Stage.EXITED, outputs=stored("a"))
+    assert [each.tree for each in taken(w, "train").trees] == ["a" * 64]
+    w.advance(24 * 3600)
+    with pytest.raises(ConflictError, match=r"is not there any more: they were kept for 1d \(outputs\.keep\)"):
+        taken(w, "train")
+
+
+def test_what_nobody_wanted_counts_as_nothing() -> None:
+    w = World(("a", 1))
+    ended(w, UNWANTED_OUTPUTS, stored("b"))
+    assert [each.below for each in taken(w, "train/*").trees] == ["worker-1"]
+
+
 @pytest.mark.parametrize("source", ["train", "train/*"])
 def test_a_job_that_has_left_nothing_is_refused(source: str) -> None:
     w = World(("a", 1))
@@ -118,12 +138,14 @@ def test_a_job_of_the_same_submit_has_no_outputs_yet() -> None:
     w = World(("a", 1))
     ended(w, stored("a"))
     with pytest.raises(InvalidJobError, match="train is submitted together with this job"):
-        settled(w.cluster, None, taking("train"), ["train"])
+        settled(SourceSight(w.cluster, w.now, None, ["train"]), taking("train"))
 
 
 def test_what_a_client_says_of_trees_does_not_count() -> None:
     w = World(("a", 1))
     ended(w, stored("a"))
     forged = JobInput(name="base", source="train", trees=(InputTree(tree="f" * 64, size=90),))
-    [role] = settled(w.cluster, None, replace(taking("train"), roles=(Role(inputs=(forged,)),))).roles
+    [role] = settled(
+        SourceSight(w.cluster, w.now, None), replace(taking("train"), roles=(Role(inputs=(forged,)),))
+    ).roles
     assert [each.tree for each in role.inputs[0].trees] == ["a" * 64]

@@ -1,0 +1,28 @@
+"""Jobs with something wrong in what they say of outputs, each with the beginning of the sentence that says what."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+from muster.domain.data.output_terms import OutputTerms
+from muster.domain.jobs.job import JobSpec
+from tests.unit.jobfile.wrong_jobs import job, role
+
+
+def outputs(spec: JobSpec | None = None, **terms: Any) -> JobSpec:
+    return role(spec or job(), outputs=OutputTerms(**terms))
+
+
+WRONG_OUTPUTS: Sequence[tuple[JobSpec, str]] = (
+    (outputs(only=("a", "b**")), "roles[0].outputs.only[1]: 'b**': `**` stands for whole segments"),
+    (outputs(only=("/muster/outputs/a",)), "roles[0].outputs.only[0]: must be a path below the outputs directory"),
+    (outputs(only=("a",) * 33), "roles[0].outputs.only: has 33 names; 32 are the most"),
+    (outputs(limit=200), "roles[0].outputs.limit: is 200 bytes; the least is 1Mi"),
+    (outputs(limit=2**61), "roles[0].outputs.limit: is more than"),
+    (outputs(keep=timedelta()), "roles[0].outputs.keep: must be above zero"),
+    (outputs(keep=timedelta(days=400)), "roles[0].outputs.keep: is longer than 365d"),
+    (
+        outputs(job(delete_after=timedelta(days=1)), keep=timedelta(days=2)),
+        "roles[0].outputs.keep: is longer than the job stays (delete_after: 1d)",
+    ),
+)
