@@ -221,3 +221,36 @@ async def test_containers_leave_files_of_any_user_of_theirs(place: Path, docker_
         assert ended.phase is JobPhase.SUCCEEDED, ended.summary
         assert await stage_of(client, submitted.id) == (OutputsStage.STORED, "link: a link")
         assert [each.path for each in await client.outputs.list(submitted.id)] == ["d/user"]
+
+
+async def test_stop_now_ends_a_job_whose_outputs_are_on_their_way(place: Path) -> None:
+    state = place / "coordinator"
+    async with coordinator(place) as login, client_of(login) as client, asyncio.timeout(LIMIT), agent(place, login):
+        async with depot(state):
+            await uploaded(client, folder_in(place / "folder"))
+        submitted = await client.jobs.submit(job(WRITES), queue_anyway=True)
+        await until_storing(client, submitted.id)
+        assert (await muster(login, place, "stop", submitted.id))[0] == ExitCode.SUCCESS
+        assert (await client.jobs.get(submitted.id)).phase is JobPhase.STORING
+
+        code, _, messages = await muster(login, place, "stop", submitted.id, "--now")
+        assert code == ExitCode.SUCCESS, messages
+        assert (await client.jobs.wait(submitted.id)).phase is JobPhase.SUCCEEDED
+        assert await stage_of(client, submitted.id) == (OutputsStage.ON_NODE, "its job was stopped with --now")
+        kept = place / "node" / "outputs" / f"{submitted.id}-1-0" / "results.txt"
+        await until(kept.exists)
+        assert kept.read_text() == "results\n"
+
+
+async def test_what_user_code_leaves_when_its_job_is_stopped_now_stays_on_the_node(place: Path) -> None:
+    script = f"trap '{WRITES}; exit 0' TERM; echo up; while :; do sleep 0.05; done"
+    async with asyncio.timeout(LIMIT), fleet(place) as client:
+        submitted = await client.jobs.submit(job(script), queue_anyway=True)
+        async with aclosing(client.jobs.logs(submitted.id, follow=True)) as lines:
+            assert (await anext(lines)).text == b"up"
+        await client.jobs.stop(submitted.id, now=True)
+
+        assert (await client.jobs.wait(submitted.id)).phase is JobPhase.STOPPED
+        assert await stage_of(client, submitted.id) == (OutputsStage.ON_NODE, "its job was stopped with --now")
+        kept = place / "node" / "outputs" / f"{submitted.id}-1-0" / "results.txt"
+        await until(kept.exists)
