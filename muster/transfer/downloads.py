@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
+from muster.domain.data.swarm import ContentSpan
 from muster.domain.data.tree import ContentEntry, ContentKind
 from muster.domain.errors import MusterError
 from muster.transfer.depot_client import DepotClient
@@ -53,6 +54,20 @@ async def fetch_files(
     for some in _cut(missing):
         await _fetch(client, some, into, told)
     return FilesFetched(files=len(wanted), bytes=sum(each.size for each in wanted), fetched=len(missing))
+
+
+async def read_contents(client: DepotClient, entries: Sequence[ContentEntry]) -> Sequence[bytes]:
+    """What these small files of a tree hold, into memory. Raises MusterError."""
+    found: list[bytes] = []
+    for at in range(0, len(entries), DOWNLOADED_TOGETHER):
+        some = entries[at : at + DOWNLOADED_TOGETHER]
+        spans = [ContentSpan(digest=each.content, offset=0, length=each.size) for each in some if each.size]
+        joined = b"".join([data async for data in client.get(spans)]) if spans else b""
+        offset = 0
+        for each in some:
+            found.append(joined[offset : offset + each.size])
+            offset += each.size
+    return found
 
 
 async def _fetch(client: DepotClient, entries: Sequence[ContentEntry], into: Path, told: Callable[[int], None]) -> None:

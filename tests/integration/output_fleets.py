@@ -1,5 +1,8 @@
 """Fleets of a coordinator, a depot and an agent, for tests of what jobs leave."""
 
+import asyncio
+import os
+import sys
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -9,8 +12,9 @@ import pytest
 
 from muster.cli.local.fleet import client_of
 from muster.client.client import Client
+from muster.client.endpoint import Login
 from tests.integration.depots import depot
-from tests.integration.programs import agent, coordinator
+from tests.integration.programs import ROOT, agent, coordinator
 
 LIMIT = 90.0
 WRITES = 'echo results > "$MUSTER_OUTPUTS_DIR/results.txt"'
@@ -31,3 +35,16 @@ async def fleet(place: Path) -> AsyncIterator[Client]:
     state = place / "coordinator"
     async with coordinator(place) as login, client_of(login) as client, depot(state), agent(place, login):
         yield client
+
+
+async def muster(login: Login, directory: Path, *words: str) -> tuple[int | None, str, str]:
+    """Exit code, output and messages of a command line, called in a directory."""
+    program = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "muster", "--coordinator", login.address, *words),
+        cwd=directory,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "MUSTER_TOKEN": login.token or ""},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    output, messages = await program.communicate()
+    return program.returncode, output.decode(), messages.decode()

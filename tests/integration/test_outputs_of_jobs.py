@@ -1,16 +1,13 @@
 """Outputs from user code to whoever wants them, with a real coordinator, a real agent and a real depot."""
 
 import asyncio
-import os
 import signal
-import sys
 from contextlib import aclosing, suppress
 from pathlib import Path
 
 from muster.cli.exit_codes import ExitCode
 from muster.cli.local.fleet import client_of
 from muster.client.client import Client
-from muster.client.endpoint import Login
 from muster.domain.data.outputs import OutputsStage
 from muster.domain.errors import UnavailableError
 from muster.domain.ids import JobId
@@ -18,8 +15,8 @@ from muster.domain.jobs.job import JobSpec, PullPolicy, Role
 from muster.domain.jobs.lifecycle import JobPhase
 from tests.docker_daemon import IMAGE, docker_socket
 from tests.integration.depots import age_all, depot, uploaded
-from tests.integration.output_fleets import LIMIT, WRITES, fleet, place
-from tests.integration.programs import ROOT, agent, coordinator
+from tests.integration.output_fleets import LIMIT, WRITES, fleet, muster, place
+from tests.integration.programs import agent, coordinator
 from tests.integration.relays import until
 
 __all__ = ["docker_socket", "place"]
@@ -189,19 +186,6 @@ async def test_the_command_line_lists_and_fetches_them_and_says_what_is_not_ther
         ):
             code, _, said = await muster(login, place, "outputs", "get", *words)
             assert (code, why in said) == (ExitCode.UNKNOWN_NAME, True), said
-
-
-async def muster(login: Login, directory: Path, *words: str) -> tuple[int | None, str, str]:
-    """Exit code, output and messages of a command line, called in a directory."""
-    program = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "muster", "--coordinator", login.address, *words),
-        cwd=directory,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "MUSTER_TOKEN": login.token or ""},
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    output, messages = await program.communicate()
-    return program.returncode, output.decode(), messages.decode()
 
 
 async def test_containers_leave_files_of_any_user_of_theirs(place: Path, docker_socket: Path) -> None:

@@ -12,9 +12,10 @@ from typing import Any
 from muster.client.calls import Calls
 from muster.domain.data.code import JobCode
 from muster.domain.data.depot_use import DepotUse
+from muster.domain.data.output_metadata import OutputMetadata, metadata_files, read_metadata
 from muster.domain.data.outputs import FetchedOutputs, JobOutputs, OutputFile, RankOutputs
 from muster.domain.data.pattern import name_pattern
-from muster.domain.data.tree import ContentEntry
+from muster.domain.data.tree import ContentEntry, ContentTree
 from muster.domain.data.upload import UploadedFolder
 from muster.domain.errors import UnavailableError, UnknownNameError
 from muster.domain.jobs.job import JobSpec
@@ -22,7 +23,7 @@ from muster.domain.jobs.view import JobView
 from muster.rpc.v1 import data_pb2 as pb
 from muster.rpc.v1.data_pb2_grpc import DataServiceStub
 from muster.transfer.depot_client import DepotClient, reaching_depot
-from muster.transfer.downloads import fetch_files
+from muster.transfer.downloads import fetch_files, read_contents
 from muster.transfer.folder import Folder, read_folder
 from muster.transfer.remembered import load_remembered, remembered_file, save_remembered
 from muster.wire.data.outputs import job_outputs_from_wire
@@ -130,17 +131,22 @@ class OutputsClient:
         only: Sequence[str] = (),
         attempt: int = 0,
         ranks: Collection[int] = (),
+        metadata: bool = False,
     ) -> Sequence[OutputFile]:
         """The files that are stored of an attempt, of some ranks or all; `only`: names, which may have wildcards.
 
-        With what `of` has told nobody is asked again, and the attempt and ranks are those that it tells of.
+        With what `of` has told nobody is asked again, and the attempt and ranks are those that it tells of. `metadata`:
+        files that tell of others are read, and what they say stands at these instead.
 
         >>> paths = [file.path for file in await client.outputs.list("train", only=["**/*.pt"])]
         """
         found = job if isinstance(job, JobOutputs) else await self.of(job, attempt=attempt, ranks=ranks)
         files: list[OutputFile] = []
-        async with aclosing(self._trees(found, only)) as trees:
-            async for rank, _, entries in trees:
+        async with aclosing(self._trees(found)) as trees:
+            async for rank, depot, tree in trees:
+                told = metadata_files(tree.entries) if metadata else ()
+                said = await _said(depot, tree, told)
+                read = {each.path for each in told} - said.faults.keys()
                 files += (
                     OutputFile(
                         rank=rank.rank,
@@ -149,8 +155,11 @@ class OutputsClient:
                         sha256=each.content,
                         stored_at=rank.outputs.at,
                         place=_place(found, rank, each.path),
+                        metadata=said.of_files.get(each.path, {}),
+                        fault=said.faults.get(each.path, ""),
                     )
-                    for each in entries
+                    for each in _matching(tree, only)
+                    if each.path not in read
                 )
         return files
 
@@ -181,19 +190,17 @@ class OutputsClient:
             if told is not None:
                 told(min(done, total), total)
 
-        async with aclosing(self._trees(found, only)) as trees:
-            async for rank, depot, entries in trees:
+        async with aclosing(self._trees(found)) as trees:
+            async for rank, depot, tree in trees:
+                entries = _matching(tree, only)
                 came = await fetch_files(depot, entries, Path(into) / _place(found, rank, ""), arrived)
                 files, size, fetched = files + came.files, size + came.bytes, fetched + came.fetched
         if only and not files:
             raise UnknownNameError(f"job {found.job} has stored no file like {', '.join(only)}")
         return FetchedOutputs(files=files, bytes=size, fetched=fetched)
 
-    async def _trees(
-        self, found: JobOutputs, only: Sequence[str]
-    ) -> AsyncGenerator[tuple[RankOutputs, DepotClient, Sequence[ContentEntry]], None]:
-        """The stored files of each rank that match."""
-        patterns = [name_pattern(each) for each in only]
+    async def _trees(self, found: JobOutputs) -> AsyncGenerator[tuple[RankOutputs, DepotClient, ContentTree], None]:
+        """What each rank has stored, and the depot that has it."""
         stored = [each for each in found.ranks if each.outputs.tree]
         if stored and not found.depot:
             raise UnavailableError("no depot is connected to the coordinator, which has the outputs (docs/depot.md)")
@@ -202,13 +209,20 @@ class OutputsClient:
             async with reaching_depot(
                 found.depot, rank.ticket, connection.address, connection.credentials.authority
             ) as depot:
-                tree = await depot.tree(rank.outputs.tree, rank.outputs.size)
-                entries = [
-                    each
-                    for each in tree.entries
-                    if not patterns or any(pattern.matches(each.path) for pattern in patterns)
-                ]
-                yield rank, depot, entries
+                yield rank, depot, await depot.tree(rank.outputs.tree, rank.outputs.size)
+
+
+def _matching(tree: ContentTree, only: Sequence[str]) -> Sequence[ContentEntry]:
+    """The files with one of these names; without names all."""
+    patterns = [name_pattern(each) for each in only]
+    return [each for each in tree.entries if not patterns or any(pattern.matches(each.path) for pattern in patterns)]
+
+
+async def _said(depot: DepotClient, tree: ContentTree, told: Sequence[ContentEntry]) -> OutputMetadata:
+    """What these files of a tree say of its other files."""
+    contents = await read_contents(depot, told)
+    paths = frozenset(each.path for each in tree.entries)
+    return read_metadata(zip((each.path for each in told), contents, strict=True), paths)
 
 
 def _read(folder: Path) -> Folder:

@@ -68,14 +68,16 @@ class SyncOutputsClient:
         only: Sequence[str] = (),
         attempt: int = 0,
         ranks: Collection[int] = (),
+        metadata: bool = False,
     ) -> Sequence[OutputFile]:
         """The files that are stored of an attempt, of some ranks or all; `only`: names, which may have wildcards.
 
-        With what `of` has told nobody is asked again, and the attempt and ranks are those that it tells of.
+        With what `of` has told nobody is asked again, and the attempt and ranks are those that it tells of. `metadata`:
+        files that tell of others are read, and what they say stands at these instead.
 
         >>> paths = [file.path for file in client.outputs.list("train", only=["**/*.pt"])]
         """
-        return self._loop.run(self._own.list(job, only=only, attempt=attempt, ranks=ranks))
+        return self._loop.run(self._own.list(job, only=only, attempt=attempt, ranks=ranks, metadata=metadata))
 
     def get(
         self,

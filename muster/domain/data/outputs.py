@@ -1,9 +1,10 @@
 """What executions leave in their outputs directories, and what becomes of it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
 from muster.domain.data.output_terms import ALL_OUTPUTS, OutputTerms
 from muster.domain.data.upload import DepotPass
@@ -110,6 +111,10 @@ class OutputFile:
     stored_at: datetime | None
     place: str
     """Where it lies below the directory into which outputs are fetched."""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    """What user code says of it, where that was asked for."""
+    fault: str = ""
+    """Why it was not read as metadata of another file; empty: it was not meant to be, or nobody asked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -63,6 +63,8 @@ async def list_outputs(
 ) -> None:
     """List the files that a job has left and that are stored.
 
+    As `json` and `yaml` each has the metadata that user code has left of it, in place of the files with these.
+
     Examples:
       muster outputs train
       muster outputs list j7k2 --rank 0 -o csv
@@ -70,7 +72,8 @@ async def list_outputs(
     ranks = ranks_from(rank) if rank is not None else ()
     async with session_of(context).client() as client:
         left = await client.outputs.of(job, attempt=attempt or 0, ranks=ranks)
-        files = await client.outputs.list(left)
+        told = output in {SheetFormat.JSON, SheetFormat.YAML}
+        files = await client.outputs.list(left, metadata=told)
     from muster.cli.commands.data.outputs_table import outputs_csv, outputs_table
 
     match output:
