@@ -11,14 +11,17 @@ from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 from functools import partial
 
-from console.api.app import application
+from console.api.app import ConsoleParts, application
 from console.api.listener import ConsoleListener
 from console.api.sessions.session import SessionSeal, session_key
 from console.events.notifier import held_outbox, notify, send_test
 from console.events.notify_file import read_notify_file
+from console.events.own_events import OwnEvents
 from console.mirror.follower import MirrorFollower
 from console.settings import ConsoleSettings, parse
+from console.telemetry.gangs.watcher import GangWatcher
 from console.telemetry.history.recorder import HistoryRecorder, held_history
+from console.telemetry.sample_follower import follow_samples
 from console.upstream.callers import Callers
 from muster.daemon.journal import configure
 from muster.daemon.refusal import refusing
@@ -48,16 +51,22 @@ async def run(settings: ConsoleSettings, systemd: Systemd) -> None:
     seal = SessionSeal(session_key(settings.state))
     async with AsyncExitStack() as stack:
         callers = await stack.enter_async_context(Callers(settings.coordinator, _authority(settings)))
-        notifying = _notifying(settings, callers, stack)
-        follower = await _follower(settings, callers)
-        history = await _history(settings, callers, stack)
+        own = OwnEvents()
+        beside = [*_notifying(settings, callers, stack, own)]
+        follower, watcher = None, None
+        history = _history(settings, stack)
+        if settings.token_file is None:
+            log.info("the console keeps no mirror and no history, as it was given no token of its own")
+        else:
+            client = await callers.client(read_secret(settings.token_file))
+            follower, watcher = MirrorFollower(client), GangWatcher(client, own.tell if settings.notify else None)
+            hearing = [watcher.hear] if history is None else [watcher.hear, history.hear]
+            beside += [follower.run, watcher.run, partial(follow_samples, client, hearing)]
+        beside += [history.run] if history is not None else []
         tasks = await stack.enter_async_context(asyncio.TaskGroup())
-        app = application(callers, settings.hosts, seal, settings.origin, follower, history)
+        app = application(callers, settings.hosts, seal, settings.origin, ConsoleParts(follower, history, watcher))
         listener = ConsoleListener(app, settings.listen, settings.cert, settings.key)
-        beside = [tasks.create_task(systemd.keep_alive(), name="watchdog")]
-        beside += [tasks.create_task(work(), name="notifications") for work in notifying]
-        beside += [tasks.create_task(follower.run(), name="mirror")] if follower is not None else []
-        beside += [tasks.create_task(history.run(), name="history")] if history is not None else []
+        running = [tasks.create_task(work(), name=repr(work)) for work in (systemd.keep_alive, *beside)]
         url = settings.url or f"{'http' if settings.cert is None else 'https'}://{listener.address}"
         systemd.ready(f"serves {url}")
         log.info("console serves", extra={"url": url, "coordinator": settings.coordinator})
@@ -65,7 +74,7 @@ async def run(settings: ConsoleSettings, systemd: Systemd) -> None:
             write_private(settings.ready_file, f"{url}\n".encode())
         await listener.run_until(stopped)
         systemd.stopping()
-        for task in beside:
+        for task in running:
             task.cancel()
     log.info("console stopped")
 
@@ -80,28 +89,21 @@ async def send_one_test(settings: ConsoleSettings) -> None:
 
 
 def _notifying(
-    settings: ConsoleSettings, callers: Callers, stack: AsyncExitStack
+    settings: ConsoleSettings, callers: Callers, stack: AsyncExitStack, own: OwnEvents
 ) -> Sequence[Callable[[], Coroutine[None, None, None]]]:
     """What notifies, where the settings want it; raises MusterError."""
     if settings.notify is None or settings.state is None or settings.token_file is None:
         return ()
     wanted, token = read_notify_file(settings.notify), read_secret(settings.token_file)
     outbox = stack.enter_context(held_outbox(settings.state))
-    return (partial(notify, wanted, outbox, lambda: callers.client(token)),)
+    return (partial(notify, wanted, outbox, lambda: callers.client(token), own),)
 
 
-async def _follower(settings: ConsoleSettings, callers: Callers) -> MirrorFollower | None:
-    if settings.token_file is None:
-        log.info("the console keeps no mirror, as it was given no token of its own")
-        return None
-    return MirrorFollower(await callers.client(read_secret(settings.token_file)))
-
-
-async def _history(settings: ConsoleSettings, callers: Callers, stack: AsyncExitStack) -> HistoryRecorder | None:
+def _history(settings: ConsoleSettings, stack: AsyncExitStack) -> HistoryRecorder | None:
+    """The history, where the settings want it; raises MusterError."""
     if settings.token_file is None or settings.state is None or not settings.history_limit:
         return None
-    store = stack.enter_context(held_history(settings.state, settings.history_limit << 30))
-    return HistoryRecorder(await callers.client(read_secret(settings.token_file)), store)
+    return HistoryRecorder(stack.enter_context(held_history(settings.state, settings.history_limit << 30)))
 
 
 def _authority(settings: ConsoleSettings) -> bytes | None:

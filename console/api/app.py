@@ -3,7 +3,7 @@
 import re
 from collections.abc import Collection, Mapping
 from http import HTTPStatus
-from typing import Any
+from typing import Any, NamedTuple
 
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
@@ -17,6 +17,7 @@ from console.api.arranging.places import PLACE_ROUTES
 from console.api.asking import Doorkeeper
 from console.api.fleet import FLEET_ROUTES
 from console.api.following import FOLLOWING_ROUTES
+from console.api.history.differences import DIFFERENCE_ROUTES
 from console.api.history.series import HISTORY_ROUTES
 from console.api.jobs import JOB_ROUTES
 from console.api.limits import Threshold
@@ -30,6 +31,7 @@ from console.api.sessions.session import SessionSeal
 from console.api.sharing import SHARING_ROUTES
 from console.api.trust import SESSION_ROUTES, TRUST_ROUTES
 from console.mirror.follower import MirrorFollower
+from console.telemetry.gangs.watcher import GangWatcher
 from console.telemetry.history.recorder import HistoryRecorder
 from console.upstream.callers import Callers
 from muster import __version__
@@ -75,6 +77,7 @@ ROUTES = (
     *JOB_ROUTES,
     *FOLLOWING_ROUTES,
     *HISTORY_ROUTES,
+    *DIFFERENCE_ROUTES,
     *LIVE_ROUTES,
     *FLEET_ROUTES,
     *SHARING_ROUTES,
@@ -89,23 +92,38 @@ DESCRIBED = (*ROUTES, *SESSION_ROUTES)
 """What the OpenAPI document describes in full."""
 
 
+class ConsoleParts(NamedTuple):
+    """What a console with a token of its own answers from; None: it has that not."""
+
+    follower: MirrorFollower | None = None
+    """Keeps up to date what is answered from memory."""
+    history: HistoryRecorder | None = None
+    """What was used."""
+    watcher: GangWatcher | None = None
+    """Which rank differs."""
+
+
+NO_PARTS = ConsoleParts()
+"""The parts of a console without a token of its own."""
+
+
 def application(
     callers: Callers,
     hosts: Collection[str],
     seal: SessionSeal,
     origin: str = "",
-    follower: MirrorFollower | None = None,
-    history: HistoryRecorder | None = None,
+    parts: ConsoleParts = NO_PARTS,
 ) -> Any:  # noqa: ANN401 - an ASGI application
     """The application that asks the coordinator through `callers`, and answers under the names `hosts`.
 
-    Sessions are sealed with `seal`. `origin` is how browsers reach it; empty: as they say. What `follower` keeps up to
-    date is answered from memory; None: all is asked of the coordinator. `history` has what was used; None: nobody does.
+    Sessions are sealed with `seal`. `origin` is how browsers reach it; empty: as they say. What is not among its
+    own `parts` is asked of the coordinator, or cannot be answered.
     """
     app = FastAPI(title="Muster", version=__version__, openapi_url=None, docs_url=None, redoc_url=None)
     app.state.callers = callers
-    app.state.follower = follower
-    app.state.history = history
+    app.state.follower = parts.follower
+    app.state.history = parts.history
+    app.state.watcher = parts.watcher
     app.state.doorkeeper = Doorkeeper(callers, seal, origin)
     for route in (*PUBLIC_ROUTES, *ROUTES):
         app.add_api_route(

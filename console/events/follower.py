@@ -71,7 +71,7 @@ class EventFollower:
             raise _FollowError(str(error)) from error
 
     async def _take(self, happenings: Sequence[Happening], place: EventPlace) -> None:
-        deliveries = tuple(each for told in happenings for each in self._deliveries(told))
+        deliveries = tuple(each for told in happenings for each in deliveries_of(told, self._subscriptions))
         dropped = await asyncio.to_thread(partial(self._outbox.take, deliveries, place, self._clock()))
         if not self._followed:
             self._followed = True
@@ -81,15 +81,17 @@ class EventFollower:
         if happenings:
             self._told(happenings)
 
-    def _deliveries(self, told: Happening) -> Iterator[NewDelivery]:
-        wanting = [each for each in self._subscriptions if each.wants(told)]
-        if not wanting:
-            return
-        event = cloud_event(told)
-        body = json.dumps(document(event), ensure_ascii=False, separators=(",", ":")).encode()
-        for each in wanting:
-            head = f"{events_topic(told)}\n".encode() if isinstance(each.target, MqttTarget) else b""
-            yield NewDelivery(subscription=each.name, event=event.id, subject=event.subject, body=head + body)
+
+def deliveries_of(told: Happening, subscriptions: Sequence[Subscription]) -> Iterator[NewDelivery]:
+    """A delivery for each subscription that wants an event."""
+    wanting = [each for each in subscriptions if each.wants(told)]
+    if not wanting:
+        return
+    event = cloud_event(told)
+    body = json.dumps(document(event), ensure_ascii=False, separators=(",", ":")).encode()
+    for each in wanting:
+        head = f"{events_topic(told)}\n".encode() if isinstance(each.target, MqttTarget) else b""
+        yield NewDelivery(subscription=each.name, event=event.id, subject=event.subject, body=head + body)
 
 
 class _FollowError(Exception):

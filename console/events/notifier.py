@@ -16,6 +16,7 @@ from console.events.mqtt.broker import Broker
 from console.events.mqtt.states import StatePublisher
 from console.events.notify_file import NotifySettings
 from console.events.outbox import EventOutbox
+from console.events.own_events import OwnEvents
 from console.events.sender import EventTargets, Sender
 from console.events.subscription import MqttTarget
 from console.events.web_target import WebTargets
@@ -54,8 +55,10 @@ def targets_of(settings: NotifySettings, broker: Broker | None = None) -> EventT
     return EventTargets(WebTargets(settings.allowed, settings.authority), mailer, broker)
 
 
-async def notify(settings: NotifySettings, outbox: EventOutbox, client: Callable[[], Awaitable[Client]]) -> None:
-    """Follow events and deliver them until cancelled."""
+async def notify(
+    settings: NotifySettings, outbox: EventOutbox, client: Callable[[], Awaitable[Client]], own: OwnEvents
+) -> None:
+    """Follow events and deliver them until cancelled, with those that the console itself has seen."""
     broker = None if settings.broker is None else Broker(settings.broker)
     sender = Sender(outbox, settings.subscriptions, targets_of(settings, broker))
     states = None if broker is None else StatePublisher(broker, outbox, client)
@@ -73,6 +76,7 @@ async def notify(settings: NotifySettings, outbox: EventOutbox, client: Callable
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(follower.run(), name="follow events")
                 tasks.create_task(sender.run(), name="send events")
+                tasks.create_task(own.deliver(outbox, settings.subscriptions, told), name="events of the console")
                 if broker is not None and states is not None:
                     tasks.create_task(broker.run(), name="connection to the broker")
                     tasks.create_task(states.run(), name="states for the broker")

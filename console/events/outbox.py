@@ -100,15 +100,13 @@ class EventOutbox:
         One that is there already stays as it is.
         """
         with self._changing() as database:
-            touched = set()
-            for each in deliveries:
-                touched.add(each.subscription)
-                database.execute(
-                    "INSERT OR IGNORE INTO waiting (subscription, event, subject, body, due) VALUES (?, ?, ?, ?, ?)",
-                    (each.subscription, each.event, each.subject, each.body, now),
-                )
             database.execute("INSERT OR REPLACE INTO place (one, text) VALUES (1, ?)", (str(place),))
-            return sum(self._trim(database, subscription) for subscription in touched)
+            return self._put(database, deliveries, now)
+
+    def add(self, deliveries: Iterable[NewDelivery], now: float) -> int:
+        """Keep deliveries of events that the console itself has seen; how many old ones had to go for them."""
+        with self._changing() as database:
+            return self._put(database, deliveries, now)
 
     def first_due(self, subscription: str) -> Delivery | None:
         """The delivery of a subscription that is tried next, also if it is not due yet; None: nothing waits."""
@@ -184,6 +182,16 @@ class EventOutbox:
         """Let go of the file."""
         with self._lock:
             self._database.close()
+
+    def _put(self, database: sqlite3.Connection, deliveries: Iterable[NewDelivery], now: float) -> int:
+        touched = set()
+        for each in deliveries:
+            touched.add(each.subscription)
+            database.execute(
+                "INSERT OR IGNORE INTO waiting (subscription, event, subject, body, due) VALUES (?, ?, ?, ?, ?)",
+                (each.subscription, each.event, each.subject, each.body, now),
+            )
+        return sum(self._trim(database, subscription) for subscription in touched)
 
     def _trim(self, database: sqlite3.Connection, subscription: str) -> int:
         """Drop the oldest deliveries of a subscription beyond the most; how many."""

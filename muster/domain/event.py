@@ -28,6 +28,7 @@ class JobEventKind(StrEnum):
     RELEASED = "released"  #: all executions are armed, and all were told to start
     RUNNING = "running"  #: user code runs in all executions
     GPU_MEMORY = "gpu_memory"  #: an execution uses more GPU memory than its portion, for the first time in this attempt
+    RANK_DIFFERS = "rank_differs"  #: a rank is unlike the others of its role; told by a console that watches gangs
     IDLE = "idle"  #: nobody has used it for long, and it is about to be stopped
     EXITED = "exited"  #: executions have ended; one event for those that ended alike at one time
     STOPPING = "stopping"  #: what still runs was told to stop
@@ -44,7 +45,13 @@ class JobEventKind(StrEnum):
         return self in _ENDS
 
 
-_COMING_AGAIN = {JobEventKind.IDLE, JobEventKind.WAITING, JobEventKind.QUEUED, JobEventKind.CHANGED}
+_COMING_AGAIN = {
+    JobEventKind.IDLE,
+    JobEventKind.WAITING,
+    JobEventKind.QUEUED,
+    JobEventKind.CHANGED,
+    JobEventKind.RANK_DIFFERS,
+}
 """Kinds of events that one attempt can have several of."""
 _ENDS = {JobEventKind.SUCCEEDED, JobEventKind.FAILED, JobEventKind.STOPPED}
 

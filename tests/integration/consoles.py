@@ -9,12 +9,14 @@ from pathlib import Path
 
 import httpx
 
-from console.api.app import application
+from console.api.app import ConsoleParts, application
 from console.api.listener import ConsoleListener
 from console.api.sessions.session import SessionSeal
 from console.mirror.follower import MirrorFollower
 from console.settings import LOOPBACK_NAMES
+from console.telemetry.gangs.watcher import GangWatcher
 from console.telemetry.history.recorder import HistoryRecorder, held_history
+from console.telemetry.sample_follower import follow_samples
 from console.upstream.callers import Callers
 from coordinator.clock import wall_time
 from muster.trust.certificates import issue_server, make_authority
@@ -69,7 +71,7 @@ async def console(  # noqa: PLR0913 - one for each thing that a console can have
     """Serve until the context ends, before the coordinator at an address of which this authority has signed.
 
     With a `token` of its own it keeps a mirror, and serves once that has all that there is. With a `state` it keeps
-    history there, too.
+    history there, and watches gangs.
     """
     async with AsyncExitStack() as stack:
         callers = await stack.enter_async_context(Callers(coordinator, authority))
@@ -78,14 +80,16 @@ async def console(  # noqa: PLR0913 - one for each thing that a console can have
         following = None if follower is None else tasks.create_task(follower.run(), name="mirror")
         if follower is not None:
             assert await follower.has_reached(0, ANSWERED_WITHIN), "the console has a mirror"
-        history = None
+        history = watcher = None
+        beside = list[asyncio.Task[None]]()
         if token is not None and state is not None:
-            history = HistoryRecorder(
-                await callers.client(token), stack.enter_context(held_history(state, HISTORY_BYTES))
-            )
-        keeping = None if history is None else tasks.create_task(history.run(), name="history")
+            client = await callers.client(token)
+            history = HistoryRecorder(stack.enter_context(held_history(state, HISTORY_BYTES)))
+            watcher = GangWatcher(client)
+            works = (follow_samples(client, [history.hear, watcher.hear]), history.run(), watcher.run())
+            beside = [tasks.create_task(work, name="part of a console") for work in works]
         seal = SessionSeal(new_sealing_key())
-        app = application(callers, LOOPBACK_NAMES, seal, follower=follower, history=history)
+        app = application(callers, LOOPBACK_NAMES, seal, parts=ConsoleParts(follower, history, watcher))
         listener = ConsoleListener(app, "127.0.0.1:0", cert, key)
         stopped = asyncio.Event()
         serving = tasks.create_task(listener.run_until(stopped), name="console")
@@ -95,6 +99,6 @@ async def console(  # noqa: PLR0913 - one for each thing that a console can have
         finally:
             stopped.set()
             await serving
-            for task in (following, keeping):
+            for task in (following, *beside):
                 if task is not None:
                     task.cancel()

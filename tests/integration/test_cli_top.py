@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -53,6 +54,22 @@ def test_each_rank_has_a_line_also_one_of_which_nobody_has_told(muster: Muster) 
         "0", FIRST.node, "-", "-", "-", "-", "1.2", "256", "MiB", "3", "MiB", "-", "4",
     ]  # fmt: skip
     assert second.split()[:3] == ["1", SECOND.node, "-"]
+
+
+def test_a_rank_that_does_other_than_its_role_is_marked(muster: Muster) -> None:
+    ranks = [replace(values.execution(rank, State.RUNNING), node=NodeId(f"n{rank}"), gpus=()) for rank in range(3)]
+    muster.canned.jobs[0] = values.job(JobPhase.RUNNING, values.attempt(*ranks))
+    busy = [sample(f"n{rank}", each.id) for rank, each in enumerate(ranks)]
+    muster.canned.samples = [busy]
+    assert "DIFFERS" not in muster("top", muster.canned.jobs[0].id).stdout
+
+    idle = replace(busy[2].sample, executions=[(ranks[2].id, ExecutionUse(cpus=0.01, memory=256 * MIB))])
+    muster.canned.samples = [[*busy[:2], NodeSample(NodeId("n2"), idle)]]
+    head, *lines = muster("top", muster.canned.jobs[0].id).stdout.splitlines()
+    assert head.split()[-1] == "DIFFERS"
+    assert [line.split()[-1] for line in lines] == ["4", "4", "cpus"]
+    rows = json.loads(muster("top", muster.canned.jobs[0].id, "-o", "json").stdout)
+    assert [row["differs"] for row in rows] == [{}, {}, {"cpus": "it keeps 0.0 CPUs busy, the others 1.2"}]
 
 
 def test_a_node_has_a_bar_for_each_gpu(muster: Muster) -> None:

@@ -15,6 +15,7 @@ from console.events.mqtt.broker import Broker, BrokerPlace
 from console.events.mqtt.states import StatePublisher
 from console.events.notifier import held_outbox, notify
 from console.events.notify_file import read_notify_file
+from console.events.own_events import OwnEvents
 from muster.client.client import Client
 from tests.integration.brokers import PASSWORDS, PREFIX, Mosquitto, mosquitto
 from tests.integration.fleet import running_fleet
@@ -53,7 +54,7 @@ async def mirroring(directory: Path, broker: Mosquitto, client: Client) -> Async
     settings = read_notify_file(written(directory, broker))
     with held_outbox(directory / "console") as outbox:
         async with asyncio.TaskGroup() as tasks:
-            mirror = tasks.create_task(notify(settings, outbox, asked(client)), name="mirror")
+            mirror = tasks.create_task(notify(settings, outbox, asked(client), OwnEvents()), name="mirror")
             yield
             mirror.cancel()
 

@@ -1,10 +1,10 @@
-"""The recorder of history: follows what nodes use, keeps it on the disk within its limits, and reads it again."""
+"""The recorder of history: hears what nodes use, keeps it on the disk within its limits, and reads it again."""
 
 import asyncio
 import fcntl
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import aclosing, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,7 +13,6 @@ from console.telemetry.history.grain import Grain, grain_for, width_for
 from console.telemetry.history.open_blocks import HistoryBlock, OpenBlocks
 from console.telemetry.history.rolling import rolled
 from console.telemetry.history.store import HistoryStore
-from muster.client.client import Client
 from muster.domain.errors import ConflictError, MusterError
 from muster.domain.ids import NodeId
 from muster.domain.telemetry.sample import NodeSample, Sample
@@ -23,8 +22,6 @@ log = logging.getLogger(__name__)
 
 HISTORY_WRITTEN_EVERY = 10.0
 """Seconds between two looks for blocks that are complete."""
-SAMPLES_FOLLOWED_AGAIN = 5.0
-"""Seconds until samples are followed again after that went wrong."""
 LONGEST_SAMPLE = timedelta(minutes=1)
 """The longest time that a sample is believed to tell of."""
 HISTORY_READERS = 2
@@ -47,11 +44,7 @@ def held_history(state: Path, limit: int) -> Iterator[HistoryStore]:
 class HistoryRecorder:
     """What nodes used, as long as it is kept."""
 
-    def __init__(
-        self, client: Client, store: HistoryStore, now: Callable[[], datetime] = lambda: datetime.now(UTC)
-    ) -> None:
-        """`client` asks with the console's own token."""
-        self._client = client
+    def __init__(self, store: HistoryStore, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self._store = store
         self._now = now
         self._open = OpenBlocks()
@@ -64,11 +57,11 @@ class HistoryRecorder:
         """Samples that the disk did not take."""
 
     async def run(self) -> None:
-        """Keep history until cancelled, whatever becomes of the coordinator and of the disk."""
+        """Keep what is heard until cancelled, whatever becomes of the disk."""
         try:
-            async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(self._follow(), name="samples for the history")
-                tasks.create_task(self._write(), name="history on the disk")
+            while True:
+                await asyncio.sleep(HISTORY_WRITTEN_EVERY)
+                await self.write_now()
         finally:
             self._keep([*self._writing, *self._open.all()])
 
@@ -98,24 +91,6 @@ class HistoryRecorder:
         await asyncio.to_thread(self._keep, self._writing)
         self._writing = ()
         await asyncio.to_thread(self._tidy, now)
-
-    async def _follow(self) -> None:
-        said = ""
-        while True:
-            try:
-                async with aclosing(self._client.telemetry.follow_nodes()) as batches:
-                    async for batch in batches:
-                        self.hear(batch)
-            except MusterError as error:
-                if str(error) != said:
-                    log.warning("the history gets no samples", extra={"cause": str(error)})
-                said = str(error)
-            await asyncio.sleep(SAMPLES_FOLLOWED_AGAIN)
-
-    async def _write(self) -> None:
-        while True:
-            await asyncio.sleep(HISTORY_WRITTEN_EVERY)
-            await self.write_now()
 
     def _keep(self, blocks: Sequence[HistoryBlock]) -> None:
         if not blocks:

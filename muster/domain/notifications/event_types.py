@@ -28,6 +28,7 @@ _GRAVER: Mapping[EventKind, EventSeverity] = {
     JobEventKind.NO_ROOM: EventSeverity.WARNING,
     JobEventKind.GPU_MEMORY: EventSeverity.WARNING,
     JobEventKind.IDLE: EventSeverity.WARNING,
+    JobEventKind.RANK_DIFFERS: EventSeverity.WARNING,
     JobEventKind.OUTPUTS_LOST: EventSeverity.WARNING,
     JobEventKind.ATTEMPT_FAILED: EventSeverity.WARNING,
     JobEventKind.FAILED: EventSeverity.CRITICAL,

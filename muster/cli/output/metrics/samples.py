@@ -1,7 +1,7 @@
 """Samples as tables and documents: what each rank of a job uses, and what each node does."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from muster.cli.output.metrics.chart import SPARK
@@ -11,6 +11,8 @@ from muster.cli.output.units import size_text
 from muster.domain.ids import ExecutionId, GpuUuid, NodeId
 from muster.domain.jobs.view import ExecutionView, JobView
 from muster.domain.natural_order import natural
+from muster.domain.telemetry.differences import ComparedRank, usage_signs
+from muster.domain.telemetry.quantities import amounts_of_rank
 from muster.domain.telemetry.sample import ExecutionUse, GpuUse, HostUse, NodeSample, Sample
 
 _NOTHING = "-"
@@ -59,6 +61,8 @@ class RankUse:
     at: datetime | None = None
     use: ExecutionUse | None = None
     gpus: tuple[NamedGpu, ...] = ()
+    differs: Mapping[str, str] = field(default_factory=dict)
+    """What of it is unlike the other ranks of its role now, and a sentence that says how."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,8 +106,23 @@ class SamplesSeen:
 
 
 def ranks_of(job: JobView, samples: Mapping[NodeId, Sample]) -> list[RankUse]:
-    """What the ranks of a job's newest attempt use."""
-    return [] if not job.attempts else [_rank(each, samples) for each in job.attempts[-1].executions]
+    """What the ranks of a job's newest attempt use, and which of them differ."""
+    executions = job.attempts[-1].executions if job.attempts else ()
+    signs = [
+        sign
+        for role in dict.fromkeys(each.role for each in executions)
+        for sign in usage_signs({each.rank: _compared(each, samples) for each in executions if each.role == role})
+    ]
+    return [
+        replace(_rank(each, samples), differs={sign.what: sign.told for sign in signs if sign.rank == each.rank})
+        for each in executions
+    ]
+
+
+def _compared(execution: ExecutionView, samples: Mapping[NodeId, Sample]) -> ComparedRank:
+    sample = None if execution.node is None else samples.get(execution.node)
+    amounts = {} if sample is None else amounts_of_rank(sample, execution.id, execution.gpus)
+    return ComparedRank(amounts=amounts, gpus=len(execution.gpus))
 
 
 def _rank(execution: ExecutionView, samples: Mapping[NodeId, Sample]) -> RankUse:
@@ -135,8 +154,12 @@ def nodes_of(samples: Mapping[NodeId, Sample]) -> list[NodeUse]:
 
 
 def ranks_table(ranks: Iterable[RankUse]) -> TextTable:
-    """A line for each rank."""
-    return listing(_RANK_COLUMNS, map(_rank_row, ranks))
+    """A line for each rank; where one differs, with what of it does."""
+    shown = tuple(ranks)
+    if not any(rank.differs for rank in shown):
+        return listing(_RANK_COLUMNS, map(_rank_row, shown))
+    rows = ((*_rank_row(rank), ", ".join(rank.differs)) for rank in shown)
+    return listing((*_RANK_COLUMNS, Column("DIFFERS")), rows)
 
 
 def nodes_use_table(nodes: Iterable[NodeUse]) -> TextTable:

@@ -10,7 +10,6 @@ import pytest
 
 from console.telemetry.history.recorder import HistoryRecorder, held_history
 from console.telemetry.history.store import HistoryStore
-from muster.client.client import Client
 from muster.domain.errors import ConflictError
 from muster.domain.ids import NodeId
 from muster.domain.telemetry.sample import NodeSample
@@ -33,7 +32,7 @@ class SetClock:
 @contextmanager
 def keeping(state: Path, clock: SetClock) -> Iterator[HistoryRecorder]:
     with held_history(state, PLENTY) as store:
-        yield HistoryRecorder(Client("127.0.0.1:1"), store, clock)
+        yield HistoryRecorder(store, clock)
 
 
 def tell(recorder: HistoryRecorder, clock: SetClock, seconds: float, cpus: float = 1) -> None:
@@ -93,7 +92,7 @@ async def test_hours_are_rolled_up_and_a_plot_goes_on_to_now(tmp_path: Path) -> 
 
 async def test_what_the_disk_does_not_take_is_counted_and_history_goes_on(tmp_path: Path) -> None:
     clock = SetClock()
-    recorder = HistoryRecorder(Client("127.0.0.1:1"), HistoryStore(tmp_path, PLENTY, least_free=1 << 62), clock)
+    recorder = HistoryRecorder(HistoryStore(tmp_path, PLENTY, least_free=1 << 62), clock)
     tell(recorder, clock, 10)
     clock.now += timedelta(minutes=3)
     await recorder.write_now()

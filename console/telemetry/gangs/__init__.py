@@ -1,0 +1,1 @@
+"""Gangs that run, and which rank of them differs from the others."""
