@@ -59,7 +59,12 @@ async def run(settings: ConsoleSettings, systemd: Systemd) -> None:
             log.info("the console keeps no mirror and no history, as it was given no token of its own")
         else:
             client = await callers.client(read_secret(settings.token_file))
-            follower, watcher = MirrorFollower(client), GangWatcher(client, own.tell if settings.notify else None)
+            follower, watcher = (
+                MirrorFollower(client),
+                GangWatcher(
+                    client, own.tell if settings.notify else None, None if history is None else history.hear_bands
+                ),
+            )
             hearing = [watcher.hear] if history is None else [watcher.hear, history.hear]
             beside += [follower.run, watcher.run, partial(follow_samples, client, hearing)]
         beside += [history.run] if history is not None else []

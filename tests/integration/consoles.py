@@ -85,7 +85,7 @@ async def console(  # noqa: PLR0913 - one for each thing that a console can have
         if token is not None and state is not None:
             client = await callers.client(token)
             history = HistoryRecorder(stack.enter_context(held_history(state, HISTORY_BYTES)))
-            watcher = GangWatcher(client)
+            watcher = GangWatcher(client, keep=history.hear_bands)
             works = (follow_samples(client, [history.hear, watcher.hear]), history.run(), watcher.run())
             beside = [tasks.create_task(work, name="part of a console") for work in works]
         seal = SessionSeal(new_sealing_key())

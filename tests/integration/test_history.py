@@ -28,10 +28,11 @@ async def told(http: httpx.AsyncClient, path: str) -> list[dict[str, Any]]:
 async def test_series_of_jobs_and_nodes_are_read_from_the_history(tmp_path: Path) -> None:
     state = tmp_path / "console"
     async with running_fleet(tmp_path, "a") as fleet:
-        job = await fleet.client.jobs.submit(shell(SPINS, gpus=1))
-        await fleet.until_states(job.id, State.RUNNING)
+        job = await fleet.client.jobs.submit(shell(SPINS, gpus=1, workers=2))
+        await fleet.until_states(job.id, State.RUNNING, State.RUNNING)
         async with console(fleet.address, token=SECRET, state=state) as served, served.http(SECRET) as http:
-            [cpus] = await told(http, f"/v1/jobs/{job.id}/metrics?quantity=cpus")
+            [cpus] = await told(http, f"/v1/jobs/{job.id}/metrics?quantity=cpus&rank=0")
+            [band] = await told(http, f"/v1/jobs/{job.id}/bands?quantity=cpus")
             of_node = await told(http, "/v1/nodes/a/metrics?quantity=memory&quantity=cpus")
             wrong = await http.get(f"/v1/jobs/{job.id}/metrics?since=2999-01-01T00:00:00Z")
             missing = await http.get("/v1/jobs/nothing/metrics")
@@ -43,6 +44,9 @@ async def test_series_of_jobs_and_nodes_are_read_from_the_history(tmp_path: Path
 
     assert (cpus["quantity"], cpus["rank"], cpus["attempt"], cpus["gpu"]) == ("cpus", 0, 1, None)
     assert len(cpus["times"]) == len(cpus["values"]) > 0
+    assert (band["quantity"], band["attempt"]) == ("cpus", 1)
+    assert band["least"][0] <= band["median"][0] <= band["most"][0]
+    assert {*band["least_ranks"], *band["most_ranks"]} <= {0, 1}
     assert {each["quantity"] for each in of_node} == {"cpus", "memory"}
     assert kept[0]["times"][0] <= cpus["times"][0]
     assert (wrong.status_code, missing.status_code, nothing.status_code) == (400, 404, 503)

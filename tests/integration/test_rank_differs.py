@@ -30,7 +30,7 @@ async def test_the_rank_that_prints_other_numbers_is_told_once(tmp_path: Path) -
     async with running_fleet(tmp_path, "a") as fleet, asyncio.timeout(TOLD_WITHIN):
         job = await fleet.client.jobs.submit(shell(PRINTS, workers=3))
         await fleet.until_states(job.id, *[State.RUNNING] * 3)
-        watcher = GangWatcher(fleet.client, seen.append, in_six_minutes)
+        watcher = GangWatcher(fleet.client, seen.append, now=in_six_minutes)
         watching = asyncio.create_task(watcher.run())
         following = asyncio.create_task(follow_samples(fleet.client, [watcher.hear]))
         while not seen:

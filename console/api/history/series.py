@@ -14,11 +14,12 @@ from console.api.asking import AsCaller
 from console.api.following import Ranks
 from console.api.reading import AttemptNumber, Time
 from console.api.route import Listed, Route
+from console.telemetry.history.bands import BandSeries, band_series
 from console.telemetry.history.grain import ONE_HOUR
 from console.telemetry.history.recorder import HistoryRecorder
 from console.telemetry.history.series import UsageSeries, series_of_node, series_of_rank
 from muster.domain.errors import InvalidJobError, UnavailableError
-from muster.domain.ids import GpuUuid
+from muster.domain.ids import AttemptId, GpuUuid
 from muster.domain.jobs.view import ExecutionView, JobView
 from muster.domain.telemetry.quantities import Quantity
 
@@ -28,6 +29,8 @@ MOST_PLOTTED_VALUES = 3_000
 """Values of one series at the most."""
 PLOTTED_RANKS = 64
 """Ranks of one answer; the first ones, where nobody names any."""
+PLOTTED_ATTEMPTS = 10
+"""Attempts of one answer with bands, the newest ones."""
 PLOTTED_TIME = timedelta(hours=1)
 """The time until now that is told of a node, unless somebody names another."""
 
@@ -89,6 +92,29 @@ async def read_job_history(  # noqa: PLR0913 - one for each wish
     return many(found)
 
 
+async def read_job_bands(  # noqa: PLR0913 - one for each wish
+    *,
+    client: AsCaller,
+    history: History,
+    job: str,
+    quantity: Quantities = (),
+    attempt: AttemptNumber = None,
+    since: Time = None,
+    until: Time = None,
+    most: Most = PLOTTED_VALUES,
+) -> Response:
+    """Read the least, the median and the greatest over the ranks of a gang, a series for each attempt and quantity."""
+    view = await client.jobs.get(job, attempt=attempt)
+    kept, found = _kept(history), list[BandSeries]()
+    for each in view.attempts[-PLOTTED_ATTEMPTS:]:
+        if attempt is None or each.number == attempt:
+            end = min(_moment(until) or datetime.now(UTC), each.ended_at or datetime.max.replace(tzinfo=UTC))
+            begin = max(_moment(since) or view.submitted_at, each.placed_at or view.submitted_at, end - ONE_HOUR.kept)
+            bands = await kept.bands(AttemptId(view.id, each.number), min(begin, end), end, most)
+            found += band_series(bands, each.number, quantity)
+    return many(found)
+
+
 def _executions(view: JobView, ranks: Collection[int], attempt: int | None) -> tuple[int, Sequence[ExecutionView]]:
     """The executions of an attempt that are wanted and were placed, with its number."""
     found = [each for each in view.attempts if attempt is None or each.number == attempt]
@@ -123,6 +149,14 @@ HISTORY_ROUTES = (
         handler=read_job_history,
         answer=Listed(UsageSeries),
         example="'{url}/v1/jobs/{job}/metrics?quantity=busy&quantity=watts&rank=0'",
+    ),
+    Route(
+        verb="GET",
+        path="/v1/jobs/{job}/bands",
+        operation="jobs.get",
+        handler=read_job_bands,
+        answer=Listed(BandSeries),
+        example="'{url}/v1/jobs/{job}/bands?quantity=watts'",
     ),
     Route(
         verb="GET",

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from console.telemetry.history.bands import GangBands, bands_of
 from muster.domain.event import JobEvent, JobEventKind
 from muster.domain.ids import AttemptId, NodeId
 from muster.domain.jobs.view import AttemptView, ExecutionView, JobView
@@ -22,7 +23,7 @@ from muster.domain.telemetry.differences import (
 )
 from muster.domain.telemetry.point import STEP_KEYS, Point
 from muster.domain.telemetry.quantities import amounts_of_rank
-from muster.domain.telemetry.sample import Sample
+from muster.domain.telemetry.sample import SAMPLE_SPAN, Sample
 
 WATCHED_AFTER = timedelta(minutes=5)
 """The time after its release from which on a gang is watched: ranks begin differently."""
@@ -78,11 +79,20 @@ class GangWatch:
         kept = self._points.setdefault(rank, deque(maxlen=WATCHED_POINTS))
         kept += (_cut(point) for point in points)
 
+    def bands(self, now: datetime) -> GangBands:
+        """What its ranks use now."""
+        used = {rank: use.amounts for rank, use in self._used(now).items()}
+        return GangBands(now, SAMPLE_SPAN, bands_of(used))
+
+    def _used(self, now: datetime) -> Mapping[int, ComparedRank]:
+        """What ranks use, of those that were told of lately."""
+        return {rank: use for rank, (at, use) in self._uses.items() if now - at < USE_IS_NOW}
+
     def look(self, now: datetime) -> list[Difference]:
         """The differences that have begun since the look before."""
         if self._released_at is None or now - self._released_at < WATCHED_AFTER:
             return []
-        uses = {rank: use for rank, (at, use) in self._uses.items() if now - at < USE_IS_NOW}
+        uses = self._used(now)
         looked_at: Mapping[DifferenceKind, Collection[int]] = {
             DifferenceKind.USAGE: uses.keys(),
             **dict.fromkeys(_OF_POINTS, self._points.keys()),

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from datetime import UTC, datetime, timedelta
 
-from console.telemetry.gangs.gang_watch import WATCHED_POINTS, GangWatch, JobDifference, compared_ranks
+from console.telemetry.gangs.gang_watch import WATCHED_POINTS, GangWatch, JobDifference
+from console.telemetry.history.bands import GangBands
 from muster.client.client import Client
 from muster.domain.errors import MusterError
 from muster.domain.ids import AttemptId, JobId
@@ -28,20 +29,24 @@ POINTS_FOLLOWED_AGAIN = 30.0
 
 
 class GangWatcher:
-    """All gangs that run, as far as a rank of them could differ."""
+    """All gangs that run: what their ranks use, and which of them differs."""
 
     def __init__(
         self,
         client: Client,
         told: Callable[[Happening], None] | None = None,
+        keep: Callable[[AttemptId, GangBands], None] | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        """`client` asks with the console's own token; `told` hears of each rank that differs."""
+        """`client` asks with the console's own token; `told` hears of each rank that differs, `keep` of
+        what the ranks of each gang use.
+        """
         self._client = client
         self._told = told
+        self._keep = keep
         self._now = now
         self._gangs: dict[AttemptId, GangWatch | None] = {}
-        """None: no rank of it can differ."""
+        """None: it has one rank."""
         self._heard_at: dict[AttemptId, datetime] = {}
         self._unknown: dict[AttemptId, None] = {}
         """Attempts that somebody has to ask about."""
@@ -77,6 +82,8 @@ class GangWatcher:
                 self._forget(attempt)
                 continue
             gang = self._gangs.get(attempt)
+            if gang is not None and self._keep is not None and (bands := gang.bands(now)).bands:
+                self._keep(attempt, bands)
             if gang is not None and (begun := gang.look(now)):
                 for event in gang.events(begun):
                     log.warning(
@@ -111,7 +118,7 @@ class GangWatcher:
         view = next((each for each in job.attempts if each.number == attempt.number), None)
         if view is None or view.released_at is None:
             raise MusterError("it is not released yet")
-        return GangWatch(job, view) if compared_ranks(view.executions) else None
+        return GangWatch(job, view) if len(view.executions) > 1 else None
 
     async def _ask(self, tasks: asyncio.TaskGroup) -> None:
         """Find out about gangs that are new, and follow what the first ones print."""

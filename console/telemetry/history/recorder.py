@@ -8,13 +8,15 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import TypeVar
 
+from console.telemetry.history.bands import GangBands, bands_from_item, bands_to_item, joined_bands
 from console.telemetry.history.grain import Grain, grain_for, width_for
 from console.telemetry.history.open_blocks import HistoryBlock, OpenBlocks
 from console.telemetry.history.rolling import rolled
 from console.telemetry.history.store import HistoryStore
 from muster.domain.errors import ConflictError, MusterError
-from muster.domain.ids import NodeId
+from muster.domain.ids import AttemptId, NodeId
 from muster.domain.telemetry.sample import NodeSample, Sample
 from muster.wire.telemetry.samples import sample_from_bytes, sample_to_wire
 
@@ -26,6 +28,10 @@ LONGEST_SAMPLE = timedelta(minutes=1)
 """The longest time that a sample is believed to tell of."""
 HISTORY_READERS = 2
 """Questions about history that are read from the disk at once; others wait."""
+
+
+_OF_GANGS = "gang/"
+Told = TypeVar("Told")
 
 
 @contextmanager
@@ -74,15 +80,29 @@ class HistoryRecorder:
                 kept = replace(sample, at=now, span=min(sample.span, LONGEST_SAMPLE))
                 self._open.take(_name_of(node), now, _item(kept))
 
+    def hear_bands(self, attempt: AttemptId, bands: GangBands) -> None:
+        """Take in what the ranks of a gang used."""
+        self._open.take(_name_of_gang(attempt), bands.at, bands_to_item(bands))
+
     async def samples(self, node: NodeId, since: datetime, until: datetime, most: int) -> Sequence[Sample]:
         """What a node used from a time to another, in the order of time, as at most so many samples."""
-        grain = grain_for(until - since, most)
+        width = width_for(until - since, most, grain_for(until - since, most))
+        return await self._read(_name_of(node), since, until, most, lambda items: _within(items, since, until, width))
+
+    async def bands(self, attempt: AttemptId, since: datetime, until: datetime, most: int) -> Sequence[GangBands]:
+        """What the ranks of a gang used from a time to another, in the order of time, as at most so many bands."""
+        width = width_for(until - since, most, grain_for(until - since, most))
+        return await self._read(
+            _name_of_gang(attempt), since, until, most, lambda items: _bands_within(items, since, until, width)
+        )
+
+    async def _read(
+        self, name: str, since: datetime, until: datetime, most: int, made: Callable[[Sequence[bytes]], Sequence[Told]]
+    ) -> Sequence[Told]:
         async with self._readers:
-            stored = await asyncio.to_thread(self._store.read, _name_of(node), since, until, grain)
-            fresh = [item for block in self._writing if block.of == _name_of(node) for item in block.items]
-            items = [*stored, *fresh, *self._open.of(_name_of(node))]
-            width = width_for(until - since, most, grain)
-            return await asyncio.to_thread(_within, items, since, until, width)
+            stored = await asyncio.to_thread(self._store.read, name, since, until, grain_for(until - since, most))
+            fresh = [item for block in self._writing if block.of == name for item in block.items]
+            return await asyncio.to_thread(made, [*stored, *fresh, *self._open.of(name)])
 
     async def write_now(self) -> None:
         """Write what is complete, roll up what is, and remove what is too old or too much."""
@@ -116,14 +136,26 @@ class HistoryRecorder:
         self._said = str(error)
 
 
-def rolled_items(_of: str, items: Sequence[bytes], grain: Grain) -> Sequence[bytes]:
-    """What the samples of a node come to in a coarser grain."""
+def rolled_items(of: str, items: Sequence[bytes], grain: Grain) -> Sequence[bytes]:
+    """What the samples of a node, or the bands of a gang, come to in a coarser grain."""
+    if of.startswith(_OF_GANGS):
+        return [bands_to_item(each) for each in joined_bands(_bands(items), grain.span)]
     return [_item(sample) for sample in rolled(_samples(items), grain.span)]
 
 
 def _within(items: Sequence[bytes], since: datetime, until: datetime, width: timedelta) -> Sequence[Sample]:
     found = {(sample.at, sample.span): sample for sample in _samples(items) if since <= sample.at <= until}
     return rolled(found.values(), width)
+
+
+def _bands_within(items: Sequence[bytes], since: datetime, until: datetime, width: timedelta) -> Sequence[GangBands]:
+    found = {(each.at, each.span): each for each in _bands(items) if since <= each.at <= until}
+    return joined_bands(found.values(), width)
+
+
+def _bands(items: Sequence[bytes]) -> Iterator[GangBands]:
+    """Bands as they are kept; what is none is left out."""
+    return (each for each in map(bands_from_item, items) if each is not None)
 
 
 def _item(sample: Sample) -> bytes:
@@ -141,3 +173,7 @@ def _samples(items: Sequence[bytes]) -> Iterator[Sample]:
 
 def _name_of(node: NodeId) -> str:
     return f"node/{node}"
+
+
+def _name_of_gang(attempt: AttemptId) -> str:
+    return f"{_OF_GANGS}{attempt.job}/{attempt.number}"

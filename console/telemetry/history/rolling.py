@@ -19,10 +19,12 @@ Weighted = Sequence[tuple[Use, float]]
 def rolled(samples: Iterable[Sample], width: timedelta) -> list[Sample]:
     """Samples, in the order of time, each of all those that ended within one of the spans of this width since 1970."""
     ordered = sorted(samples, key=lambda sample: sample.at)
-    return [
-        _one(tuple(several), _EPOCH + place * width)
-        for place, several in groupby(ordered, lambda sample: -((_EPOCH - sample.at) // width))
-    ]
+    return [_one(tuple(several), end) for end, several in groupby(ordered, lambda sample: span_end(sample.at, width))]
+
+
+def span_end(at: datetime, width: timedelta) -> datetime:
+    """The end of the span of this width, counted since 1970, in which a time lies."""
+    return _EPOCH - (_EPOCH - at) // width * width
 
 
 def _one(samples: Sequence[Sample], at: datetime) -> Sample:

@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from console.telemetry.history.bands import Band, GangBands, bands_of
 from console.telemetry.history.recorder import HistoryRecorder, held_history
 from console.telemetry.history.store import HistoryStore
 from muster.domain.errors import ConflictError
-from muster.domain.ids import NodeId
+from muster.domain.ids import AttemptId, JobId, NodeId
+from muster.domain.telemetry.quantities import Quantity
 from muster.domain.telemetry.sample import NodeSample
 from tests.unit.console.history.a_sample import BEGIN, at, sample
 
@@ -88,6 +90,25 @@ async def test_hours_are_rolled_up_and_a_plot_goes_on_to_now(tmp_path: Path) -> 
         assert [(seconds, round(cpus, 2)) for seconds, cpus in found] == [(300.0 * n, 0.5) for n in range(1, 13)] + [
             (3900, 0.52)
         ]
+
+
+async def test_bands_of_a_gang_are_kept_and_rolled_up_like_samples(tmp_path: Path) -> None:
+    clock, gang = SetClock(), AttemptId(JobId("k3f0abcd"), 2)
+    with keeping(tmp_path, clock) as recorder:
+        for seconds in range(10, 3900, 10):
+            clock.now = at(seconds)
+            used = {rank: {Quantity.WATTS: float(seconds + rank)} for rank in range(3)}
+            recorder.hear_bands(gang, GangBands(clock.now, timedelta(seconds=10), bands_of(used)))
+            if not seconds % 60:
+                await recorder.write_now()
+        found = await recorder.bands(gang, BEGIN, at(3900), 13)
+        other = await recorder.bands(gang._replace(number=1), BEGIN, at(3900), 13)
+    assert [(each.at, each.bands[Quantity.WATTS]) for each in found][:2] == [
+        (at(300), Band(10, 0, 156, 302, 2)),
+        (at(600), Band(310, 0, 456, 602, 2)),
+    ]
+    assert len(found) == 13
+    assert other == []
 
 
 async def test_what_the_disk_does_not_take_is_counted_and_history_goes_on(tmp_path: Path) -> None:
