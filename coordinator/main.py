@@ -32,6 +32,7 @@ from coordinator.relay.messages import RELAY_DESK_TALK
 from coordinator.rpc.journal_pace import PacedLines
 from coordinator.rpc.server import Doors, serving, serving_locally
 from coordinator.rpc.services import Parts
+from coordinator.service.archive import StoredPast
 from coordinator.service.attaching.attachment_limits import AttachmentLimits
 from coordinator.service.attaching.open_book import AttachmentBook
 from coordinator.service.data.naming import DepotBook, naming_trees
@@ -146,7 +147,7 @@ async def run(
                 async with (
                     serving_companion(relay, RELAY_DESK_TALK, directory.path),
                     serving_companion(depot, DEPOT_DESK_TALK, directory.path),
-                    naming_trees(engine, depot.names),
+                    naming_trees(engine, depot.names, StoredPast(store)),
                 ):
                     await _serve(settings, parts, authority, stopped, systemd, journal)
         finally:

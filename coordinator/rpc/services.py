@@ -180,7 +180,7 @@ def add_clients(
     jobs_pb2_grpc.add_JobServiceServicer_to_server(jobs, server)
     attachments_pb2_grpc.add_AttachmentServiceServicer_to_server(AttachmentService(attachments), server)
     data = DataOperations(operations, parts.depot, parts.registry.projects)
-    left = OutputOperations(operations, parts.engine, parts.depot)
+    left = OutputOperations(operations, parts.engine, parts.depot, archive.past)
     data_pb2_grpc.add_DataServiceServicer_to_server(DataService(data, left), server)
     stories = StoryOperations(operations, parts.engine, archive.past)
     nodes = NodeService(NodeOperations(operations, parts.engine, parts.registry.joined), stories, parts.reader_patience)

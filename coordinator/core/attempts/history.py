@@ -24,6 +24,11 @@ def is_whole(job: Job, attempt: int) -> bool:
     return attempt == 1 or attempt >= first_whole(job)
 
 
+def in_store_alone(job: Job, dropped: Collection[int]) -> Iterator[int]:
+    """Attempts whose executions only the store has."""
+    return (number for number in range(2, first_whole(job)) if number not in dropped)
+
+
 def too_many(job: Job, dropped: Collection[int], most: int) -> Iterator[int]:
     """Attempts whose executions the store drops now, the oldest first, so that ended ones have at most so many.
 

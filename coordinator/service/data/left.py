@@ -1,13 +1,16 @@
 """Operations on what jobs have left: who may see it, and how they get it."""
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
 from coordinator.clock import wall_time
+from coordinator.core.attempts.history import is_whole
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.records import Execution, Job
 from coordinator.engine.engine import Engine
+from coordinator.service.archive import StoredPast
 from coordinator.service.data.trees import DepotSide
 from coordinator.service.finding import resolved
 from coordinator.service.operations import Operation, Operations
@@ -24,10 +27,11 @@ OUTPUTS_PAGE = 500
 class OutputOperations:
     """What callers may do with what jobs have left."""
 
-    def __init__(self, operations: Operations, engine: Engine, depot: DepotSide | None) -> None:
+    def __init__(self, operations: Operations, engine: Engine, depot: DepotSide | None, past: StoredPast) -> None:
         self._operations = operations
         self._engine = engine
         self._depot = depot
+        self._past = past
 
     async def list(
         self, caller: Caller, name: str, *, attempt: int = 0, ranks: Collection[int] = (), first: int = 0
@@ -37,16 +41,19 @@ class OutputOperations:
         `attempt` 0: the newest; no `ranks`: all. The second is 0 where there is no other page.
         """
         async with self._operations.begin(caller, "data.outputs", name) as operation:
-            found, following = await self._engine.query(_reading(operation, name, attempt, ranks, first))
-            address = None if self._depot is None else self._depot.address
-            told = tuple(self._with_ticket(each, caller, found.project) for each in found.members)
+            asked = await self._engine.query(_reading(operation, name, attempt))
+            members = asked.members
+            if members is None:
+                members = await self._past.executions(asked.job.id, asked.attempt)
+            found, following = asked.page(members, ranks, first)
+            spec, address = asked.job.spec, None if self._depot is None else self._depot.address
             shown = JobOutputs(
-                job=found.job,
-                job_name=found.job_name,
-                attempt=found.attempt,
-                size=found.size,
+                job=asked.job.id,
+                job_name=spec.name,
+                attempt=asked.attempt,
+                size=spec.size,
                 depot=address or "",
-                ranks=told if address is not None else found.members,
+                ranks=tuple(self._with_ticket(each, caller, spec.project) for each in found),
             )
             return shown, following
 
@@ -57,36 +64,45 @@ class OutputOperations:
         return RankOutputs(rank=each.rank, role=each.role, outputs=each.outputs, ticket=ticket)
 
 
-class _Found:
-    """What was read of a job."""
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """The attempt of a job that somebody asks for."""
 
-    def __init__(self, job: Job, attempt: int, members: Sequence[Execution], now: datetime) -> None:
-        spec = job.spec
-        self.job, self.attempt = job.id, attempt
-        self.job_name, self.project, self.size = spec.name, spec.project, spec.size
-        self.members = tuple(
-            RankOutputs(rank=each.rank, role=spec.role_of(each.rank).name, outputs=outputs)
-            for each in members
-            if (outputs := outputs_now(job, each, now)) is not None
-        )
+    job: Job
+    attempt: int
+    now: datetime
+    members: Sequence[Execution] | None
+    """All executions of it; None: only the store has them."""
 
-
-class _Question(Protocol):
-    def __call__(self, cluster: Cluster, now: datetime, /) -> tuple[_Found, int]: ...
-
-
-def _reading(operation: Operation, name: str, attempt: int, ranks: Collection[int], first: int) -> _Question:
-    def read(cluster: Cluster, now: datetime) -> tuple[_Found, int]:
-        job = cluster.jobs[resolved(operation, cluster, name)]
-        if attempt > job.attempt:
-            raise UnknownNameError(f"job {job.id} has no attempt {attempt}; its newest is {job.attempt}")
-        attempt_id = AttemptId(job.id, attempt or job.attempt)
+    def page(
+        self, members: Sequence[Execution], ranks: Collection[int], first: int
+    ) -> tuple[tuple[RankOutputs, ...], int]:
+        """What ranks from `first` on have left, and the rank with which the next page begins; 0: there is none."""
         left = [
             each
-            for each in cluster.gangs.members(attempt_id)
+            for each in members
             if each.outputs is not None and each.rank >= first and (not ranks or each.rank in ranks)
         ]
         following = left[OUTPUTS_PAGE].rank if len(left) > OUTPUTS_PAGE else 0
-        return _Found(job, attempt_id.number, left[:OUTPUTS_PAGE], now), following
+        told = tuple(
+            RankOutputs(rank=each.rank, role=self.job.spec.role_of(each.rank).name, outputs=outputs)
+            for each in left[:OUTPUTS_PAGE]
+            if (outputs := outputs_now(self.job, each, self.now)) is not None
+        )
+        return told, following
+
+
+class _Question(Protocol):
+    def __call__(self, cluster: Cluster, now: datetime, /) -> _Asked: ...
+
+
+def _reading(operation: Operation, name: str, attempt: int) -> _Question:
+    def read(cluster: Cluster, now: datetime) -> _Asked:
+        job = cluster.jobs[resolved(operation, cluster, name)]
+        if attempt > job.attempt:
+            raise UnknownNameError(f"job {job.id} has no attempt {attempt}; its newest is {job.attempt}")
+        number = attempt or job.attempt
+        at_hand = is_whole(job, number)
+        return _Asked(job, number, now, tuple(cluster.gangs.members(AttemptId(job.id, number))) if at_hand else None)
 
     return read
