@@ -67,8 +67,8 @@ def _cycles(setting: Setting) -> None:
     }
     for name, values in found.items():
         setting.findings.take(f"cycle {NODES} nodes {QUEUED} queued: {name}", values, "ms")
-    setting.findings.absolute(NOTHING_BAR, f"cycle {NODES} nodes {QUEUED} queued: nothing changed")
-    setting.findings.absolute(SUBMIT_BAR, f"cycle {NODES} nodes {QUEUED} queued: one job submitted")
+    setting.findings.at_pace(NOTHING_BAR, f"cycle {NODES} nodes {QUEUED} queued: nothing changed")
+    setting.findings.at_pace(SUBMIT_BAR, f"cycle {NODES} nodes {QUEUED} queued: one job submitted")
 
 
 def _heartbeat(it: Fleet) -> HeartbeatReceived:

@@ -47,7 +47,7 @@ def measure(setting: Setting) -> None:
         if not isinstance(decided, Decision) or sum(gang.size.gpus for gang in decided.victims) < gpus * 1000:
             raise ProgramError(f"a job of {gpus} GPUs evicts {decided}")
         setting.findings.take(f"evictions: {bar.figure}", values, "ms")
-        setting.findings.absolute(bar, f"evictions: {bar.figure}")
+        setting.findings.at_pace(bar, f"evictions: {bar.figure}")
     gc.unfreeze()
 
 

@@ -8,6 +8,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+PACE = 70.0
+"""The pace for which bars of CPU time are said: that of the machine on which they were first met, see `Series.pace`."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
@@ -167,6 +170,15 @@ class Findings:
         if ours in self.series:
             series = self.series[ours]
             self._judge(self._verdict(bar, series.median, ours, (ours,), series.values))
+
+    def at_pace(self, bar: Bar, ours: str) -> None:
+        """Compare a median of CPU time with a bar, as it would be on a machine of the pace for which bars are said."""
+        if ours in self.series:
+            series = self.series[ours]
+            scale = PACE / series.pace if series.pace else 1.0
+            of = f"{ours}, if counting to ten million took {number(PACE)} ms"
+            values = [value * scale for value in series.values]
+            self._judge(self._verdict(bar, series.median * scale, of, (ours,), values))
 
     def remark(self, text: str) -> None:
         """Keep what a reader must know, and say it."""

@@ -73,7 +73,7 @@ def measure(setting: Setting) -> None:
     }
     for bar, values in found.items():
         setting.findings.take(f"projects: {bar.figure}", values, "ms")
-        setting.findings.absolute(bar, f"projects: {bar.figure}")
+        setting.findings.at_pace(bar, f"projects: {bar.figure}")
     late = sorted(found[END_BAR])[math.ceil(LATE * len(found[END_BAR])) - 1]
     setting.findings.judge(LATE_END_BAR, late, f"projects: {END_BAR.figure}")
     gc.unfreeze()

@@ -56,7 +56,7 @@ def measure(setting: Setting) -> None:
     }
     for bar, values in found.items():
         setting.findings.take(f"uneven: {bar.figure}", values, "ms")
-        setting.findings.absolute(bar, f"uneven: {bar.figure}")
+        setting.findings.at_pace(bar, f"uneven: {bar.figure}")
     _why(setting)
 
 
@@ -93,7 +93,7 @@ def _why(setting: Setting) -> None:
             raise ProgramError("every job has a limit, and yet nobody knows when the next one starts")
 
     setting.findings.take(WHY_BAR.figure, timed(setting.repeats(30, 10), ask), "ms")
-    setting.findings.absolute(WHY_BAR, WHY_BAR.figure)
+    setting.findings.at_pace(WHY_BAR, WHY_BAR.figure)
 
 
 def _placements(setting: Setting) -> None:
@@ -108,7 +108,7 @@ def _placements(setting: Setting) -> None:
             capacities.put(node)
         values += timed(1, lambda capacities=capacities: _place_all(jobs, capacities), warm=0)  # type: ignore[misc]  # mypy infers no types of defaults in lambdas
     setting.findings.take(f"uneven: {PLACED_BAR.figure}", values, "ms")
-    setting.findings.absolute(PLACED_BAR, f"uneven: {PLACED_BAR.figure}")
+    setting.findings.at_pace(PLACED_BAR, f"uneven: {PLACED_BAR.figure}")
 
 
 def _racks(setting: Setting) -> None:
@@ -125,7 +125,7 @@ def _racks(setting: Setting) -> None:
     repeats = setting.repeats(30, 10)
     values = timed(repeats, lambda: place(gang, Available(capacities=wide)))
     setting.findings.take(f"uneven: {RACK_BAR.figure}", values, "ms")
-    setting.findings.absolute(RACK_BAR, f"uneven: {RACK_BAR.figure}")
+    setting.findings.at_pace(RACK_BAR, f"uneven: {RACK_BAR.figure}")
     values = timed(repeats, lambda: place(gang, Available(capacities=narrow)))
     setting.findings.take(f"uneven: {RACK_BAR.figure}, none is large enough", values, "ms")
 

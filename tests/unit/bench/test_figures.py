@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.figures import Bar, Findings, Part, number
+from bench.figures import PACE, Bar, Findings, Part, number
 
 BAR = Bar(figure="ours / theirs", limit=0.5)
 
@@ -89,6 +89,16 @@ def test_measurements_that_were_taken_apart_compare_in_multiples_of_what_countin
     slow = found.take("slow", [4.0], "s")
     assert (calm.pace, slow.pace) == (70.0, 140.0)
     assert calm.paced == slow.paced
+
+
+def test_a_bar_of_cpu_time_is_for_a_machine_of_a_pace() -> None:
+    found = findings()
+    found.pace.append(2 * PACE)
+    found.take("cycle", [6.0, 8.0, 9.0], "ms")
+    found.at_pace(Bar(figure="cycle", limit=5, unit="ms"), "cycle")
+    (verdict,) = found.verdicts
+    assert (verdict.value, verdict.spread, verdict.met) == (4.0, (3.0, 4.5), True)
+    assert verdict.of == "cycle, if counting to ten million took 70 ms"
 
 
 def test_what_was_taken_without_counting_is_not_compared_so() -> None:
