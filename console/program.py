@@ -15,7 +15,7 @@ from console.api.app import ConsoleParts, application
 from console.api.listener import ConsoleListener
 from console.api.sessions.session import SessionSeal, session_key
 from console.events.notifier import held_outbox, notify, send_test
-from console.events.notify_file import read_notify_file
+from console.events.notify_file import NotifySettings, read_notify_file
 from console.events.own_events import OwnEvents
 from console.mirror.follower import MirrorFollower
 from console.settings import ConsoleSettings, parse
@@ -26,7 +26,7 @@ from console.upstream.callers import Callers
 from muster.daemon.journal import configure
 from muster.daemon.refusal import refusing
 from muster.daemon.systemd import Systemd
-from muster.domain.errors import MusterError
+from muster.domain.errors import ConflictError, MusterError
 from muster.trust.files import read_secret, write_private
 
 log = logging.getLogger(__name__)
@@ -96,11 +96,18 @@ async def send_one_test(settings: ConsoleSettings) -> None:
 def _notifying(
     settings: ConsoleSettings, callers: Callers, stack: AsyncExitStack, own: OwnEvents
 ) -> Sequence[Callable[[], Coroutine[None, None, None]]]:
-    """What notifies, where the settings want it; raises MusterError."""
-    if settings.notify is None or settings.state is None or settings.token_file is None:
+    """What notifies, where there is a state to keep deliveries and a token to follow events; raises MusterError."""
+    if settings.state is None or settings.token_file is None:
         return ()
-    wanted, token = read_notify_file(settings.notify), read_secret(settings.token_file)
-    outbox = stack.enter_context(held_outbox(settings.state))
+    wanted = NotifySettings() if settings.notify is None else read_notify_file(settings.notify)
+    token = read_secret(settings.token_file)
+    try:
+        outbox = stack.enter_context(held_outbox(settings.state))
+    except ConflictError:
+        if settings.notify is not None:
+            raise
+        log.info("another console delivers events, which uses the same state", extra={"state": str(settings.state)})
+        return ()
     return (partial(notify, wanted, outbox, lambda: callers.client(token), own),)
 
 

@@ -27,6 +27,8 @@ class RecordsOf(NamedTuple):
 
 
 ANY_RECORD = RecordsOf("anybody")
+SUBSCRIPTIONS = RecordsOf("subscriptions")
+"""Fires when there is something to tell consoles: another subscription, or a test that is to be sent."""
 
 Key = JobId | ExecutionId | StorySubject | SampledNode | RecordsOf
 """A job fires when its records changed durably, an execution when its log grew, a subject when its story went on.

@@ -13,6 +13,7 @@ from starlette.responses import JSONResponse, Response
 
 from console.api.answers import EVENTS_TYPE, JSON_TYPE, LINES_TYPE
 from console.api.arranging.jobs import SEVERAL_ROUTES
+from console.api.arranging.notifications import NOTIFICATION_ROUTES
 from console.api.arranging.places import PLACE_ROUTES
 from console.api.asking import Doorkeeper
 from console.api.fleet import FLEET_ROUTES
@@ -84,6 +85,7 @@ ROUTES = (
     *TRUST_ROUTES,
     *PROMETHEUS_ROUTES,
     *PLACE_ROUTES,
+    *NOTIFICATION_ROUTES,
     *SEVERAL_ROUTES,
 )
 """What is asked with a token."""

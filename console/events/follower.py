@@ -8,9 +8,10 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Seque
 from contextlib import aclosing
 from functools import partial
 
+from console.events.book import SubscriptionBook
 from console.events.mqtt.topics import events_topic
 from console.events.outbox import EventOutbox, NewDelivery
-from console.events.subscription import MqttTarget, Subscription
+from console.events.subscription import EventSubscription, MqttTarget
 from muster.client.client import Client
 from muster.documents import document
 from muster.domain.errors import MusterError
@@ -32,7 +33,7 @@ class EventFollower:
         self,
         client: Callable[[], Awaitable[Client]],
         outbox: EventOutbox,
-        subscriptions: Sequence[Subscription],
+        book: SubscriptionBook,
         told: Callable[[Sequence[Happening]], None],
         *,
         pause: float = FOLLOW_AGAIN_AFTER,
@@ -41,7 +42,7 @@ class EventFollower:
         """`told` hears what has happened, once it is in the outbox."""
         self._client = client
         self._outbox = outbox
-        self._subscriptions = subscriptions
+        self._book = book
         self._told = told
         self._pause = pause
         self._clock = clock
@@ -49,6 +50,7 @@ class EventFollower:
 
     async def run(self) -> None:
         """Follow until cancelled, whatever the coordinator does; raises MusterError where the disk fails."""
+        await self._book.known()
         while True:
             place = await asyncio.to_thread(self._outbox.place)
             try:
@@ -71,7 +73,7 @@ class EventFollower:
             raise _FollowError(str(error)) from error
 
     async def _take(self, happenings: Sequence[Happening], place: EventPlace) -> None:
-        deliveries = tuple(each for told in happenings for each in deliveries_of(told, self._subscriptions))
+        deliveries = tuple(each for told in happenings for each in deliveries_of(told, self._book.current))
         dropped = await asyncio.to_thread(partial(self._outbox.take, deliveries, place, self._clock()))
         if not self._followed:
             self._followed = True
@@ -82,7 +84,7 @@ class EventFollower:
             self._told(happenings)
 
 
-def deliveries_of(told: Happening, subscriptions: Sequence[Subscription]) -> Iterator[NewDelivery]:
+def deliveries_of(told: Happening, subscriptions: Sequence[EventSubscription]) -> Iterator[NewDelivery]:
     """A delivery for each subscription that wants an event."""
     wanting = [each for each in subscriptions if each.wants(told)]
     if not wanting:

@@ -2,7 +2,6 @@
 
 import asyncio
 import fcntl
-import json
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -10,6 +9,10 @@ from datetime import datetime
 from pathlib import Path
 
 from console.events.answer import TargetAnswer
+from console.events.book import SubscriptionBook
+from console.events.followed.following import SubscriptionFollower
+from console.events.followed.reports import DeliveryReports
+from console.events.followed.trial import body_of_test
 from console.events.follower import EventFollower
 from console.events.mail import Mailer
 from console.events.mqtt.broker import Broker
@@ -21,9 +24,7 @@ from console.events.sender import EventTargets, Sender
 from console.events.subscription import MqttTarget
 from console.events.web_target import WebTargets
 from muster.client.client import Client
-from muster.documents import document
 from muster.domain.errors import ConflictError, MusterError, UnknownNameError
-from muster.domain.notifications.cloud_event import CloudEvent
 from muster.domain.notifications.happening import Happening
 
 log = logging.getLogger(__name__)
@@ -60,7 +61,10 @@ async def notify(
 ) -> None:
     """Follow events and deliver them until cancelled, with those that the console itself has seen."""
     broker = None if settings.broker is None else Broker(settings.broker)
-    sender = Sender(outbox, settings.subscriptions, targets_of(settings, broker))
+    book, targets = SubscriptionBook(settings.subscriptions), targets_of(settings, broker)
+    reports = DeliveryReports(client)
+    sender = Sender(outbox, book, targets, reports.note)
+    subscriptions = SubscriptionFollower(client, outbox, book, targets, reports)
     states = None if broker is None else StatePublisher(broker, outbox, client)
 
     def told(happenings: Sequence[Happening]) -> None:
@@ -68,15 +72,17 @@ async def notify(
         if states is not None:
             states.changed(happenings)
 
-    follower = EventFollower(client, outbox, settings.subscriptions, told)
+    follower = EventFollower(client, outbox, book, told)
     await asyncio.to_thread(outbox.forget_others, [each.name for each in settings.subscriptions])
     log.info("events are delivered", extra={"subscriptions": len(settings.subscriptions)})
     while True:
         try:
             async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(subscriptions.run(), name="follow subscriptions")
+                tasks.create_task(reports.run(), name="report deliveries")
                 tasks.create_task(follower.run(), name="follow events")
                 tasks.create_task(sender.run(), name="send events")
-                tasks.create_task(own.deliver(outbox, settings.subscriptions, told), name="events of the console")
+                tasks.create_task(own.deliver(outbox, book, told), name="events of the console")
                 if broker is not None and states is not None:
                     tasks.create_task(broker.run(), name="connection to the broker")
                     tasks.create_task(states.run(), name="states for the broker")
@@ -92,15 +98,8 @@ async def send_test(settings: NotifySettings, name: str, now: datetime) -> Targe
         raise UnknownNameError(f"there is no subscription {name!r} in the file")
     if isinstance(found.target, MqttTarget):
         raise ConflictError("a broker gets no tests: its topic `status` says whether the console is connected")
-    event = CloudEvent(
-        id=f"notification/{name}/test/{int(now.timestamp() * 1_000_000)}",
-        source="muster://test",
-        type="muster.notification.test",
-        subject=f"notifications/{name}",
-        time=now,
-        data={"severity": "info", "text": f"this is a test of the subscription {name}", "by": ""},
-    )
-    return await targets_of(settings).send(found, event.id, json.dumps(document(event)).encode())
+    event = f"notification/{name}/test/{int(now.timestamp() * 1_000_000)}"
+    return await targets_of(settings).send(found, event, body_of_test(name, event, now.timestamp()))
 
 
 def _first(group: BaseExceptionGroup[MusterError]) -> BaseException:

@@ -11,14 +11,14 @@ from urllib.parse import urlsplit
 from console.events.addresses import AllowedPlaces
 from console.events.mail import MailSecurity, MailServer
 from console.events.mqtt.broker import BrokerPlace
-from console.events.standard_webhook import webhook_key
-from console.events.subscription import MailTarget, MqttTarget, SlackTarget, Subscription, Target, WebhookTarget
+from console.events.subscription import EventSubscription, MailTarget, MqttTarget, SlackTarget, Target, WebhookTarget
 from muster.domain.errors import MusterError
-from muster.domain.notifications.event_types import EVENT_TYPES, EventSeverity
+from muster.domain.notifications.event_types import EventSeverity
+from muster.domain.notifications.standard_webhook import webhook_key
+from muster.domain.notifications.subscription import is_mail_address, is_web_address, problem_with_events
 from muster.rpc.channel import is_loopback
 
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
-_ADDRESS = re.compile(r"[^\s@<>,;\"]+@[^\s@<>,;\"]+")
 _TARGETS = ("webhook", "slack", "mail")
 _SUBSCRIPTION_KEYS = frozenset(
     {"name", "events", "minimum", "projects", "jobs", "owners", "labels", "secret_files", *_TARGETS}
@@ -32,7 +32,7 @@ _WEB_KEYS = frozenset({"allow", "authority"})
 class NotifySettings:
     """What the file says."""
 
-    subscriptions: tuple[Subscription, ...]
+    subscriptions: tuple[EventSubscription, ...] = ()
     allowed: AllowedPlaces = field(default_factory=AllowedPlaces)
     authority: Path | None = None
     """Certificates that web targets may show beside those that the system knows."""
@@ -84,16 +84,15 @@ def _settings(content: Mapping[str, Any], folder: Path) -> NotifySettings:
     )
 
 
-def _subscription(said: Mapping[str, Any], folder: Path, allowed: AllowedPlaces) -> Subscription:
+def _subscription(said: Mapping[str, Any], folder: Path, allowed: AllowedPlaces) -> EventSubscription:
     name = said.get("name")
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise _FaultError(f"{name!r} is no name of a subscription: use lower-case letters, digits and hyphens")
     _known(said, _SUBSCRIPTION_KEYS, name)
     events = _texts(said, "events", name) or ("*",)
-    for pattern in events:
-        if "*" not in pattern and pattern not in EVENT_TYPES:
-            raise _FaultError(f"{name}: there are no events of type {pattern}; docs/event-types.md has all")
-    return Subscription(
+    if problem := problem_with_events(events):
+        raise _FaultError(f"{name} {problem}; docs/event-types.md has all")
+    return EventSubscription(
         name=name,
         target=_target(said, name, folder, allowed),
         events=events,
@@ -111,7 +110,7 @@ def _target(said: Mapping[str, Any], name: str, folder: Path, allowed: AllowedPl
         raise _FaultError(f"{name} needs one target: webhook, slack or mail")
     if kinds == ["mail"]:
         to = _texts(said, "mail", name)
-        if not to or not all(map(_ADDRESS.fullmatch, to)):
+        if not to or not all(map(is_mail_address, to)):
             raise _FaultError(f"{name}: mail is a list of addresses like ada@example.com")
         return MailTarget(to=to)
     if kinds == ["slack"]:
@@ -130,14 +129,10 @@ def _target(said: Mapping[str, Any], name: str, folder: Path, allowed: AllowedPl
 
 def _url(text: str, name: str, allowed: AllowedPlaces) -> str:
     """The address of a target; may be a secret, so no fault repeats it."""
-    try:
-        parts = urlsplit(text)
-        _ = parts.port
-    except ValueError:
-        parts = urlsplit("")
-    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.username is not None:
+    if not is_web_address(text):
         raise _FaultError(f"{name}: the address of its target is not like https://host/path")
-    if parts.scheme == "http" and not allowed.lists(parts.hostname):
+    parts = urlsplit(text)
+    if parts.scheme == "http" and not allowed.lists(parts.hostname or ""):
         raise _FaultError(f"{name}: plain http is only for hosts that `allow` in [web] names")
     return text
 
@@ -149,7 +144,7 @@ def _mail_server(said: Mapping[str, Any], folder: Path) -> MailServer:
     sender = _text(said, "sender", "[mail]")
     if not host or not port.isdecimal():
         raise _FaultError("[mail] needs a server like mail.example.com:587")
-    if not _ADDRESS.fullmatch(sender):
+    if not is_mail_address(sender):
         raise _FaultError("[mail] needs a sender like muster@example.com")
     password = _path(said, "password_file", "[mail]", folder)
     user = _text(said, "user", "[mail]")
@@ -166,9 +161,9 @@ def _mail_server(said: Mapping[str, Any], folder: Path) -> MailServer:
     )
 
 
-def _mqtt_subscription(said: Mapping[str, Any]) -> Subscription:
+def _mqtt_subscription(said: Mapping[str, Any]) -> EventSubscription:
     """What of all events goes to the broker."""
-    return Subscription(name="mqtt", target=MqttTarget(), events=_texts(said, "events", "[mqtt]") or ("*",))
+    return EventSubscription(name="mqtt", target=MqttTarget(), events=_texts(said, "events", "[mqtt]") or ("*",))
 
 
 def _broker(said: Mapping[str, Any], folder: Path) -> BrokerPlace:

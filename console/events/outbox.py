@@ -137,11 +137,14 @@ class EventOutbox:
                 (outcome.subscription, LOG_KEPT),
             )
 
-    def forget_others(self, subscriptions: Sequence[str]) -> None:
-        """Drop what waits for subscriptions that are not among these."""
+    def forget_others(self, subscriptions: Sequence[str], *, followed: bool = False) -> None:
+        """Drop what waits for subscriptions that are not among these: of those of the file, or of `followed` ones."""
         with self._changing() as database:
             known = ", ".join("?" * len(subscriptions))
-            database.execute(f"DELETE FROM waiting WHERE subscription NOT IN ({known})", tuple(subscriptions))  # noqa: S608 - question marks alone
+            database.execute(
+                f"DELETE FROM waiting WHERE (instr(subscription, '/') > 0) = ? AND subscription NOT IN ({known})",  # noqa: S608 - question marks alone
+                (followed, *subscriptions),
+            )
 
     def waiting(self, subscription: str) -> int:
         """How many deliveries of a subscription wait."""

@@ -4,9 +4,9 @@ import asyncio
 import time
 from collections.abc import Callable, Sequence
 
+from console.events.book import SubscriptionBook
 from console.events.follower import deliveries_of
 from console.events.outbox import EventOutbox
-from console.events.subscription import Subscription
 from muster.domain.errors import MusterError
 from muster.domain.notifications.happening import Happening
 
@@ -29,14 +29,15 @@ class OwnEvents:
     async def deliver(
         self,
         outbox: EventOutbox,
-        subscriptions: Sequence[Subscription],
+        book: SubscriptionBook,
         told: Callable[[Sequence[Happening]], None],
     ) -> None:
         """Put events into the outbox until cancelled, and say so to `told`; raises MusterError if the disk fails."""
+        await book.known()
         while True:
             seen = await self._waiting.get()
             try:
-                await asyncio.to_thread(outbox.add, tuple(deliveries_of(seen, subscriptions)), self._clock())
+                await asyncio.to_thread(outbox.add, tuple(deliveries_of(seen, book.current)), self._clock())
             except MusterError:
                 self.tell(seen)  # for when the disk works again
                 raise

@@ -5,22 +5,24 @@ import json
 import logging
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from typing import assert_never
 
 from console.events.answer import TargetAnswer
+from console.events.book import SubscriptionBook
 from console.events.mail import Mailer
 from console.events.mqtt.broker import Broker
 from console.events.outbox import Delivery, DeliveryOutcome, EventOutbox
 from console.events.retries import BROKER_AGAIN_AFTER, RETRY_AFTER, pause_after
-from console.events.standard_webhook import signed_headers
-from console.events.subscription import MailTarget, MqttTarget, SlackTarget, Subscription, Target, WebhookTarget
+from console.events.subscription import EventSubscription, MailTarget, MqttTarget, SlackTarget, Target, WebhookTarget
 from console.events.web_target import WebTargets
 from console.events.wording import slack_body
 from muster import __version__
 from muster.domain.notifications.cloud_event import CLOUD_EVENT_TYPE
+from muster.domain.notifications.standard_webhook import signed_headers
 
 log = logging.getLogger(__name__)
 
@@ -45,9 +47,11 @@ class EventTargets:
         self._broker = broker
         self._clock = clock
 
-    async def send(self, subscription: Subscription, event: str, body: bytes) -> TargetAnswer:
+    async def send(self, subscription: EventSubscription, event: str, body: bytes) -> TargetAnswer:
         """What a target says to an event: a CloudEvent as JSON, for a broker after the line of its topic."""
         match subscription.target:
+            case WebhookTarget(keys=()) | SlackTarget(url=""):
+                return TargetAnswer(taken=False, told="its key cannot be opened any more; set it anew")
             case WebhookTarget(url=url, keys=keys):
                 headers = {"Content-Type": CLOUD_EVENT_TYPE, "User-Agent": _AGENT}
                 return await self._web.post(
@@ -61,12 +65,15 @@ class EventTargets:
                     return TargetAnswer(taken=False, told="there is no mail server")
                 return await self._mailer.send(to, body)
             case MqttTarget():
-                if self._broker is None:
-                    return TargetAnswer(taken=False, told="there is no broker")
-                topic, _, payload = body.partition(b"\n")
-                return await self._broker.publish(topic.decode(), payload)
+                return await self._publish(body)
             case _:
                 assert_never(subscription.target)
+
+    async def _publish(self, body: bytes) -> TargetAnswer:
+        if self._broker is None:
+            return TargetAnswer(taken=False, told="there is no broker")
+        topic, _, payload = body.partition(b"\n")
+        return await self._broker.publish(topic.decode(), payload)
 
 
 class Sender:
@@ -75,21 +82,22 @@ class Sender:
     def __init__(
         self,
         outbox: EventOutbox,
-        subscriptions: Sequence[Subscription],
+        book: SubscriptionBook,
         targets: EventTargets,
+        heard: Callable[[DeliveryOutcome], None] = lambda _: None,
         *,
         pauses: tuple[float, ...] = RETRY_AFTER,
-        broker_pauses: tuple[float, ...] = BROKER_AGAIN_AFTER,
         clock: Callable[[], float] = time.time,
     ) -> None:
+        """`heard` is told how each try has ended, once that is on the disk."""
         self._outbox = outbox
-        self._subscriptions = subscriptions
+        self._book = book
+        self._heard = heard
         self._targets = targets
         self._pauses = pauses
-        self._broker_pauses = broker_pauses
         self._clock = clock
         self._turns = asyncio.Semaphore(DELIVERIES_AT_ONCE)
-        self._new = {each.name: asyncio.Event() for each in subscriptions}
+        self._new: dict[str, asyncio.Event] = defaultdict(asyncio.Event)
 
     def look_again(self) -> None:
         """Have it look for what is new in the outbox."""
@@ -98,11 +106,21 @@ class Sender:
 
     async def run(self) -> None:
         """Send until cancelled."""
+        serving: dict[str, tuple[EventSubscription, asyncio.Task[None]]] = {}
         async with asyncio.TaskGroup() as tasks:
-            for each in self._subscriptions:
-                tasks.create_task(self._serve(each), name=f"deliveries of {each.name}")
+            while True:
+                wanted = {each.name: each for each in self._book.current}
+                for name, (each, task) in list(serving.items()):
+                    if wanted.get(name) != each:
+                        task.cancel()
+                        del serving[name]
+                        self._new.pop(name, None)
+                for name, each in wanted.items():
+                    if name not in serving:
+                        serving[name] = each, tasks.create_task(self._serve(each), name=f"deliveries of {name}")
+                await self._book.changed()
 
-    async def _serve(self, subscription: Subscription) -> None:
+    async def _serve(self, subscription: EventSubscription) -> None:
         new = self._new[subscription.name]
         while True:
             new.clear()
@@ -124,13 +142,14 @@ class Sender:
         now = self._clock()
         pause = None
         if not answer.taken and not answer.gone:
-            pauses = self._broker_pauses if isinstance(target, MqttTarget) else self._pauses
+            pauses = BROKER_AGAIN_AFTER if isinstance(target, MqttTarget) else self._pauses
             pause = pause_after(delivery.tries + 1, random.random(), pauses)  # noqa: S311 - spreads tries
         outcome = DeliveryOutcome(
             subscription=delivery.subscription, event=delivery.event, at=now, well=answer.taken, told=answer.told
         )
         again_at = None if pause is None else now + pause
         await asyncio.to_thread(partial(self._outbox.tried, delivery, outcome, again_at))
+        self._heard(outcome)
         fields = {"subscription": delivery.subscription, "event": delivery.event, "answer": answer.told}
         if answer.taken:
             log.info("event was delivered", extra=fields)
@@ -139,11 +158,9 @@ class Sender:
         else:
             log.error("event was not delivered and is given up", extra={**fields, "tries": delivery.tries + 1})
 
-    async def _end(self, subscription: Subscription) -> None:
+    async def _end(self, subscription: EventSubscription) -> None:
         """Send nothing more to a target that has said it is gone, in this life of the console."""
-        log.error(
-            "target is gone (410); take its subscription out of the file", extra={"subscription": subscription.name}
-        )
+        log.error("target is gone (410); remove its subscription", extra={"subscription": subscription.name})
         while (delivery := await asyncio.to_thread(self._outbox.first_due, subscription.name)) is not None:
             outcome = DeliveryOutcome(
                 subscription=subscription.name,

@@ -42,7 +42,7 @@ Target = WebhookTarget | SlackTarget | MailTarget | MqttTarget
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Subscription:
+class EventSubscription:
     """Which events go where."""
 
     name: str

@@ -58,6 +58,8 @@ class WebTargets:
         if not allowed:
             told = f"{host} is at {addresses[0][1]}, which is not on the open internet and not allowed"
             return TargetAnswer(taken=False, told=told)
+        if parts.scheme == "http" and not self._allowed.lists(host):
+            return TargetAnswer(taken=False, told="plain http is only for hosts that `allow` in [web] names")
         connector = TCPConnector(resolver=_Pinned(allowed), ssl=self._trusted, use_dns_cache=False, force_close=True)
         async with (
             ClientSession(connector=connector, timeout=ClientTimeout(), auto_decompress=False) as session,

@@ -64,7 +64,7 @@ class MirrorFollower:
             raise PermissionDeniedError(
                 f"the token of {myself.name} does not see all projects; it needs viewer access to *"
             )
-        if myself.kind == AccountKind.SERVICE and Access.ADMIN in myself.grants.values():
+        if myself.kind in {AccountKind.SERVICE, AccountKind.CONSOLE} and Access.ADMIN in myself.grants.values():
             log.warning("the console's own token is an admin's, and need not be", extra={"account": myself.name})
         log.info("the mirror follows the coordinator", extra={"account": myself.name})
         async with aclosing(self._client.fleet.feed(list(FeedPart), self._mirror.place)) as batches:

@@ -335,6 +335,8 @@ class FleetChanged:
     """Something happened to the fleet that no record of the core holds."""
 
     kind: FleetEventKind
+    project: str = ""
+    """The project that it is about; empty: none."""
     text: str = ""
     cause: EventCause = UNKNOWN_CAUSE
 

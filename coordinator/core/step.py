@@ -140,7 +140,7 @@ def _take(turn: Turn, event: Event) -> Answer:  # noqa: C901, PLR0911, PLR0912 -
         case PoolRemoved():
             return pools.remove(turn, event)
         case FleetChanged():
-            notice_fleet(turn, event.kind, text=event.text)
+            notice_fleet(turn, event.kind, project=event.project, text=event.text)
             return Noted()
         case TimePassed():
             return _pass_time(turn)

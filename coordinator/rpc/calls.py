@@ -83,6 +83,15 @@ _OURS: Mapping[str, Mapping[str, str]] = {
         "List": "secrets.list",
         "Remove": "secrets.remove",
     },
+    "NotificationService": {
+        "Put": "notifications.put",
+        "List": "notifications.list",
+        "Remove": "notifications.remove",
+        "Test": "notifications.test",
+        "Deliveries": "notifications.deliveries",
+        "Follow": "notifications.follow",
+        "Report": "notifications.report",
+    },
     "BundleService": {
         "List": "bundles.list",
         "Get": "bundles.get",

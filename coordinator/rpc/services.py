@@ -19,6 +19,7 @@ from coordinator.rpc.clients.bundles import BundleService
 from coordinator.rpc.clients.data import DataService
 from coordinator.rpc.clients.fleet import EventService, FleetService
 from coordinator.rpc.clients.following.feed import FEED_PATIENCE, FeedService
+from coordinator.rpc.clients.following.notifications import NotificationService
 from coordinator.rpc.clients.following.telemetry import TelemetryService
 from coordinator.rpc.clients.jobs import READER_PATIENCE, JobService
 from coordinator.rpc.clients.login import LoginService
@@ -41,7 +42,9 @@ from coordinator.service.following.feed import FeedOperations
 from coordinator.service.following.samples import SampleOperations
 from coordinator.service.jobs import JobOperations
 from coordinator.service.nodes import NodeOperations
+from coordinator.service.notifications.deliveries import DeliveryBook
 from coordinator.service.notifications.happenings import HappeningOperations
+from coordinator.service.notifications.subscriptions import SubscriptionOperations
 from coordinator.service.operations import Operations
 from coordinator.service.projects import ProjectOperations
 from coordinator.service.queueing.job_orders import JobOrders
@@ -68,6 +71,7 @@ from coordinator.trust.audit.log import AuditLog
 from coordinator.trust.authority import FleetAuthority
 from coordinator.trust.registry import Registry
 from coordinator.trust.secrets.secrets import Secrets
+from coordinator.trust.subscriptions import Subscriptions
 from muster.domain.fleet.access import OPEN
 from muster.rpc.v1 import (
     agents_pb2,
@@ -88,6 +92,8 @@ from muster.rpc.v1 import (
     jobs_pb2_grpc,
     nodes_pb2,
     nodes_pb2_grpc,
+    notifications_pb2,
+    notifications_pb2_grpc,
     pools_pb2,
     pools_pb2_grpc,
     projects_pb2,
@@ -118,6 +124,7 @@ FOR_CLIENTS = (
     trust_pb2.DESCRIPTOR.services_by_name["TrustService"].full_name,
     trust_pb2.DESCRIPTOR.services_by_name["LoginService"].full_name,
     trust_pb2.DESCRIPTOR.services_by_name["SecretService"].full_name,
+    notifications_pb2.DESCRIPTOR.services_by_name["NotificationService"].full_name,
     bundles_pb2.DESCRIPTOR.services_by_name["BundleService"].full_name,
 )
 FOR_AGENTS = (agents_pb2.DESCRIPTOR.services_by_name["AgentService"].full_name,)
@@ -135,6 +142,7 @@ class Parts:
     registry: Registry
     audit: AuditLog
     secrets: Secrets
+    subscriptions: Subscriptions
     fleet: str = ""
     """The id of the fleet."""
     log_quota: LogQuota | None = None
@@ -201,7 +209,11 @@ def add_clients(
     pools = PoolService(PoolOperations(operations, parts.engine, parts.registry))
     pools_pb2_grpc.add_PoolServiceServicer_to_server(pools, server)
     projects = ProjectOperations(
-        operations, parts.engine, parts.registry, parts.secrets, open_for_all=authority is None
+        operations,
+        parts.engine,
+        parts.registry,
+        (parts.secrets, parts.subscriptions),
+        open_for_all=authority is None,
     )
     feed = FeedService(
         FeedOperations(operations, parts.engine, projects.shown), min(FEED_PATIENCE, parts.reader_patience)
@@ -215,7 +227,11 @@ def add_clients(
     trust_pb2_grpc.add_SecretServiceServicer_to_server(
         SecretService(SecretOperations(operations, parts.secrets)), server
     )
+    subscriptions = SubscriptionOperations(operations, parts.engine, parts.subscriptions, DeliveryBook())
+    notifications = NotificationService(subscriptions, parts.reader_patience)
+    notifications_pb2_grpc.add_NotificationServiceServicer_to_server(notifications, server)
     streams = (jobs.closing, nodes.closing, fleet.closing, events.closing, telemetry.closing, feed.closing)
+    closings.append(notifications.closing.set)
     closings += [*(closing.set for closing in streams), archive.past.close]
     if parts.bundles is not None:
         bundles = BundleService(BundleOperations(operations, parts.bundles), parts.reader_patience)

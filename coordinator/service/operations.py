@@ -16,10 +16,13 @@ from coordinator.trust.caller import Caller, CallerKind
 from muster.domain.errors import MusterError, PermissionDeniedError, UnknownNameError
 from muster.domain.fleet.access import Access, AuditEntry, no_project
 
-_KNOWN = frozenset({CallerKind.USER, CallerKind.SERVICE, CallerKind.LOCAL})
+_KNOWN = frozenset({CallerKind.USER, CallerKind.SERVICE, CallerKind.CONSOLE, CallerKind.LOCAL})
 _HOW_IT_ENDED = frozenset({Audited.ALL, Audited.LATER})
 _CANCELLED = "cancelled: its caller went away, and it may have been carried out"
 _NODES = frozenset({CallerKind.NODE, CallerKind.LOCAL})
+_CONSOLES = frozenset({CallerKind.CONSOLE, CallerKind.LOCAL})
+_SHOWN = {AccessScope.NODE: "a node's certificate", AccessScope.CONSOLE: "a token of a console's account"}
+"""What callers show who do what others never may."""
 
 
 class Operations:
@@ -96,17 +99,17 @@ class Operation:
             raise self._unknown(project)
         self.require_access(project)
 
-    def require_access(self, project: str) -> None:
+    def require_access(self, project: str, access: Access | None = None) -> None:
         """Raise PermissionDeniedError unless the caller may do it in this project, even if that was removed.
 
         What outlives its project, as jobs that have ended do, is asked about so. Raises UnknownNameError for a project
-        of which the caller must not know.
+        of which the caller must not know. `access` is more than the table asks, where what it is about needs that.
         """
         if not self.caller.may(Access.VIEWER, project):
             raise self._unknown(project)
         self._asked = True
-        if not self.caller.may(self._rule.access, project):
-            raise self._denied()
+        if not self.caller.may(access or self._rule.access, project):
+            raise self._denied(access)
 
     def unseen(self) -> None:
         """Write down that the caller asked for something that is not there, or that it must not know of."""
@@ -154,6 +157,8 @@ class Operation:
                 return True
             case AccessScope.NODE:
                 return who.kind in _NODES
+            case AccessScope.CONSOLE:
+                return who.kind in _CONSOLES and who.may_anywhere(rule.access)
             case AccessScope.KNOWN:
                 return who.kind in _KNOWN
             case AccessScope.ANYWHERE:
@@ -161,12 +166,12 @@ class Operation:
             case AccessScope.EVERYWHERE:
                 return who.may(rule.access)
 
-    def _denied(self) -> PermissionDeniedError:
+    def _denied(self, access: Access | None = None) -> PermissionDeniedError:
         """Write down that the caller may not do it; the error to raise."""
-        scope, access = self._rule.scope, self._rule.access
+        scope, access = self._rule.scope, access or self._rule.access
         self._refused(self.target, f"needs {access} ({scope.value})")
         where = "every project" if scope is AccessScope.EVERYWHERE else "the project"
-        needed = "a node's certificate" if scope is AccessScope.NODE else f"{access} access to {where}"
+        needed = _SHOWN.get(scope, f"{access} access to {where}")
         return PermissionDeniedError(f"{self.caller.name or 'a stranger'} may not do that; it needs {needed}")
 
     def _unknown(self, project: str) -> UnknownNameError:

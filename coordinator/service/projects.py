@@ -1,7 +1,10 @@
 """Operations on projects: which there are, and what each is opened for."""
 
+import asyncio
 from collections.abc import Sequence
+from contextlib import AsyncExitStack
 from dataclasses import replace
+from typing import Protocol
 
 from coordinator.clock import wall_time
 from coordinator.completion import completed
@@ -14,23 +17,39 @@ from coordinator.trust.accounts import project_name
 from coordinator.trust.caller import Caller
 from coordinator.trust.permissions import changes
 from coordinator.trust.registry import Registry
-from coordinator.trust.secrets.secrets import Secrets
 from muster.domain.errors import ConflictError, UnknownNameError
 from muster.domain.fleet.access import OPEN, Access, AuditEntry, Permissions, Project, no_project
 from muster.domain.fleet.project_use import ProjectUse
 from muster.domain.quantity import size_text
 
 
+class KeptInProjects(Protocol):
+    """What is kept beside the engine and belongs to projects."""
+
+    writing: asyncio.Lock
+    """Held while it changes."""
+
+    def uses_of(self, project: str) -> tuple[ProjectUse, ...]:
+        """What of it keeps a project from being removed."""
+        ...
+
+
 class ProjectOperations:
     """What callers may do with projects; in a fleet of one machine all are `open_for_all`."""
 
     def __init__(
-        self, operations: Operations, engine: Engine, registry: Registry, secrets: Secrets, *, open_for_all: bool
+        self,
+        operations: Operations,
+        engine: Engine,
+        registry: Registry,
+        kept: Sequence[KeptInProjects],
+        *,
+        open_for_all: bool,
     ) -> None:
         self._operations = operations
         self._engine = engine
         self._registry = registry
-        self._secrets = secrets
+        self._kept_in = kept
         self._open_for_all = open_for_all
 
     async def list(self, caller: Caller) -> Sequence[Project]:
@@ -83,7 +102,9 @@ class ProjectOperations:
         Raises ConflictError with what uses it, and what to do about each.
         """
         async with self._operations.begin(caller, "projects.remove", name) as operation:
-            async with self._registry.changes.writing, self._secrets.writing:
+            async with AsyncExitStack() as locks:
+                for writing in (self._registry.changes.writing, *(each.writing for each in self._kept_in)):
+                    await locks.enter_async_context(writing)
                 answer = await self._answer(ProjectRemoved(name=name, uses=self._uses_of(name), cause=operation.cause))
             assert isinstance(answer, ProjectGone)
             await self._note(operation.done())
@@ -95,7 +116,8 @@ class ProjectOperations:
 
     def _uses_of(self, name: str) -> tuple[ProjectUse, ...]:
         """What uses a project outside the engine."""
-        return (*self._secrets.uses_of(name), *self._registry.uses_of(name, wall_time()))
+        kept = [use for each in self._kept_in for use in each.uses_of(name)]
+        return (*kept, *self._registry.uses_of(name, wall_time()))
 
     async def _kept(self, event: ProjectAdded | ProjectChanged | ProjectStorageLimited) -> ProjectKept:
         """What a project is once it is durable; raises what the core refuses."""

@@ -15,6 +15,7 @@ class AccessScope(Enum):
 
     PUBLIC = "public"  #: nowhere: strangers may do it
     NODE = "node"  #: only nodes do it, with their certificate
+    CONSOLE = "console"  #: only consoles do it, with the token of an account of that kind
     KNOWN = "known"  #: anywhere; the service decides what the caller sees of it
     ANYWHERE = "anywhere"  #: in some project
     EVERYWHERE = "everywhere"  #: in all projects
@@ -116,6 +117,13 @@ RULES: Mapping[str, OperationRule] = {
     "secrets.set": OperationRule(AccessScope.PROJECT, Access.OPERATOR, Audited.FAILURES),
     "secrets.list": OperationRule(AccessScope.PROJECT, Access.MEMBER, Audited.LATER),
     "secrets.remove": OperationRule(AccessScope.PROJECT, Access.OPERATOR, Audited.FAILURES),
+    "notifications.put": OperationRule(AccessScope.PROJECT, Access.MEMBER, Audited.FAILURES),
+    "notifications.list": OperationRule(AccessScope.PROJECT, Access.MEMBER),
+    "notifications.remove": OperationRule(AccessScope.PROJECT, Access.MEMBER, Audited.FAILURES),
+    "notifications.test": _JOB_ORDER,
+    "notifications.deliveries": OperationRule(AccessScope.PROJECT, Access.MEMBER),
+    "notifications.follow": OperationRule(AccessScope.CONSOLE, audited=Audited.LATER),
+    "notifications.report": OperationRule(AccessScope.CONSOLE),
     "secrets.deliver": OperationRule(AccessScope.NODE),
     "data.deliver": OperationRule(AccessScope.NODE),
     "data.found": OperationRule(AccessScope.NODE),

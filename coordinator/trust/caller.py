@@ -26,6 +26,7 @@ class CallerKind(StrEnum):
     STRANGER = "stranger"  #: not at all
     USER = "user"  #: a person's token
     SERVICE = "service"  #: a program's token
+    CONSOLE = "console"  #: a console's token
     NODE = "node"  #: a node's certificate
     LOCAL = "local"  #: the token of `muster up`: whoever may read that file, and this fleet's own agents
 

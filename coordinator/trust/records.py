@@ -7,6 +7,7 @@ from typing import Protocol, TypeAlias
 
 from muster.domain.fleet.access import Account, AuditAnchor, AuditEntry, EnrolledNode, IssuedJoinToken, IssuedToken
 from muster.domain.fleet.secret import Secret
+from muster.domain.notifications.subscription import Subscription
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +57,14 @@ class RemovedSecret:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RemovedSubscription:
+    """A subscription that is to be forgotten."""
+
+    project: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TokensUsed:
     """When API tokens were shown last, by id; of a token that is gone by now nothing is kept."""
 
@@ -72,6 +81,8 @@ TrustChange: TypeAlias = (
     | EnrolledNode
     | StoredSecret
     | RemovedSecret
+    | Subscription
+    | RemovedSubscription
 )
 """A record to be kept in place of the one with its key, or to be forgotten."""
 
@@ -84,6 +95,7 @@ class TrustSnapshot:
     tokens: tuple[StoredToken, ...] = ()
     join_tokens: tuple[StoredJoinToken, ...] = ()
     nodes: tuple[EnrolledNode, ...] = ()
+    subscriptions: tuple[Subscription, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -81,7 +81,7 @@ class Registry(Accounts):
     def _caller(self, account: Account, token: IssuedToken, origin: str) -> Caller:
         ends = token.expires_at
         return Caller(
-            kind=CallerKind.USER if account.kind is AccountKind.USER else CallerKind.SERVICE,
+            kind=CallerKind(account.kind.value),
             name=account.name,
             grants=narrowed(account.grants, token.access, token.projects),
             token=token.id,

@@ -28,7 +28,7 @@ SUBJECTS: Mapping[str, Sequence[str]] = {
     ),
     "In a job": ("exec", "shell", "attach", "forward", "ssh", "ssh-config", "cp", "sync", "attachments"),
     "Data": ("upload", "outputs"),
-    "Sharing": ("queue", "usage", "quota", "projects", "departments", "pools", "secrets", "windows"),
+    "Sharing": ("queue", "usage", "quota", "projects", "departments", "pools", "secrets", "notify", "windows"),
     "Nodes": ("nodes",),
     "Fleet": ("init", "users", "accounts", "tokens", "audit", "bundles", "authority"),
     "Other": ("schema", "version", "help"),

@@ -218,6 +218,12 @@ def _add_secrets(app: typer.Typer) -> None:
     app.add_typer(secrets.secrets, name="secrets")
 
 
+def _add_notify(app: typer.Typer) -> None:
+    from muster.cli.commands import notify
+
+    app.add_typer(notify.notify, name="notify")
+
+
 def _add_bundles(app: typer.Typer) -> None:
     from muster.cli.commands import bundles
 
@@ -275,6 +281,7 @@ _PARTS: Mapping[Add, tuple[str, ...]] = {
     _add_nodes: ("nodes",),
     _add_windows: ("windows",),
     _add_secrets: ("secrets",),
+    _add_notify: ("notify",),
     _add_trust: ("users", "accounts", "tokens", "projects"),
     _add_pools: ("pools",),
     _add_quotas: ("departments", "quota", "queue"),

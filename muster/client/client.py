@@ -22,18 +22,71 @@ if TYPE_CHECKING:
     from muster.client.services.bundles import BundlesClient
     from muster.client.services.data import DataClient, OutputsClient
     from muster.client.services.jobs import JobsClient
-    from muster.client.services.logins import LoginsClient
     from muster.client.services.metrics import MetricsClient
     from muster.client.services.nodes import EventsClient, FleetClient, NodesClient, WindowsClient
+    from muster.client.services.notifications import NotificationsClient
     from muster.client.services.projects import PoolsClient, ProjectsClient
     from muster.client.services.secrets import SecretsClient
     from muster.client.services.telemetry import TelemetryClient
-    from muster.client.services.tokens import JoinTokensClient, TokensClient
+    from muster.client.services.tokens import JoinTokensClient, LoginsClient, TokensClient
 
 # What a program does not use is not loaded, as the command line is started anew for every question.
 
 
-class Client(ClientFrame):
+class AdministrationNouns(ClientFrame):
+    """What a client has for those who let others in."""
+
+    @cached_property
+    def accounts(self) -> "AccountsClient":
+        """Accounts of people and programs, and what they may."""
+        from muster.client.services.accounts import AccountsClient
+
+        return AccountsClient(self._calls)
+
+    @cached_property
+    def tokens(self) -> "TokensClient":
+        """API tokens, with which people and programs show who they are."""
+        from muster.client.services.tokens import TokensClient
+
+        return TokensClient(self._calls)
+
+    @cached_property
+    def join_tokens(self) -> "JoinTokensClient":
+        """Join tokens, with which nodes are let in."""
+        from muster.client.services.tokens import JoinTokensClient
+
+        return JoinTokensClient(self._calls)
+
+    @cached_property
+    def logins(self) -> "LoginsClient":
+        """Logins through the organisation's identity provider."""
+        from muster.client.services.tokens import LoginsClient
+
+        return LoginsClient(self._calls)
+
+    @cached_property
+    def authority(self) -> "AuthorityClient":
+        """The fleet's authority, whose certificates nodes and coordinator show."""
+        from muster.client.services.authority import AuthorityClient
+
+        return AuthorityClient(self._calls)
+
+    @cached_property
+    def audit(self) -> "AuditClient":
+        """The audit log: who did what."""
+        from muster.client.services.accounts import AuditClient
+
+        return AuditClient(self._calls)
+
+    @cached_property
+    def bundles(self) -> "BundlesClient":
+        """Bundles, from which machines are installed."""
+        from muster.client.services.bundles import BundlesClient
+
+        return BundlesClient(self._calls)
+
+
+class Client(AdministrationNouns):
     """A connection to a coordinator; use it with `async with`, or with `open` and `close`.
 
     `address` is `host:port`; None finds it as the command line does (docs/cli.md), and so do `credentials`. `timeout`
@@ -94,6 +147,13 @@ class Client(ClientFrame):
         return EventsClient(self._calls)
 
     @cached_property
+    def notifications(self) -> "NotificationsClient":
+        """Subscriptions: who is told of what happens, and how deliveries go."""
+        from muster.client.services.notifications import NotificationsClient
+
+        return NotificationsClient(self._calls)
+
+    @cached_property
     def nodes(self) -> "NodesClient":
         """Nodes: what they have, whether they take work, and who has joined."""
         from muster.client.services.nodes import NodesClient
@@ -134,52 +194,3 @@ class Client(ClientFrame):
         from muster.client.services.secrets import SecretsClient
 
         return SecretsClient(self._calls)
-
-    @cached_property
-    def accounts(self) -> "AccountsClient":
-        """Accounts of people and programs, and what they may."""
-        from muster.client.services.accounts import AccountsClient
-
-        return AccountsClient(self._calls)
-
-    @cached_property
-    def tokens(self) -> "TokensClient":
-        """API tokens, with which people and programs show who they are."""
-        from muster.client.services.tokens import TokensClient
-
-        return TokensClient(self._calls)
-
-    @cached_property
-    def join_tokens(self) -> "JoinTokensClient":
-        """Join tokens, with which nodes are let in."""
-        from muster.client.services.tokens import JoinTokensClient
-
-        return JoinTokensClient(self._calls)
-
-    @cached_property
-    def logins(self) -> "LoginsClient":
-        """Logins through the organisation's identity provider."""
-        from muster.client.services.logins import LoginsClient
-
-        return LoginsClient(self._calls)
-
-    @cached_property
-    def authority(self) -> "AuthorityClient":
-        """The fleet's authority, whose certificates nodes and coordinator show."""
-        from muster.client.services.authority import AuthorityClient
-
-        return AuthorityClient(self._calls)
-
-    @cached_property
-    def audit(self) -> "AuditClient":
-        """The audit log: who did what."""
-        from muster.client.services.accounts import AuditClient
-
-        return AuditClient(self._calls)
-
-    @cached_property
-    def bundles(self) -> "BundlesClient":
-        """Bundles, from which machines are installed."""
-        from muster.client.services.bundles import BundlesClient
-
-        return BundlesClient(self._calls)

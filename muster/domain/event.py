@@ -169,6 +169,7 @@ class FleetEventKind(StrEnum):
     WINDOW_ENDED = "window_ended"  #: the end of a window has come
     POOL_SET = "pool_set"  #: other nodes may be in a pool, or something else holds there
     POOL_REMOVED = "pool_removed"  #: nothing is said of a pool any longer
+    DELIVERY_FAILING = "delivery_failing"  #: the target of a subscription has not taken events for some tries
 
     @property
     def words(self) -> str:
@@ -190,6 +191,7 @@ _FLEET_WORDS: Mapping[FleetEventKind, str] = {
     FleetEventKind.WINDOW_ENDED: "window is over",
     FleetEventKind.POOL_SET: "pool was set",
     FleetEventKind.POOL_REMOVED: "pool was removed",
+    FleetEventKind.DELIVERY_FAILING: "target of a subscription takes no events",
 }
 
 

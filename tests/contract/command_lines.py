@@ -151,7 +151,7 @@ AGAINST_A_FLEET: Sequence[Line] = (
     # who may do what
     Line("users add ada --access member --project vision"),
     Line("users list -o wide"),
-    Line("accounts add ci --access viewer --project vision"),
+    Line("accounts add ci --access viewer --project vision --console"),
     Line("accounts list -o json"),
     Line("projects grant vision ci --access member"),
     Line("projects list -o wide"),
@@ -175,6 +175,18 @@ AGAINST_A_FLEET: Sequence[Line] = (
     Line("users remove ada"),
     Line("accounts remove ci"),
     Line("secrets remove wandb --project vision"),
+    Line(
+        "notify add pager --webhook https://pager.example.com/x --key-file {dir}/key.txt --event muster.job.* "
+        "--minimum warning --job train-* --mine --owner ada --label paper=icml --project vision --replace -o json"
+    ),
+    Line("notify add chat --slack-file {dir}/chat.txt --project vision"),
+    Line("notify add me --mail ada@example.com --project vision"),
+    Line("notify list --project vision -o wide"),
+    Line("notify log pager --project vision -o json"),
+    Line("notify test pager --project vision -o json", REFUSED),
+    Line("notify remove pager --project vision"),
+    Line("notify remove chat --project vision"),
+    Line("notify remove me --project vision"),
     Line("projects add sound"),
     Line("projects remove sound --yes -o json"),
     Line("audit --since 1h --until 1s --user admin -n 5 --oldest -o wide"),

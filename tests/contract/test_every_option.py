@@ -116,6 +116,8 @@ def prepare(directory: Path) -> None:
     (directory / "quotas.yaml").write_text(QUOTAS)
     (directory / "vars.env").write_text("B=2\n")
     (directory / "secret").write_text("swordfish")
+    (directory / "key.txt").write_text("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
+    (directory / "chat.txt").write_text("https://hooks.example.com/hush")
     make_bundle(directory).rename(directory / "small.tar")
 
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import TypeGuard
 
 ROOT = Path(__file__).parents[2]
 CLIENT = Path("muster", "client")
@@ -63,9 +64,9 @@ def _service(path: Path, tree: ast.Module, classes: list[ast.ClassDef]) -> str:
 
 
 def _client(tree: ast.Module) -> str:
-    (client,) = (each for each in tree.body if isinstance(each, ast.ClassDef) and each.name == "Client")
-    nouns = [each for each in client.body if isinstance(each, ast.FunctionDef) and _is_noun(each)]
-    where = {noun.name: (_module_of(noun), _returned(noun)) for noun in nouns}
+    classes = [each for each in tree.body if isinstance(each, ast.ClassDef)]
+    nouns = {each.name: [noun for noun in each.body if _is_noun(noun)] for each in classes}
+    where = {noun.name: (_module_of(noun), _returned(noun)) for each in nouns.values() for noun in each}
     lines = [
         '"""The synchronous form of `muster.client.client`, made from it by `make sync`; change that one."""',
         "from functools import cached_property",
@@ -73,23 +74,29 @@ def _client(tree: ast.Module) -> str:
         "from muster.client.blocking.frame import SyncFrame",
         *_checked([f"from {module} import {PREFIX}{name}" for module, name in where.values()]),
         "# What a program does not use is not loaded.",
-        "class SyncClient(SyncFrame):",
-        _documented(_plain(client), 4),
     ]
-    for noun in nouns:
-        module, name = where[noun.name]
-        lines += [
-            "    @cached_property",
-            f'    def {noun.name}(self) -> "{PREFIX}{name}":',
-            _documented(_plain(noun), 8),
-            f"        from {module} import {PREFIX}{name}",
-            f"        return {PREFIX}{name}(self._own.{noun.name}, self._loop)",
-        ]
+    for each in classes:
+        (base,) = each.bases
+        under = "SyncFrame" if ast.unparse(base) == "ClientFrame" else f"{PREFIX}{ast.unparse(base)}"
+        lines += [f"class {PREFIX}{each.name}({under}):", _documented(_plain(each), 4)]
+        lines += [line for noun in nouns[each.name] for line in _noun(noun, *where[noun.name])]
     return "\n".join(lines)
 
 
-def _is_noun(function: ast.FunctionDef) -> bool:
-    return any(isinstance(each, ast.Name) and each.id == "cached_property" for each in function.decorator_list)
+def _noun(noun: ast.FunctionDef, module: str, name: str) -> list[str]:
+    return [
+        "    @cached_property",
+        f'    def {noun.name}(self) -> "{PREFIX}{name}":',
+        _documented(_plain(noun), 8),
+        f"        from {module} import {PREFIX}{name}",
+        f"        return {PREFIX}{name}(self._own.{noun.name}, self._loop)",
+    ]
+
+
+def _is_noun(node: ast.stmt) -> TypeGuard[ast.FunctionDef]:
+    return isinstance(node, ast.FunctionDef) and any(
+        isinstance(each, ast.Name) and each.id == "cached_property" for each in node.decorator_list
+    )
 
 
 def _module_of(noun: ast.FunctionDef) -> str:

@@ -15,6 +15,7 @@ from coordinator.store.trust.sql import SqlTrust
 from coordinator.trust.audit.log import AuditLog
 from coordinator.trust.registry import Registry
 from coordinator.trust.secrets.secrets import Secrets
+from coordinator.trust.subscriptions import Subscriptions
 
 
 @asynccontextmanager
@@ -25,13 +26,15 @@ async def working_parts(directory: Path, **more: Any) -> AsyncIterator[Parts]:
     try:
         engine = Engine(store, logs.drop_job)
         registry = Registry(trust, KnownProjects(engine))
+        secrets = Secrets.open(trust, directory / "trust" / "secrets.key", registry.projects)
         parts = Parts(
             engine=engine,
             store=store,
             logs=logs,
             registry=registry,
             audit=AuditLog(registry),
-            secrets=Secrets.open(trust, directory / "trust" / "secrets.key", registry.projects),
+            secrets=secrets,
+            subscriptions=Subscriptions(trust, secrets, registry.projects),
             **more,
         )
         async with asyncio.TaskGroup() as tasks:

@@ -12,19 +12,20 @@ from typing import Any
 import pytest
 
 from console.events.addresses import AllowedPlaces
+from console.events.book import SubscriptionBook
 from console.events.mail import Mailer, MailSecurity, MailServer
 from console.events.notifier import held_outbox, send_test
 from console.events.notify_file import NotifySettings
 from console.events.outbox import DeliveryOutcome, EventOutbox, NewDelivery
 from console.events.sender import EventTargets, Sender
-from console.events.standard_webhook import signed_headers
-from console.events.subscription import MailTarget, SlackTarget, Subscription, Target, WebhookTarget
+from console.events.subscription import EventSubscription, MailTarget, SlackTarget, Target, WebhookTarget
 from console.events.web_target import WebTargets
 from console.events.wording import subject_line
 from muster.documents import document
 from muster.domain.errors import ConflictError, UnknownNameError
 from muster.domain.notifications.cloud_event import cloud_event
 from muster.domain.notifications.happening import EventPlace
+from muster.domain.notifications.standard_webhook import signed_headers
 from tests.integration.consoles import certified
 from tests.integration.receivers import CLOSES, HANGS, mail_sink, receiver
 from tests.unit.console.events.told import of_job
@@ -37,7 +38,7 @@ BODY = json.dumps(EVENT).encode()
 
 
 def settings(target: Target, allowed: AllowedPlaces = LOOPBACK, mail: MailServer | None = None) -> NotifySettings:
-    return NotifySettings(subscriptions=(Subscription(name="s", target=target),), allowed=allowed, mail=mail)
+    return NotifySettings(subscriptions=(EventSubscription(name="s", target=target),), allowed=allowed, mail=mail)
 
 
 @asynccontextmanager
@@ -48,7 +49,8 @@ async def sending(
     with held_outbox(directory) as outbox:
         waiting = [NewDelivery(subscription="s", event=event, subject="jobs/k3", body=BODY) for event in events]
         outbox.take(waiting, EventPlace(1, 1), 0.0)
-        sender = Sender(outbox, [Subscription(name="s", target=target)], EventTargets(web, mailer), pauses=PAUSES)
+        book = SubscriptionBook([EventSubscription(name="s", target=target)])
+        sender = Sender(outbox, book, EventTargets(web, mailer), pauses=PAUSES)
         async with asyncio.TaskGroup() as tasks:
             running = tasks.create_task(sender.run(), name="sender")
             yield outbox

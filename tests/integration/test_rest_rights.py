@@ -34,6 +34,7 @@ BODIES: dict[str, Any] = {
     "put_window": {"begins": "2030-01-01T00:00:00Z", "ends": "2030-01-02T00:00:00Z", "labels": {"rack": "7"}},
     "put_quotas": {"projects": {"vision": {"weight": 2}}},
     "put_secret": {"values": {"key": "0123"}},
+    "put_subscription": {"target": "mail", "to": ["ada@example.com"]},
     "add_account": {"name": "new", "kind": "user"},
     "make_token": {"account": "nobody"},
     "make_join_token": {"uses": 1},
@@ -47,9 +48,10 @@ NAMES = {
     "token": "none",
     "pool": "none",
     "window": "none",
+    "subscription": "none",
 }
-OWN_ACCOUNT = {"make_token", "revoke_token"}
-"""What everybody may do to what is one's own, and the service looks whose it is."""
+OWN_ACCOUNT = {"make_token", "revoke_token", "put_subscription"}
+"""What may be done to what is one's own, or about it, by who may not more: the service looks whose it is."""
 
 
 def is_allowed(rule: OperationRule, grants: dict[str, Access] | None) -> bool:

@@ -21,6 +21,7 @@ from coordinator.store.trust.sql import SqlTrust
 from coordinator.trust.audit.log import AuditLog
 from coordinator.trust.registry import Registry
 from coordinator.trust.secrets.secrets import Secrets
+from coordinator.trust.subscriptions import Subscriptions
 from muster.client.client import Client
 from muster.domain.errors import MusterError, PermissionDeniedError, UnavailableError
 from muster.domain.jobs.lifecycle import JobPhase, State
@@ -111,13 +112,15 @@ async def parts(directory: Path) -> AsyncIterator[Parts]:
     engine = Engine(store, print)
     registry = Registry(trust, KnownProjects(engine))
     try:
+        secrets = Secrets.open(trust, directory / "secrets.key", registry.projects)
         yield Parts(
             engine=engine,
             store=store,
             logs=logs,
             registry=registry,
             audit=AuditLog(registry),
-            secrets=Secrets.open(trust, directory / "secrets.key", registry.projects),
+            secrets=secrets,
+            subscriptions=Subscriptions(trust, secrets, registry.projects),
         )
     finally:
         logs.close()

@@ -19,6 +19,7 @@ from muster.rpc.v1 import (
     jobs_pb2,
     model_pb2,
     nodes_pb2,
+    notifications_pb2,
     pools_pb2,
     projects_pb2,
     telemetry_pb2,
@@ -26,7 +27,7 @@ from muster.rpc.v1 import (
 )
 from muster.wire.data import outputs
 from muster.wire.feeds import batches
-from muster.wire.notifications import happenings
+from muster.wire.notifications import happenings, subscriptions
 from tests.unit import (
     attachment_values,
     event_values,
@@ -37,6 +38,7 @@ from tests.unit import (
     quota_values,
     sample_values,
     secret_values,
+    subscription_values,
     trust_values,
 )
 from tests.unit import wire_values as values
@@ -123,5 +125,11 @@ PAIRS = (
     Pair("role", values.roles, model_pb2.Role),
     Pair("roster", values.rosters(), model_pb2.Roster),
     Pair("secret", secret_values.secrets, trust_pb2.Secret),
+    Pair("subscription", subscription_values.subscriptions, notifications_pb2.Subscription, subscriptions),
+    Pair("delivery_try", subscription_values.tries, notifications_pb2.DeliveryTry, subscriptions),
+    Pair("reported_delivery", subscription_values.reported, notifications_pb2.ReportedDelivery, subscriptions),
+    Pair(
+        "followed_subscriptions", subscription_values.followed, notifications_pb2.FollowedSubscriptions, subscriptions
+    ),
     Pair("secret_use", values.secret_uses, model_pb2.SecretUse),
 )

@@ -1,4 +1,4 @@
-"""The tables of trust: accounts, tokens, secrets, enrolled nodes, the audit log."""
+"""The tables of trust: accounts, tokens, secrets, subscriptions, enrolled nodes, the audit log."""
 
 from sqlalchemy import JSON, Column, ForeignKeyConstraint, Integer, LargeBinary, String, Table
 
@@ -32,6 +32,23 @@ secrets = Table(
     Column("sealed", LargeBinary, nullable=False),
 )
 """The values are in `sealed`, encrypted with a key that is not in the database."""
+
+subscriptions = Table(
+    "subscriptions",
+    metadata,
+    Column("project", String, primary_key=True),
+    Column("name", String, primary_key=True),
+    Column("target", String, nullable=False),
+    Column("to", JSON, nullable=False),
+    Column("events", JSON, nullable=False),
+    Column("minimum", String, nullable=False),
+    Column("jobs", String, nullable=False),
+    Column("owners", JSON, nullable=False),
+    Column("labels", JSON, nullable=False),
+    Column("updated_at", UtcTime, nullable=False),
+    Column("updated_by", String, nullable=False),
+)
+"""The keys of subscriptions are among the secrets."""
 
 grants = Table(
     "grants",

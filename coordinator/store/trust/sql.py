@@ -17,6 +17,7 @@ from coordinator.trust.records import (
     AuditWish,
     RemovedAccount,
     RemovedSecret,
+    RemovedSubscription,
     RemovedToken,
     StoredJoinToken,
     StoredSecret,
@@ -37,6 +38,8 @@ from muster.domain.fleet.access import (
 )
 from muster.domain.fleet.secret import Secret, SecretKind
 from muster.domain.ids import NodeId
+from muster.domain.notifications.event_types import EventSeverity
+from muster.domain.notifications.subscription import Subscription, SubscriptionTarget
 
 T = TypeVar("T")
 
@@ -70,6 +73,7 @@ class SqlTrust:
                     EnrolledNode(**{**row, "name": NodeId(row["name"])})
                     for row in _rows(connection, schema.enrolled_nodes)
                 ),
+                subscriptions=tuple(map(_subscription, _rows(connection, schema.subscriptions))),
             )
 
     def commit_trust(self, changes: Sequence[TrustChange], entries: Sequence[AuditEntry] = ()) -> None:
@@ -153,7 +157,7 @@ class SqlTrust:
                 for project, access in change.grants.items():
                     grant = {"account": change.name, "project": project, "access": access}
                     connection.execute(insert(schema.grants), grant)
-            case RemovedAccount() | RemovedToken() | RemovedSecret():
+            case RemovedAccount() | RemovedToken() | RemovedSecret() | RemovedSubscription():
                 connection.execute(_removal(change))
             case StoredToken():
                 row = {**asdict(change.token), "digest": change.digest}
@@ -166,6 +170,9 @@ class SqlTrust:
                 self._put(connection, schema.enrolled_nodes, asdict(change))
             case StoredSecret():
                 self._put(connection, schema.secrets, {**asdict(change.secret), "sealed": change.sealed})
+            case Subscription():
+                kept = {column.name: getattr(change, column.name) for column in schema.subscriptions.columns}
+                self._put(connection, schema.subscriptions, {**kept, "labels": dict(change.labels)})
             case _:
                 assert_never(change)
 
@@ -187,7 +194,7 @@ class SqlTrust:
         return done
 
 
-def _removal(change: RemovedAccount | RemovedToken | RemovedSecret) -> Delete:
+def _removal(change: RemovedAccount | RemovedToken | RemovedSecret | RemovedSubscription) -> Delete:
     match change:
         case RemovedAccount():
             return delete(schema.accounts).where(schema.accounts.c.name == change.name)
@@ -195,6 +202,9 @@ def _removal(change: RemovedAccount | RemovedToken | RemovedSecret) -> Delete:
             return delete(schema.tokens).where(schema.tokens.c.id == change.id)
         case RemovedSecret():
             return delete(schema.secrets).where(*_is_secret(change.project, change.name))
+        case RemovedSubscription(project=project, name=name):
+            table = schema.subscriptions
+            return delete(table).where(table.c.project == project, table.c.name == name)
         case _:
             assert_never(change)
 
@@ -237,6 +247,12 @@ def _secret(row: dict[str, Any]) -> StoredSecret:
     return StoredSecret(
         secret=Secret(**{**row, "kind": SecretKind(row["kind"]), "keys": tuple(row["keys"])}), sealed=sealed
     )
+
+
+def _subscription(row: dict[str, Any]) -> Subscription:
+    lists = {key: tuple(row[key]) for key in ("to", "events", "owners")}
+    words = {"target": SubscriptionTarget(row["target"]), "minimum": EventSeverity(row["minimum"])}
+    return Subscription(**{**row, **lists, **words})
 
 
 def _is_secret(project: str, name: str) -> tuple[ColumnElement[bool], ...]:

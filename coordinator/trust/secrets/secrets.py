@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import Collection, Container, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
@@ -29,6 +30,8 @@ from muster.trust.sealing import SealError, SealingKey, key_name, seal, unseal
 
 MAX_SECRETS = 200
 """Most secrets of one project."""
+_OF_SUBSCRIPTION = "notify/"
+"""How the names begin under which keys of subscriptions lie."""
 
 
 class SecretStore(Protocol):
@@ -59,7 +62,8 @@ class Secrets:
         """Held from the look at what is known until memory has what is durable."""
         self._known: dict[str, dict[str, Secret]] = {}
         for stored in store.load_secrets():
-            self._remember(stored.secret)
+            if not stored.secret.name.startswith(_OF_SUBSCRIPTION):
+                self._remember(stored.secret)
 
     @classmethod
     def open(cls, store: SecretStore, file: Path, projects: Container[str]) -> "Secrets":
@@ -122,6 +126,25 @@ class Secrets:
         _check_uses(project, {secret.name: secret for secret in whole}, role.secrets)
         return (*whole, *[_part(project, await self._opened(project, name), use) for name, use in named.items()])
 
+    def sealed_keys(
+        self, project: str, subscription: str, values: Mapping[str, bytes], at: datetime, by: str
+    ) -> StoredSecret:
+        """The keys of a subscription as they are stored: sealed like secrets, under a name that no job can say."""
+        secret = Secret(
+            project=project,
+            name=key_place(subscription),
+            kind=SecretKind.GENERIC,
+            keys=tuple(sorted(values)),
+            created_at=at,
+            updated_at=at,
+            updated_by=by,
+        )
+        return _sealed(secret, values, self._keys[0])
+
+    async def opened_keys(self, project: str, subscription: str) -> Mapping[str, bytes]:
+        """The keys of a subscription; raises ConflictError where they cannot be opened."""
+        return (await self._opened(project, key_place(subscription))).values
+
     async def _commit(self, change: TrustChange, entry: AuditEntry) -> None:
         """Make a change durable; a caller who goes away meanwhile still learns whether it is."""
         await completed(asyncio.to_thread(self._store.commit_trust, [change], (entry,)))
@@ -143,6 +166,11 @@ class Secrets:
 
     def _remember(self, secret: Secret) -> None:
         self._known.setdefault(secret.project, {})[secret.name] = secret
+
+
+def key_place(subscription: str) -> str:
+    """The name under which the keys of a subscription are sealed; no secret that jobs use has one like it."""
+    return f"{_OF_SUBSCRIPTION}{subscription}"
 
 
 def rotate_key(store: SecretStore, file: Path, entry: AuditEntry) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from operator import attrgetter
 from typing import Annotated, TypeAlias
 
 import typer
@@ -76,7 +77,7 @@ async def list_users(context: typer.Context, *, output: Output = Format.TABLE) -
       muster users list
       muster users list -o json
     """
-    await _list(context, AccountKind.USER, output)
+    await _list(context, output, AccountKind.USER)
 
 
 @users.command("remove")
@@ -94,39 +95,48 @@ async def remove_user(context: typer.Context, name: Name) -> None:
 @accounts.command("add")
 @answers
 async def add_service(
-    context: typer.Context, name: Name, *, access: AccessOf = Access.MEMBER, project: ProjectOf = DEFAULT_PROJECT
+    context: typer.Context,
+    name: Name,
+    *,
+    access: AccessOf = Access.MEMBER,
+    project: ProjectOf = DEFAULT_PROJECT,
+    console: Annotated[
+        bool, typer.Option("--console", help="Account of a muster-console, which gets keys of subscriptions.")
+    ] = False,
 ) -> None:
     """Add a service account; `muster tokens create --for NAME` makes a token.
 
     Examples:
       muster accounts add ci --project vision
-      muster accounts add exporter --access viewer --project '*'
+      muster accounts add console --access operator --project '*' --console
     """
-    await _add(context, name, AccountKind.SERVICE, {project: access})
+    await _add(context, name, AccountKind.CONSOLE if console else AccountKind.SERVICE, {project: access})
 
 
 @accounts.command("list")
 @answers
 async def list_services(context: typer.Context, *, output: Output = Format.TABLE) -> None:
-    """List service accounts and what they may do.
+    """List service accounts and consoles, and what they may do.
 
     Examples:
       muster accounts list
       muster accounts list -o json
     """
-    await _list(context, AccountKind.SERVICE, output)
+    await _list(context, output, AccountKind.SERVICE, AccountKind.CONSOLE)
 
 
 @accounts.command("remove")
 @answers
 async def remove_service(context: typer.Context, name: Name) -> None:
-    """Remove a service account with all its tokens.
+    """Remove a service account, or that of a console, with all its tokens.
 
     Examples:
       muster accounts remove ci
       muster accounts list; muster accounts remove ci
     """
-    await _remove(context, name, AccountKind.SERVICE)
+    async with session_of(context).client() as client:
+        consoles = {each.name for each in await client.accounts.list(AccountKind.CONSOLE)}
+    await _remove(context, name, AccountKind.CONSOLE if name in consoles else AccountKind.SERVICE)
 
 
 @join_tokens.command("create")
@@ -232,9 +242,9 @@ async def _add(context: typer.Context, name: str, kind: AccountKind, grants: Map
     say(f"{account.name} is known; `muster tokens create --for {account.name}` makes a token")
 
 
-async def _list(context: typer.Context, kind: AccountKind, output: Format) -> None:
+async def _list(context: typer.Context, output: Format, *kinds: AccountKind) -> None:
     async with session_of(context).client() as client:
-        found = await client.accounts.list(kind)
+        found = sorted([each for kind in kinds for each in await client.accounts.list(kind)], key=attrgetter("name"))
     from muster.cli.output.trust import accounts_table
 
     show(found, output, accounts_table(found))

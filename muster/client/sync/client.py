@@ -12,17 +12,70 @@ if TYPE_CHECKING:
     from muster.client.sync.bundles import SyncBundlesClient
     from muster.client.sync.data import SyncDataClient, SyncOutputsClient
     from muster.client.sync.jobs import SyncJobsClient
-    from muster.client.sync.logins import SyncLoginsClient
     from muster.client.sync.metrics import SyncMetricsClient
     from muster.client.sync.nodes import SyncEventsClient, SyncFleetClient, SyncNodesClient, SyncWindowsClient
+    from muster.client.sync.notifications import SyncNotificationsClient
     from muster.client.sync.projects import SyncPoolsClient, SyncProjectsClient
     from muster.client.sync.secrets import SyncSecretsClient
     from muster.client.sync.telemetry import SyncTelemetryClient
-    from muster.client.sync.tokens import SyncJoinTokensClient, SyncTokensClient
+    from muster.client.sync.tokens import SyncJoinTokensClient, SyncLoginsClient, SyncTokensClient
 
 
 # What a program does not use is not loaded.
-class SyncClient(SyncFrame):
+class SyncAdministrationNouns(SyncFrame):
+    """What a client has for those who let others in."""
+
+    @cached_property
+    def accounts(self) -> "SyncAccountsClient":
+        """Accounts of people and programs, and what they may."""
+        from muster.client.sync.accounts import SyncAccountsClient
+
+        return SyncAccountsClient(self._own.accounts, self._loop)
+
+    @cached_property
+    def tokens(self) -> "SyncTokensClient":
+        """API tokens, with which people and programs show who they are."""
+        from muster.client.sync.tokens import SyncTokensClient
+
+        return SyncTokensClient(self._own.tokens, self._loop)
+
+    @cached_property
+    def join_tokens(self) -> "SyncJoinTokensClient":
+        """Join tokens, with which nodes are let in."""
+        from muster.client.sync.tokens import SyncJoinTokensClient
+
+        return SyncJoinTokensClient(self._own.join_tokens, self._loop)
+
+    @cached_property
+    def logins(self) -> "SyncLoginsClient":
+        """Logins through the organisation's identity provider."""
+        from muster.client.sync.tokens import SyncLoginsClient
+
+        return SyncLoginsClient(self._own.logins, self._loop)
+
+    @cached_property
+    def authority(self) -> "SyncAuthorityClient":
+        """The fleet's authority, whose certificates nodes and coordinator show."""
+        from muster.client.sync.authority import SyncAuthorityClient
+
+        return SyncAuthorityClient(self._own.authority, self._loop)
+
+    @cached_property
+    def audit(self) -> "SyncAuditClient":
+        """The audit log: who did what."""
+        from muster.client.sync.accounts import SyncAuditClient
+
+        return SyncAuditClient(self._own.audit, self._loop)
+
+    @cached_property
+    def bundles(self) -> "SyncBundlesClient":
+        """Bundles, from which machines are installed."""
+        from muster.client.sync.bundles import SyncBundlesClient
+
+        return SyncBundlesClient(self._own.bundles, self._loop)
+
+
+class SyncClient(SyncAdministrationNouns):
     """A connection to a coordinator; use it with `async with`, or with `open` and `close`.
 
     `address` is `host:port`; None finds it as the command line does (docs/cli.md), and so do `credentials`. `timeout`
@@ -83,6 +136,13 @@ class SyncClient(SyncFrame):
         return SyncEventsClient(self._own.events, self._loop)
 
     @cached_property
+    def notifications(self) -> "SyncNotificationsClient":
+        """Subscriptions: who is told of what happens, and how deliveries go."""
+        from muster.client.sync.notifications import SyncNotificationsClient
+
+        return SyncNotificationsClient(self._own.notifications, self._loop)
+
+    @cached_property
     def nodes(self) -> "SyncNodesClient":
         """Nodes: what they have, whether they take work, and who has joined."""
         from muster.client.sync.nodes import SyncNodesClient
@@ -123,52 +183,3 @@ class SyncClient(SyncFrame):
         from muster.client.sync.secrets import SyncSecretsClient
 
         return SyncSecretsClient(self._own.secrets, self._loop)
-
-    @cached_property
-    def accounts(self) -> "SyncAccountsClient":
-        """Accounts of people and programs, and what they may."""
-        from muster.client.sync.accounts import SyncAccountsClient
-
-        return SyncAccountsClient(self._own.accounts, self._loop)
-
-    @cached_property
-    def tokens(self) -> "SyncTokensClient":
-        """API tokens, with which people and programs show who they are."""
-        from muster.client.sync.tokens import SyncTokensClient
-
-        return SyncTokensClient(self._own.tokens, self._loop)
-
-    @cached_property
-    def join_tokens(self) -> "SyncJoinTokensClient":
-        """Join tokens, with which nodes are let in."""
-        from muster.client.sync.tokens import SyncJoinTokensClient
-
-        return SyncJoinTokensClient(self._own.join_tokens, self._loop)
-
-    @cached_property
-    def logins(self) -> "SyncLoginsClient":
-        """Logins through the organisation's identity provider."""
-        from muster.client.sync.logins import SyncLoginsClient
-
-        return SyncLoginsClient(self._own.logins, self._loop)
-
-    @cached_property
-    def authority(self) -> "SyncAuthorityClient":
-        """The fleet's authority, whose certificates nodes and coordinator show."""
-        from muster.client.sync.authority import SyncAuthorityClient
-
-        return SyncAuthorityClient(self._own.authority, self._loop)
-
-    @cached_property
-    def audit(self) -> "SyncAuditClient":
-        """The audit log: who did what."""
-        from muster.client.sync.accounts import SyncAuditClient
-
-        return SyncAuditClient(self._own.audit, self._loop)
-
-    @cached_property
-    def bundles(self) -> "SyncBundlesClient":
-        """Bundles, from which machines are installed."""
-        from muster.client.sync.bundles import SyncBundlesClient
-
-        return SyncBundlesClient(self._own.bundles, self._loop)

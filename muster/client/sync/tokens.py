@@ -4,8 +4,9 @@ from collections.abc import Collection, Mapping
 from datetime import timedelta
 
 from muster.client.blocking.loop_thread import LoopThread
-from muster.client.services.tokens import JoinTokensClient, TokensClient
+from muster.client.services.tokens import JoinTokensClient, LoginsClient, TokensClient
 from muster.domain.fleet.access import Access, IssuedJoinToken, IssuedToken
+from muster.domain.fleet.login import PendingLogin
 
 
 class SyncTokensClient:
@@ -84,3 +85,28 @@ class SyncJoinTokensClient:
         >>> client.join_tokens.revoke("k3x9a1b2")
         """
         return self._loop.run(self._own.revoke(token))
+
+
+class SyncLoginsClient:
+    """Logins, reached as `client.logins`; they need no token. Provider and coordinator want time: allow 45 s."""
+
+    def __init__(self, own: LoginsClient, loop: LoopThread) -> None:
+        self._own = own
+        self._loop = loop
+
+    def start(self) -> PendingLogin:
+        """Begin a login, which then waits for its person; UnknownNameError where there is no identity provider.
+
+        >>> login = client.logins.start()
+        >>> print("open", login.verification_uri, "and type", login.user_code)
+        """
+        return self._loop.run(self._own.start())
+
+    def finish(self, login: PendingLogin) -> tuple[str, IssuedToken] | timedelta:
+        """The API token, shown this once, and what is kept of it; or how long to wait before asking again.
+
+        Raises PermissionDeniedError where the person or the provider refused, or nobody confirmed in time.
+
+        >>> answer = client.logins.finish(login)
+        """
+        return self._loop.run(self._own.finish(login))

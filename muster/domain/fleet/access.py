@@ -41,6 +41,7 @@ class AccountKind(StrEnum):
 
     USER = "user"  #: a person
     SERVICE = "service"  #: a program
+    CONSOLE = "console"  #: a console, which alone is given the keys of subscriptions
 
 
 def seen_projects(grants: Mapping[str, Access]) -> frozenset[str] | None:

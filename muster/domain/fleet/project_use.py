@@ -17,6 +17,7 @@ class UseKind(Enum):
     JOB = auto()  #: a job that has not ended
     KEPT_JOB = auto()  #: a job of a project that was removed
     SECRET = auto()  #: a secret of the project
+    SUBSCRIPTION = auto()  #: a subscription of the project
     GRANT = auto()  #: an account that was granted access to this project
     TOKEN = auto()  #: a token that still counts, and was made for this project
 
@@ -44,6 +45,8 @@ class ProjectUse:
                 return f"{counted(self.count, 'job')} of it {'is' if one else 'are'} still kept"
             case UseKind.SECRET:
                 return f"{counted(self.count, 'secret')} {'is' if one else 'are'} kept in it"
+            case UseKind.SUBSCRIPTION:
+                return f"{counted(self.count, 'subscription')} {'is' if one else 'are'} kept in it"
             case UseKind.GRANT:
                 return f"{counted(self.count, 'account')} {'has' if one else 'have'} access to it"
             case UseKind.TOKEN:
@@ -60,6 +63,8 @@ class ProjectUse:
                 return f"delete {only}" if only else f"delete --all --project {project}"
             case UseKind.SECRET:
                 return f"secrets remove {only or 'NAME'} --project {project}"
+            case UseKind.SUBSCRIPTION:
+                return f"notify remove {only or 'NAME'} --project {project}"
             case UseKind.GRANT:
                 return f"projects revoke {project} {only or 'ACCOUNT'}"
             case UseKind.TOKEN:

@@ -39,6 +39,7 @@ _GRAVER: Mapping[EventKind, EventSeverity] = {
     FleetEventKind.COORDINATOR_STARTED: EventSeverity.WARNING,
     FleetEventKind.RESTORED: EventSeverity.WARNING,
     FleetEventKind.AUTHORITY_ROTATING: EventSeverity.WARNING,
+    FleetEventKind.DELIVERY_FAILING: EventSeverity.WARNING,
 }
 
 

@@ -7,11 +7,11 @@ import pytest
 
 from console.events.addresses import AllowedPlaces
 from console.events.retries import RETRY_AFTER, pause_after
-from console.events.standard_webhook import signed_headers, webhook_key
 from console.events.wording import mail_text, slack_body, subject_line
 from muster.documents import document
 from muster.domain.notifications.cloud_event import cloud_event
 from muster.domain.notifications.happening import Happening
+from muster.domain.notifications.standard_webhook import signed_headers, webhook_key
 from tests.unit.console.events.told import of_fleet, of_job, of_node
 
 KEY = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"

@@ -6,24 +6,32 @@ from pathlib import Path
 
 import pytest
 
+from console.events.book import SubscriptionBook
 from console.events.outbox import EventOutbox
 from console.events.own_events import OWN_EVENTS_WAITING, OwnEvents
-from console.events.subscription import SlackTarget, Subscription
+from console.events.subscription import EventSubscription, SlackTarget
 from muster.domain.errors import MusterError
 from muster.domain.event import JobEventKind
 from muster.domain.notifications.happening import Happening
 from tests.unit.console.events.told import of_job
 
-SUBSCRIPTIONS = [
-    Subscription(name="pager", target=SlackTarget(url="https://a"), events=("muster.job.rank_differs",)),
-    Subscription(name="chat", target=SlackTarget(url="https://b"), events=("muster.node.*",)),
-]
+SUBSCRIPTIONS = (
+    EventSubscription(name="pager", target=SlackTarget(url="https://a"), events=("muster.job.rank_differs",)),
+    EventSubscription(name="chat", target=SlackTarget(url="https://b"), events=("muster.node.*",)),
+)
+
+
+def book() -> SubscriptionBook:
+    """The book of a console that follows no subscriptions beside its file."""
+    found = SubscriptionBook(SUBSCRIPTIONS)
+    found.follow(())
+    return found
 
 
 async def delivered(own: OwnEvents, outbox: EventOutbox, count: int) -> None:
     """Deliver until so many events are in the outbox."""
     told: asyncio.Queue[Sequence[Happening]] = asyncio.Queue()
-    delivering = asyncio.create_task(own.deliver(outbox, SUBSCRIPTIONS, told.put_nowait))
+    delivering = asyncio.create_task(own.deliver(outbox, book(), told.put_nowait))
     for _ in range(count):
         await told.get()
     delivering.cancel()
@@ -50,7 +58,7 @@ async def test_an_event_that_the_disk_did_not_take_is_tried_again(tmp_path: Path
     gone.close()
     own.tell(of_job(JobEventKind.RANK_DIFFERS))
     with pytest.raises(MusterError):
-        await own.deliver(gone, SUBSCRIPTIONS, lambda _: None)
+        await own.deliver(gone, book(), lambda _: None)
 
     outbox = EventOutbox(tmp_path / "outbox.db")
     await delivered(own, outbox, 1)

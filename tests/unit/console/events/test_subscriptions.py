@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from console.events.notify_file import read_notify_file
-from console.events.subscription import MailTarget, SlackTarget, Subscription, WebhookTarget
+from console.events.subscription import EventSubscription, MailTarget, SlackTarget, WebhookTarget
 from muster.domain.errors import MusterError
 from muster.domain.event import JobEventKind, NodeEventKind
 from muster.domain.notifications.event_types import EventSeverity
@@ -16,8 +16,8 @@ from tests.unit.console.events.told import of_fleet, of_job, of_node
 KEY = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
 
-def subscription(**keys: Any) -> Subscription:
-    return Subscription(name="s", target=MailTarget(to=("a@b.c",)), **keys)
+def subscription(**keys: Any) -> EventSubscription:
+    return EventSubscription(name="s", target=MailTarget(to=("a@b.c",)), **keys)
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ HOOK = '[[subscription]]\nname = "a"\nwebhook = "https://h"\nsecret_files = ["ke
         (HOOK.replace("https://h", "https://h:port"), "the address of its target is not like"),
         (HOOK.replace("https", "http"), "a: plain http is only for hosts that `allow` in [web] names"),
         (HOOK + HOOK, "the name a is there twice"),
-        (HOOK + "events = ['muster.job.fails']", "a: there are no events of type muster.job.fails"),
+        (HOOK + "events = ['muster.job.fails']", "a names events of type muster.job.fails, which do not happen"),
         (HOOK + "minimum = 'grave'", "a: minimum is one of info, warning, critical"),
         (HOOK + "evnts = []", "a has no key 'evnts'"),
         (HOOK + "projects = 'vision'", "a: projects is a list of texts"),

@@ -27,7 +27,7 @@ async def fleet(
     trusted = Trusted(projects=KnownProjects(engine))
     secrets = secrets_in_memory(trusted.registry.projects)
     async with working(engine):
-        made = ProjectOperations(trusted.operations, engine, trusted.registry, secrets, open_for_all=of_one_machine)
+        made = ProjectOperations(trusted.operations, engine, trusted.registry, [secrets], open_for_all=of_one_machine)
         for name in projects:
             await made.add(ADMIN, name)
         await trusted.audit.flush()

@@ -98,7 +98,7 @@ async def fleet(store: MemoryStore | None = None) -> AsyncIterator[Fleet]:
         made = Fleet(
             trusted=trusted,
             engine=engine,
-            projects=ProjectOperations(operations, engine, trusted.registry, secrets, open_for_all=False),
+            projects=ProjectOperations(operations, engine, trusted.registry, [secrets], open_for_all=False),
             accounts=AccountOperations(operations, trusted.registry),
             tokens=TokenOperations(operations, trusted.registry),
             secrets=SecretOperations(operations, secrets),
@@ -308,7 +308,7 @@ async def test_a_new_project_of_an_old_name_has_nothing_of_the_old_one() -> None
 async def test_what_outlived_its_project_is_taken_away_before_there_is_another_of_its_name() -> None:
     engine, trusted, secrets = engine_on(MemoryStore()), Trusted(), secrets_in_memory(PROJECTS)
     operations = Operations(KnownProjects(engine), trusted.audit)
-    projects = ProjectOperations(operations, engine, trusted.registry, secrets, open_for_all=False)
+    projects = ProjectOperations(operations, engine, trusted.registry, [secrets], open_for_all=False)
     async with working(engine):
         await projects.remove(ADMIN, "red")
         # As in a database that was mended by hand: registry and secrets still believe in the project.

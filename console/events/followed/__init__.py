@@ -1,0 +1,1 @@
+"""Subscriptions of the coordinator, which the console follows beside its file, and reports on."""
