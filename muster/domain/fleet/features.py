@@ -70,7 +70,7 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         VOLUMES: "volumes",
         INPUTS: "inputs",
         INPUT_TREES: "outputs of other jobs as inputs",
-        OUTPUT_TERMS: "jobs that say which outputs are stored",
+        OUTPUT_TERMS: "what jobs say of their outputs",
         GPU_PORTIONS: "portions of GPUs",
     }
 )

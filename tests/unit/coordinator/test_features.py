@@ -1,8 +1,13 @@
 """Agents say by words what they can; a job that needs a word goes only to nodes whose agent has said it."""
 
 from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
 
 from coordinator.views.explain import explain
+from muster.domain.data.output_terms import OutputTerms, StoredAfter
 from muster.domain.fleet.features import SECRETS
 from muster.domain.jobs.job import JobSpec
 from muster.domain.jobs.lifecycle import JobPhase
@@ -47,6 +52,26 @@ def test_commands_in_the_gang_need_a_word_of_their_own() -> None:
     assert w.phase(w.submit(wanted, queue_anyway=True)) is JobPhase.QUEUED
     refused = w.try_submit(with_secrets(wanted))
     assert [refusal.reason for refusal in refused.refusals] == [LACKING_BOTH]  # type: ignore[union-attr]  # it was refused
+
+
+def with_outputs(**terms: Any) -> JobSpec:
+    one = spec(1)
+    return replace(one, roles=(replace(one.roles[0], outputs=OutputTerms(**terms)),))
+
+
+@pytest.mark.parametrize("terms", [{"only": ("*.pt",)}, {"limit": 2**30}, {"after": StoredAfter.SUCCESS}])
+def test_a_node_that_would_store_other_outputs_than_its_job_says_is_passed_over(terms: dict[str, Any]) -> None:
+    w = an_older_agent("a")
+    job = w.submit(with_outputs(**terms), queue_anyway=True)
+
+    assert [refusal.reason for refusal in explain(w.cluster, job, w.now).refusals] == [
+        "has an agent that does not know what jobs say of their outputs; upgrade it"
+    ]
+
+
+def test_for_how_long_outputs_are_kept_is_no_affair_of_nodes() -> None:
+    w = an_older_agent("a")
+    assert w.phase(w.submit(with_outputs(keep=timedelta(days=1)))) is JobPhase.PREPARING
 
 
 def test_a_job_that_waited_for_a_word_starts_when_an_agent_says_it() -> None:
