@@ -103,7 +103,7 @@ from muster.rpc.v1 import (
     trust_pb2,
     trust_pb2_grpc,
 )
-from muster.wire.telemetry.samples import sample_from_bytes
+from muster.wire.telemetry.samples import executions_of_sample, sample_from_bytes
 
 Closings = list[Callable[[], None]]
 """What ends the long-lived streams of each service."""
@@ -199,7 +199,8 @@ def add_clients(
     events = EventService(happenings, parts.reader_patience)
     events_pb2_grpc.add_EventServiceServicer_to_server(events, server)
     telemetry = TelemetryService(
-        SampleOperations(operations, parts.engine, parts.samples, sample_from_bytes), parts.reader_patience
+        SampleOperations(operations, parts.engine, parts.samples, sample_from_bytes, executions_of_sample),
+        parts.reader_patience,
     )
     telemetry_pb2_grpc.add_TelemetryServiceServicer_to_server(telemetry, server)
     trust = TrustService(_trust(parts, authority))

@@ -16,7 +16,7 @@ from coordinator.views.nodes import unknown_node
 from muster.domain.errors import MusterError
 from muster.domain.fleet.access import Access
 from muster.domain.ids import AttemptId, ExecutionId, GpuUuid, JobId, NodeId
-from muster.domain.telemetry.sample import NodeSample, Sample
+from muster.domain.telemetry.sample import NodeSample, Sample, UnreadSample
 
 log = logging.getLogger(__name__)
 
@@ -24,6 +24,10 @@ SAMPLES_PACE = 1.0
 """Seconds between two batches for one follower; what came meanwhile is in the next one."""
 SAMPLES_AT_ONCE = 64
 """Samples that are read before others have their turn."""
+
+
+SeenSample = NodeSample | UnreadSample
+"""A sample as a caller may see it; as it came, where that is all of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +41,8 @@ class _Share:
     """None: those of all GPUs."""
     goes_on: bool = True
     """Whether there may be more."""
+    exists: Callable[[ExecutionId], bool] | None = None
+    """Says of an execution whether it exists, where all of it may be seen; None: some may not."""
 
     def of(self, sample: Sample) -> Sample:
         """The part of a sample that may be seen."""
@@ -53,16 +59,21 @@ class SampleOperations:
         engine: Engine,
         newest: NewestSamples,
         read: Callable[[bytes], Sample],
+        executions: Callable[[bytes], Sequence[ExecutionId]],
         pace: float = SAMPLES_PACE,
     ) -> None:
-        """`read` reads a sample as it came from an agent; it raises MusterError for what is none."""
+        """`read` reads a sample as it came from an agent, and `executions` only the names of those that it tells of.
+
+        Both raise MusterError for what is none.
+        """
         self._operations = operations
         self._engine = engine
         self._newest = newest
         self._read_one = read
+        self._executions = executions
         self._pace = pace
 
-    async def of_job(self, caller: Caller, name: str, *, follow: bool) -> AsyncGenerator[Sequence[NodeSample], None]:
+    async def of_job(self, caller: Caller, name: str, *, follow: bool) -> AsyncGenerator[Sequence[SeenSample], None]:
         """The samples of the nodes of a job's newest attempt, cut down to what is the job's.
 
         With `follow` also those that come, until the job has ended.
@@ -77,7 +88,7 @@ class SampleOperations:
 
     async def of_nodes(
         self, caller: Caller, nodes: Collection[NodeId], *, follow: bool
-    ) -> AsyncGenerator[Sequence[NodeSample], None]:
+    ) -> AsyncGenerator[Sequence[SeenSample], None]:
         """The newest samples of these nodes, or of all where none is named; raises UnknownNameError.
 
         Of executions only those of projects that the caller sees. With `follow` also those that come, until the caller
@@ -87,7 +98,8 @@ class SampleOperations:
             await self._engine.query(lambda cluster, _: _require(cluster, nodes), after=Freshness.COMMITTED)
 
             def share(cluster: Cluster) -> _Share:
-                return _Share(nodes or None, lambda execution: _is_seen(caller, cluster, execution))
+                exists = cluster.executions.__contains__ if caller.may(Access.VIEWER) else None
+                return _Share(nodes or None, lambda each: _is_seen(caller, cluster, each), exists=exists)
 
             async with aclosing(self._batches(share, None, follow=follow)) as told:
                 async for batch in told:
@@ -95,7 +107,7 @@ class SampleOperations:
 
     async def _batches(
         self, share_of: Callable[[Cluster], _Share], job: JobId | None, *, follow: bool
-    ) -> AsyncGenerator[Sequence[NodeSample], None]:
+    ) -> AsyncGenerator[Sequence[SeenSample], None]:
         known, first = 0, True
         while True:
             share = self._engine.query_now(share_of)
@@ -104,7 +116,7 @@ class SampleOperations:
                 newest = self._newest.number
                 found = list(self._newest.since(known, share.nodes))
                 known = newest
-                batch: list[NodeSample] = []
+                batch: list[SeenSample] = []
                 for start in range(0, len(found), SAMPLES_AT_ONCE):
                     batch += self._read(found[start : start + SAMPLES_AT_ONCE], share)
                     await asyncio.sleep(0)
@@ -116,15 +128,16 @@ class SampleOperations:
                 await asyncio.sleep(self._pace)
                 await listener.wait()
 
-    def _read(self, found: Sequence[tuple[NodeId, bytes]], share: _Share) -> Iterator[NodeSample]:
+    def _read(self, found: Sequence[tuple[NodeId, bytes]], share: _Share) -> Iterator[SeenSample]:
         """What may be seen of samples; bytes that are none are left out."""
         for node, data in found:
             try:
-                sample = self._read_one(data)
+                if share.exists is not None and all(map(share.exists, self._executions(data))):
+                    yield UnreadSample(node, data)
+                else:
+                    yield NodeSample(node, share.of(self._read_one(data)))
             except MusterError as error:
                 log.warning("a node sends samples that cannot be read", extra={"node": node, "error": str(error)})
-            else:
-                yield NodeSample(node, share.of(sample))
 
 
 def _require(cluster: Cluster, nodes: Collection[NodeId]) -> None:

@@ -84,6 +84,13 @@ class Sample:
     """Executions that had no room in it."""
 
 
+class UnreadSample(NamedTuple):
+    """The sample of a node as it came, for whoever may see all of it."""
+
+    node: NodeId
+    data: bytes
+
+
 class NodeSample(NamedTuple):
     """The sample of a node."""
 

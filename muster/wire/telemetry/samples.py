@@ -7,7 +7,16 @@ from typing import TypeVar
 from google.protobuf.message import DecodeError
 
 from muster.domain.ids import ExecutionId, GpuUuid, NodeId
-from muster.domain.telemetry.sample import MAX_SAMPLE, MAX_SAMPLED, ExecutionUse, GpuUse, HostUse, NodeSample, Sample
+from muster.domain.telemetry.sample import (
+    MAX_SAMPLE,
+    MAX_SAMPLED,
+    ExecutionUse,
+    GpuUse,
+    HostUse,
+    NodeSample,
+    Sample,
+    UnreadSample,
+)
 from muster.rpc.v1 import telemetry_pb2 as pb
 from muster.wire import checks
 from muster.wire.checks import WireError
@@ -54,8 +63,7 @@ def sample_to_wire(sample: Sample) -> pb.Telemetry:
 
 def sample_from_wire(message: pb.Telemetry) -> Sample:
     """What a node used in one span; raises WireError."""
-    if len(message.host) != _HOST_COLUMNS:
-        raise WireError("Telemetry.host", f"has {len(message.host)} numbers; {_HOST_COLUMNS} are told")
+    _require_sound(message)
     cpus, memory, memory_total, read, write, receive, send, *stalled = message.host
     return Sample(
         at=_moment(message.at_ms),
@@ -70,8 +78,8 @@ def sample_from_wire(message: pb.Telemetry) -> Sample:
             send_rate=_number(send, _KIB),
             stalled=(_part(stalled[0]), _part(stalled[1]), _part(stalled[2])),
         ),
-        gpus=_rows(message.gpu, _gpus(message), "Telemetry.gpu", GpuUuid),
-        executions=_rows(message.execution, _executions(message), "Telemetry.execution", ExecutionId),
+        gpus=_rows(message.gpu, _gpus(message), GpuUuid),
+        executions=_rows(message.execution, _executions(message), ExecutionId),
         left_out=message.left_out,
     )
 
@@ -89,14 +97,46 @@ def node_sample_from_wire(message: pb.NodeTelemetry) -> NodeSample:
     )
 
 
+def unread_sample_to_wire(found: UnreadSample) -> pb.NodeTelemetry:
+    """The sample of a node as it came, of which `executions_of_sample` has told that it can be read."""
+    return pb.NodeTelemetry(node=found.node, telemetry=pb.Telemetry.FromString(found.data))
+
+
 def sample_from_bytes(data: bytes) -> Sample:
     """A sample as it came with a heartbeat; raises WireError, whatever the bytes are."""
+    return sample_from_wire(_message(data))
+
+
+def executions_of_sample(data: bytes) -> Sequence[ExecutionId]:
+    """The executions of a sample as it came; raises WireError where it cannot be read, as `sample_from_bytes` does.
+
+    It takes a tenth of the time, as no number is looked at: there is none that is wrong.
+    """
+    message = _message(data)
+    _require_sound(message)
+    return [ExecutionId(name) for name in message.execution]
+
+
+def _message(data: bytes) -> pb.Telemetry:
     if len(data) > MAX_SAMPLE:
         raise WireError("Heartbeat.telemetry", f"has {len(data)} bytes; {MAX_SAMPLE} are the most")
     try:
-        return sample_from_wire(pb.Telemetry.FromString(data))
+        return pb.Telemetry.FromString(data)
     except DecodeError as error:
         raise WireError("Heartbeat.telemetry", f"is no Telemetry: {error}") from None
+
+
+def _require_sound(message: pb.Telemetry) -> None:
+    """Refuse a message that is no sample; all that can be wrong with one is looked for here."""
+    if len(message.host) != _HOST_COLUMNS:
+        raise WireError("Telemetry.host", f"has {len(message.host)} numbers; {_HOST_COLUMNS} are told")
+    _moment(message.at_ms)
+    for names, where in ((message.gpu, "Telemetry.gpu"), (message.execution, "Telemetry.execution")):
+        if len(names) > MAX_SAMPLED:
+            raise WireError(where, f"has {len(names)} entries; {MAX_SAMPLED} are the most")
+        checks.unique(names, where)
+        for name in names:
+            checks.identifier(name, where)
 
 
 def _gpus(message: pb.Telemetry) -> Callable[[int], GpuUse]:
@@ -132,12 +172,9 @@ Use = TypeVar("Use")
 
 
 def _rows(
-    names: Sequence[str], use: Callable[[int], Use], where: str, kind: Callable[[str], Named]
+    names: Sequence[str], use: Callable[[int], Use], kind: Callable[[str], Named]
 ) -> tuple[tuple[Named, Use], ...]:
-    if len(names) > MAX_SAMPLED:
-        raise WireError(where, f"has {len(names)} entries; {MAX_SAMPLED} are the most")
-    checks.unique(names, where)
-    return tuple((kind(checks.identifier(name, where)), use(row)) for row, name in enumerate(names))
+    return tuple((kind(name), use(row)) for row, name in enumerate(names))
 
 
 def _column(values: Iterable[float | None], unit: float = 1.0) -> Sequence[int]:

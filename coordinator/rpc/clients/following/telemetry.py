@@ -7,13 +7,14 @@ from contextlib import aclosing
 from coordinator.rpc.callers import Context, caller
 from coordinator.rpc.clients.jobs import READER_PATIENCE
 from coordinator.rpc.streams import offer, streaming
-from coordinator.service.following.samples import SampleOperations
+from coordinator.service.following.samples import SampleOperations, SeenSample
 from muster import wire
 from muster.domain.ids import NodeId
-from muster.domain.telemetry.sample import NodeSample
+from muster.domain.telemetry.sample import UnreadSample
 from muster.rpc.v1 import telemetry_pb2 as pb
 from muster.rpc.v1 import telemetry_pb2_grpc
 from muster.wire import checks
+from muster.wire.telemetry.samples import unread_sample_to_wire
 
 SAMPLES_PER_MESSAGE = 32
 """So few that a message stays below 4 MiB, whatever is used."""
@@ -39,9 +40,13 @@ class TelemetryService(telemetry_pb2_grpc.TelemetryServiceServicer):
         nodes = tuple(map(NodeId, request.nodes))
         await self._offer(self._samples.of_nodes(caller(), nodes, follow=request.follow), context)
 
-    async def _offer(self, batches: AsyncGenerator[Sequence[NodeSample], None], context: Context) -> None:
+    async def _offer(self, batches: AsyncGenerator[Sequence[SeenSample], None], context: Context) -> None:
         async with aclosing(batches) as told:
             async for batch in told:
                 for start in range(0, max(1, len(batch)), SAMPLES_PER_MESSAGE):
-                    piece = map(wire.node_sample_to_wire, batch[start : start + SAMPLES_PER_MESSAGE])
+                    piece = map(_to_wire, batch[start : start + SAMPLES_PER_MESSAGE])
                     await offer(context, pb.TelemetryBatch(nodes=piece), self._patience)
+
+
+def _to_wire(found: SeenSample) -> pb.NodeTelemetry:
+    return unread_sample_to_wire(found) if isinstance(found, UnreadSample) else wire.node_sample_to_wire(found)

@@ -2,20 +2,21 @@
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple, cast
 
 import pytest
 
 from coordinator.engine.engine import Engine
-from coordinator.service.following.samples import SampleOperations
+from coordinator.service.following.samples import SampleOperations, SeenSample
 from coordinator.service.watching.newest_samples import NewestSamples
 from muster.domain.errors import InvalidJobError, PermissionDeniedError, UnknownNameError
 from muster.domain.fleet.access import Access
 from muster.domain.gangs.plan import Stage
-from muster.domain.ids import GpuUuid, JobId, NodeId
+from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId
 from muster.domain.jobs.failure import Exit
-from muster.domain.telemetry.sample import ExecutionUse, GpuUse, HostUse, NodeSample, Sample
+from muster.domain.telemetry.sample import ExecutionUse, GpuUse, HostUse, NodeSample, Sample, UnreadSample
 from tests.builders import World, inventory, spec
 from tests.unit.coordinator.service.callers import Trusted, of_all, person
 from tests.unit.coordinator.service.committed_engine import CommittedEngine
@@ -66,15 +67,23 @@ def fleet() -> Fleet:
             raise InvalidJobError("no sample")
         return told[data]
 
-    samples = SampleOperations(Trusted().operations, cast("Engine", engine), newest, read, pace=0)
+    def executions(data: bytes) -> Sequence[ExecutionId]:
+        return [each for each, _ in read(data).executions]
+
+    samples = SampleOperations(Trusted().operations, cast("Engine", engine), newest, read, executions, pace=0)
     return Fleet(w, engine, newest, samples, red, blue, told)
 
 
-async def only(batches: AsyncGenerator[Sequence[NodeSample], None]) -> Sequence[NodeSample]:
+async def only(batches: AsyncGenerator[Sequence[SeenSample], None]) -> Sequence[SeenSample]:
     """The one batch that there is."""
     found = [batch async for batch in batches]
     assert len(found) == 1
     return found[0]
+
+
+async def read(batches: AsyncGenerator[Sequence[SeenSample], None]) -> dict[NodeId, Sample]:
+    """The samples of the one batch, all of which were read, by node."""
+    return {each.node: each.sample for each in await only(batches) if isinstance(each, NodeSample)}
 
 
 def gpus_of(f: Fleet, job: JobId) -> set[GpuUuid]:
@@ -85,7 +94,7 @@ async def test_of_a_job_the_samples_of_its_nodes_are_told_with_what_is_its_own()
     f = fleet()
     f.tell("a")
     f.tell("b")
-    [(node, sample)] = await only(f.samples.of_job(RED, "train", follow=False))
+    [(node, sample)] = (await read(f.samples.of_job(RED, "train", follow=False))).items()
 
     assert (node, sample.host) == ("a", HOST)
     assert [f.w.cluster.executions[each].job for each, _ in sample.executions] == [f.red, f.red]
@@ -96,14 +105,29 @@ async def test_of_nodes_executions_are_told_whose_projects_the_caller_sees() -> 
     f = fleet()
     f.tell("a")
     f.tell("b")
-    seen = dict(await only(f.samples.of_nodes(RED, (), follow=False)))
-    all_of_a = dict(await only(f.samples.of_nodes(ADMIN, (NodeId("a"),), follow=False)))
+    seen = await read(f.samples.of_nodes(RED, (), follow=False))
 
     assert set(seen) == {"a", "b"}
     assert {f.w.cluster.executions[each].job for each, _ in seen[NodeId("a")].executions} == {f.red}
     assert len(seen[NodeId("a")].gpus) == 4
-    assert {f.w.cluster.executions[each].job for each, _ in all_of_a[NodeId("a")].executions} == {f.red, f.blue}
-    assert set(all_of_a) == {"a"}
+
+
+async def test_who_sees_all_projects_is_told_a_sample_as_it_came() -> None:
+    f = fleet()
+    f.tell("a")
+    f.tell("b")
+    [of_a] = await only(f.samples.of_nodes(ADMIN, (NodeId("a"),), follow=False))
+    assert of_a == UnreadSample(NodeId("a"), b"a 0")
+    assert {f.w.cluster.executions[each].job for each, _ in f.told[b"a 0"].executions} == {f.red, f.blue}
+
+
+async def test_executions_that_a_node_has_made_up_are_told_to_nobody() -> None:
+    f = fleet()
+    f.tell("a")
+    made_up = (ExecutionId("none-1-0"), ExecutionUse(cpus=9))
+    f.told[b"lies"] = replace(f.told[b"a 0"], executions=[*f.told[b"a 0"].executions, made_up])
+    f.newest.put(NodeId("a"), b"lies")
+    assert await read(f.samples.of_nodes(ADMIN, (), follow=False)) == {"a": f.told[b"a 0"]}
 
 
 async def test_who_may_not_look_hears_of_nothing() -> None:
@@ -121,7 +145,7 @@ async def test_bytes_that_are_no_sample_are_left_out() -> None:
     f.newest.put(NodeId("a"), b"of a node that lies")
     f.tell("b")
 
-    assert [node for node, _ in await only(f.samples.of_nodes(ADMIN, (), follow=False))] == ["b"]
+    assert [each.node for each in await only(f.samples.of_nodes(ADMIN, (), follow=False))] == ["b"]
 
 
 async def test_a_follower_is_told_what_comes_until_the_job_has_ended() -> None:
