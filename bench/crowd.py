@@ -12,6 +12,7 @@ line of JSON:
 * `connect`: all connect at once; seconds until the last was welcomed, and the median
 * `drop`: all connections are closed at once
 * `state`: how many are connected, how often a stream was lost
+* `samples`: from now on heartbeats carry samples, of eight GPUs and eight executions; `bare`: they do not
 """
 
 import asyncio
@@ -22,6 +23,7 @@ import sys
 import time
 from collections.abc import Iterable
 from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import grpc
@@ -30,7 +32,8 @@ import grpc.aio
 from agent.core.stream import FIRST_PAUSE, LONGEST_PAUSE, PAUSE_GROWTH
 from bench.core_fleet import inventory
 from muster import wire
-from muster.domain.ids import NodeId
+from muster.domain.ids import GpuUuid, JobId, NodeId, execution_id
+from muster.domain.telemetry.sample import ExecutionUse, GpuUse, HostUse, Sample
 from muster.rpc import protocol
 from muster.rpc.channel import AGENT_CHANNEL_OPTIONS, Credentials, open_channel
 from muster.rpc.pinning import pinned_authority
@@ -38,6 +41,7 @@ from muster.rpc.v1 import agents_pb2 as pb
 from muster.rpc.v1 import agents_pb2_grpc, model_pb2, trust_pb2, trust_pb2_grpc
 from muster.trust.certificates import new_key, request_certificate
 from muster.trust.tokens import JoinToken, parse_join_token
+from muster.wire.telemetry.samples import sample_to_wire
 
 HEARTBEAT = 10.0
 STAGES = {
@@ -92,12 +96,12 @@ class Agent:
         await self._channel.close()
         self._channel = open_channel(self._coordinator, self._credentials, AGENT_CHANNEL_OPTIONS)
 
-    async def beat(self) -> None:
-        """A heartbeat, while there is a stream."""
+    async def beat(self, sample: bytes) -> None:
+        """A heartbeat with a sample, while there is a stream."""
         if self._call is None:
             return
         self._beats += 1
-        beat = pb.Heartbeat(sequence=self._beats, plan_revision=self._revision)
+        beat = pb.Heartbeat(sequence=self._beats, plan_revision=self._revision, telemetry=sample)
         # The reader hears of it if the stream ends just now.
         with suppress(grpc.aio.AioRpcError, asyncio.InvalidStateError):
             await self._write(self._call, pb.AgentMessage(heartbeat=beat))
@@ -165,6 +169,19 @@ class Agent:
         )
 
 
+def a_sample() -> Sample:
+    """What a node with eight GPUs and as many executions used."""
+    use = GpuUse(busy=0.913, busy_most=0.998, memory=61 << 30, watts=612, celsius=64, clock_mhz=1755)
+    execution = ExecutionUse(cpus=3.71, cpus_most=4.2, memory=9 << 30, read_rate=2e6, write_rate=1e5, processes=73)
+    return Sample(
+        at=datetime.now(UTC),
+        span=timedelta(seconds=HEARTBEAT),
+        host=HostUse(cpus=31.4, memory=400 << 30, memory_total=2000 << 30, receive_rate=1e8, send_rate=1e8),
+        gpus=[(GpuUuid(f"GPU-8c2f6a5e-5f0e-5a53-9d4b-6d757374610{number}"), use) for number in range(8)],
+        executions=[(execution_id(JobId("k3f0abcd"), 1, rank), execution) for rank in range(8)],
+    )
+
+
 class Crowd:
     """All of them."""
 
@@ -172,6 +189,7 @@ class Crowd:
         self._agents = agents
         self._tasks = tasks
         self._running: list[asyncio.Task[None]] = []
+        self._sample = b""
 
     async def connect(self) -> dict[str, float]:
         """All at once."""
@@ -205,7 +223,17 @@ class Crowd:
                 due += HEARTBEAT / len(self._agents)
                 if due > clock():
                     await asyncio.sleep(due - clock())
-                self._tasks.create_task(agent.beat(), name="heartbeat")
+                self._tasks.create_task(agent.beat(self._sample), name="heartbeat")
+
+    async def samples(self) -> dict[str, float]:
+        """Heartbeats carry samples."""
+        self._sample = sample_to_wire(a_sample()).SerializeToString()
+        return {"bytes": len(self._sample)}
+
+    async def bare(self) -> dict[str, float]:
+        """Heartbeats carry none."""
+        self._sample = b""
+        return {}
 
     async def state(self) -> dict[str, float]:
         """How they are."""
@@ -220,7 +248,13 @@ async def main() -> None:
     async with asyncio.TaskGroup() as tasks:
         crowd = Crowd(agents, tasks)
         beating = tasks.create_task(crowd.beat(), name="heartbeats")
-        orders = {"connect": crowd.connect, "drop": crowd.drop, "state": crowd.state}
+        orders = {
+            "connect": crowd.connect,
+            "drop": crowd.drop,
+            "state": crowd.state,
+            "samples": crowd.samples,
+            "bare": crowd.bare,
+        }
         while order := (await asyncio.to_thread(sys.stdin.readline)).strip():
             print(json.dumps(await orders[order]()), flush=True)
         beating.cancel()

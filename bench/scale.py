@@ -67,7 +67,7 @@ class Crowd:
 
 async def measure(setting: Setting) -> None:
     """1,000 nodes, then 5,000."""
-    _many_files()
+    many_files()
     series = setting.findings.series
     for nodes in setting.fleets:
         async with coordinator(setting.scratch.fresh("scale")) as muster:
@@ -93,7 +93,7 @@ async def measure(setting: Setting) -> None:
 
 async def measure_queue(setting: Setting) -> None:
     """A long queue on a fleet of 100."""
-    _many_files()
+    many_files()
     jobs = LONG_QUEUE // 10 if setting.quick else LONG_QUEUE
     async with (
         coordinator(setting.scratch.fresh("scale")) as muster,
@@ -283,7 +283,7 @@ async def crowd(directory: Path, muster: Fleet, nodes: int) -> AsyncIterator[Cro
         await process.wait()
 
 
-def _many_files() -> None:
-    """Thousands of connections need as many descriptors; children inherit the limit."""
+def many_files() -> None:
+    """Have as many descriptors as may be, as thousands of connections need them; children inherit the limit."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

@@ -1,13 +1,19 @@
-"""The cost of asking for points of a log with a million of them: at first, and once they were looked for."""
+"""The cost of points of a log with a million of them, and of samples that ride on the heartbeats of many nodes."""
 
+import asyncio
 import json
 import tempfile
+import time
 from collections.abc import Iterator
+from contextlib import aclosing
 from pathlib import Path
 
 from bench.core_fleet import timed
+from bench.crowd import HEARTBEAT
 from bench.figures import Bar
-from bench.programs import ProgramError
+from bench.fleet import Fleet, coordinator
+from bench.programs import ProgramError, cpu_seconds
+from bench.scale import crowd, many_files
 from bench.setting import Setting
 from coordinator.store.logs.logs import LogStore
 from coordinator.store.logs.points import LogPoints, PointChoice
@@ -21,13 +27,63 @@ AT_ONCE = 5_000
 MEMBER = ExecutionId("j7k2-1-0")
 AT = 1_800_000_000_000_000_000
 
+HEARTBEATS_LIMIT = 1.1
+"""How many times as much heartbeats with samples may cost the coordinator as those without."""
 ASKED_BAR = Bar(figure=f"{POINTS:,} of {MANY:,} points of a log", limit=50, unit="ms")
 KEY_BAR = Bar(figure=f"{POINTS:,} of {MANY:,} points of a log, by key", limit=500, unit="ms")
 FIRST_BAR = Bar(figure=f"{MANY:,} points of a log looked for the first time", limit=2_000, unit="ms")
 
 
 async def measure(setting: Setting) -> None:
-    """One log, asked again and again."""
+    """One log, asked again and again; then heartbeats."""
+    await _points(setting)
+    for nodes in setting.fleets:
+        await _heartbeats(setting, nodes)
+
+
+async def _heartbeats(setting: Setting, nodes: int) -> None:
+    """Heartbeats without samples, with them, and with somebody who follows them, in turn."""
+    many_files()
+    figure = f"{nodes} nodes' heartbeats {{}}: coordinator CPU, share of one core"
+    found: dict[str, list[float]] = {"without samples": [], "with samples": [], "with samples that are followed": []}
+    async with (
+        coordinator(setting.scratch.fresh("telemetry")) as muster,
+        crowd(setting.scratch.path, muster, nodes) as agents,
+    ):
+        await agents.order("connect")
+        await asyncio.sleep(5)
+        await setting.quiet(f"heartbeats of {nodes} nodes, with samples and without")
+        for _ in range(setting.repeats(3, 2)):
+            await agents.order("bare")
+            found["without samples"].append(await _share(muster))
+            await agents.order("samples")
+            found["with samples"].append(await _share(muster))
+            following = asyncio.create_task(_follow(muster))
+            found["with samples that are followed"].append(await _share(muster))
+            following.cancel()
+            await asyncio.wait([following])
+    for name, shares in found.items():
+        setting.findings.take(figure.format(name), shares, "")
+    least = {name: min(shares) for name, shares in found.items()}
+    for name in ("with samples", "with samples that are followed"):
+        bar = Bar(figure=f"heartbeats of {nodes:,} nodes {name} / without", limit=HEARTBEATS_LIMIT)
+        setting.findings.judge(bar, least[name] / least["without samples"], figure.format(name))
+
+
+async def _share(muster: Fleet) -> float:
+    """What part of a core the coordinator takes for two heartbeats of each node."""
+    before, began = cpu_seconds(muster.coordinator), time.perf_counter()
+    await asyncio.sleep(2 * HEARTBEAT)
+    return (cpu_seconds(muster.coordinator) - before) / (time.perf_counter() - began)
+
+
+async def _follow(muster: Fleet) -> None:
+    async with aclosing(muster.client.telemetry.follow_nodes()) as batches:
+        async for _ in batches:
+            pass
+
+
+async def _points(setting: Setting) -> None:
     await setting.quiet(f"telemetry: a log with {MANY:,} points")
     with tempfile.TemporaryDirectory(dir=setting.scratch.path) as directory:
         logs = LogStore(Path(directory))
