@@ -1,8 +1,9 @@
 """`python -m tests.lanes`: all tiers, in lanes beside each other, each tier a run of pytest with its own output.
 
-The output of a tier is printed whole when the tier has ended, and tiers that fail keep no other from running. Tests
-that wait for real programs can fail because the lanes beside them took the processors. Where a few of them fail, they
-run again when all lanes have ended. Those that pass then are named at the end, for somebody to mend. The last line says
+A tier that stands in several lanes is dealt among them in portions: the lane that is free first takes the next. The
+output of a tier is printed whole when the tier has ended, and tiers that fail keep no other from running. Tests that
+wait for real programs can fail because the lanes beside them took the processors. Where a few of them fail, they run
+again when all lanes have ended. Those that pass then are named at the end, for somebody to mend. The last line says
 `N passed, N failed`; a tier that ends without a result counts as one failure. MUSTER_TEST_RESULTS names a directory in
 which outputs, and that line, stay. Ctrl-C is passed on to the tests, which clear up; a second one is, too.
 """
@@ -14,19 +15,23 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 LANES = (
-    ("house", "e2e", "machines", "soak"),
+    ("house", "e2e", "machines", "soak", "integration"),
     ("unit", "fuzz", "contract", "simulation", "integration"),
     ("frameworks", "browsers"),
 )
-"""The tiers of each lane, in the order in which they run. The first two take about as long. The third has ended before
-they come to what a busy machine disturbs. Two tiers that make machines out of this one share a lane."""
+"""The tiers of each lane, in the order in which they run. The third has ended before the others come to what a busy
+machine disturbs. Two tiers that make machines out of this one share a lane."""
+
+PORTIONS = 6
+"""Parts of a tier that is dealt. More would end closer together; each is a run of pytest, which takes time to begin."""
 
 OF_REAL_PROGRAMS = frozenset({"browsers", "contract", "e2e", "frameworks", "integration", "machines", "soak"})
 """Tiers whose tests wait for real programs. Only these run again: elsewhere a test that fails at times is a fault."""
@@ -43,11 +48,21 @@ TESTS_FAILED = 1
 INTERRUPTED = 130
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
-    """How a tier ended."""
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What one run of pytest takes: a tier, or some files of it."""
 
     tier: str
+    name: str
+    """What its output is called."""
+    paths: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """How a tier ended, or some files of it."""
+
+    work: Work
     code: int
     """The exit code of pytest."""
     seconds: float
@@ -61,7 +76,7 @@ class Result:
 
     @property
     def may_run_again(self) -> bool:
-        return self.tier in OF_REAL_PROGRAMS and self.code == TESTS_FAILED and self.failed <= FEW
+        return self.work.tier in OF_REAL_PROGRAMS and self.code == TESTS_FAILED and self.failed <= FEW
 
     def and_then(self, again: "Result") -> "Result":
         """How the tier ended, all in all, when its failures have run again."""
@@ -73,7 +88,7 @@ class Result:
 
     def __str__(self) -> str:
         counts = f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
-        return f"{self.tier:<12} {counts} in {self.seconds:.0f} s (exit code {self.code})"
+        return f"{self.work.name:<13} {counts} in {self.seconds:.0f} s (exit code {self.code})"
 
 
 def summary(results: Iterable[Result]) -> str:
@@ -82,8 +97,19 @@ def summary(results: Iterable[Result]) -> str:
     return f"{sum(each.passed for each in results)} passed, {sum(each.failed for each in results)} failed"
 
 
-def result(tier: str, code: int, seconds: float, report: Path) -> Result:
-    """What the report of a tier says; a tier that ended badly has at least one failure."""
+def works(lanes: Iterable[Iterable[str]]) -> dict[str, list[Work]]:
+    """What there is to do for each tier, in order: a tier of several lanes in portions, with files from all over it."""
+    count = Counter(tier for tiers in lanes for tier in tiers)
+    found = {tier: [Work(tier, tier, (f"tests/{tier}",))] for tier in count}
+    for tier in (tier for tier in count if count[tier] > 1):
+        files = sorted(str(path) for path in Path("tests", tier).rglob("test_*.py"))
+        portions = [tuple(files[first::PORTIONS]) for first in range(min(PORTIONS, len(files)))]
+        found[tier] = [Work(tier, f"{tier}-{number}", paths) for number, paths in enumerate(portions, 1)]
+    return found
+
+
+def result(work: Work, code: int, seconds: float, report: Path) -> Result:
+    """What the report of a run says; one that ended badly has at least one failure."""
     total = bad = skipped = 0
     failures: list[str] = []
     if report.exists():
@@ -97,7 +123,7 @@ def result(tier: str, code: int, seconds: float, report: Path) -> Result:
                 if each.find("failure") is not None or each.find("error") is not None
             ]
     return Result(
-        tier=tier,
+        work=work,
         code=code,
         seconds=seconds,
         passed=total - bad - skipped,
@@ -124,28 +150,30 @@ class Run:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, self._interrupt)
+        to_do = works(lanes)
         async with asyncio.TaskGroup() as tasks:
             for tiers in lanes:
-                tasks.create_task(self._lane(tiers), name=" ".join(tiers))
+                tasks.create_task(self._lane(tiers, to_do), name=" ".join(tiers))
         await self._failures_again()
         if self.interrupted:
             return INTERRUPTED
         return int(any(each.code for each in self.results))
 
-    async def _lane(self, tiers: Sequence[str]) -> None:
+    async def _lane(self, tiers: Sequence[str], to_do: Mapping[str, list[Work]]) -> None:
         for tier in tiers:
-            if not self.interrupted:
-                self.results.append(await self._pytest(tier, tier))
+            while to_do[tier] and not self.interrupted:
+                work = to_do[tier].pop(0)
+                self.results.append(await self._pytest(work, work.name))
 
     async def _failures_again(self) -> None:
         """Run the few failures of real programs again, one tier after another."""
         for index, first in enumerate(self.results):
             if first.may_run_again and not self.interrupted:
-                again = await self._pytest(first.tier, f"{first.tier}-again", "--last-failed")
+                again = await self._pytest(first.work, f"{first.work.name}-again", "--last-failed")
                 self.results[index] = first.and_then(again)
 
-    async def _pytest(self, tier: str, name: str, *options: str) -> Result:
-        """Run pytest on a tier and print what it said; `name` is that of its output."""
+    async def _pytest(self, work: Work, name: str, *options: str) -> Result:
+        """Run pytest and print what it said; `name` is that of its output."""
         output, report = self.directory / f"{name}.txt", self.directory / f"{name}.xml"
         _say(f"== {name} begins; its output so far is in {output}")
         began = time.monotonic()
@@ -153,7 +181,7 @@ class Run:
             # A process group of its own: Ctrl-C at the terminal reaches the tests once, by way of this program.
             process = await asyncio.create_subprocess_exec(
                 *(*self.pytest, *options, f"--durations={SLOWEST}", f"--junit-xml={report}"),
-                *("-o", f"cache_dir={self.directory / f'{tier}.cache'}", f"tests/{tier}"),
+                *("-o", f"cache_dir={self.directory / f'{work.name}.cache'}", *work.paths),
                 stdin=subprocess.DEVNULL,
                 stdout=file,
                 stderr=subprocess.STDOUT,
@@ -164,7 +192,7 @@ class Run:
             self._interrupt()  # it came while the program was being started
         code = await process.wait()
         self._running.discard(process)
-        ended = result(tier, code, time.monotonic() - began, report)
+        ended = result(work, code, time.monotonic() - began, report)
         _say(f"{output.read_text(errors='replace')}\n== {name}: {ended}")
         return ended
 

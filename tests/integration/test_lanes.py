@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.lanes import INTERRUPTED, Run
+from tests.lanes import INTERRUPTED, PORTIONS, Run, Work, works
 
 TESTS = {
     "good": "def test_is_fine() -> None:\n    pass\n",
@@ -32,13 +32,26 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 
 
 async def test_a_tier_that_fails_keeps_no_other_from_running(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
-    assert await run.all((("bad", "good"), ("good",))) == 1
-    assert sorted((each.tier, each.passed, each.failed) for each in run.results) == [
-        ("bad", 0, 1),
-        ("good", 1, 0),
-        ("good", 1, 0),
-    ]
+    assert await run.all((("bad", "good"),)) == 1
+    assert [(each.work.tier, each.passed, each.failed) for each in run.results] == [("bad", 0, 1), ("good", 1, 0)]
     assert "raise AssertionError" in capsys.readouterr().out
+
+
+def test_a_tier_of_two_lanes_is_dealt_among_them_in_portions_that_take_each_file_once(run: Run) -> None:
+    names = [f"tests/good/test_{number:02}.py" for number in range(2 * PORTIONS)]
+    for name in names:
+        (run.directory / name).touch()
+    found = works((("good", "long"), ("good",)))
+    assert found["long"] == [Work("long", "long", ("tests/long",))]
+    assert [each.name for each in found["good"]] == [f"good-{number}" for number in range(1, PORTIONS + 1)]
+    assert sorted(path for each in found["good"] for path in each.paths) == [*names, "tests/good/test_good.py"]
+    assert {len(each.paths) for each in found["good"]} == {2, 3}
+
+
+async def test_the_lane_that_is_free_takes_the_next_portion(run: Run) -> None:
+    (run.directory / "tests" / "good" / "test_more.py").write_text(TESTS["good"])
+    assert await run.all((("good",), ("bad", "good"))) == 1
+    assert sorted((each.work.name, each.passed) for each in run.results) == [("bad", 0), ("good-1", 1), ("good-2", 1)]
 
 
 async def test_a_test_of_real_programs_that_failed_beside_others_runs_again_alone(
@@ -46,7 +59,7 @@ async def test_a_test_of_real_programs_that_failed_beside_others_runs_again_alon
 ) -> None:
     monkeypatch.setenv("PASSES_AT", "2")
     assert await run.all((("contract",), ("good",))) == 0
-    [tier] = [each for each in run.results if each.tier == "contract"]
+    [tier] = [each for each in run.results if each.work.tier == "contract"]
     assert (tier.passed, tier.failed) == (2, 0)
     assert tier.alone == ("tests.contract.test_contract::test_is_starved",)
 
@@ -66,4 +79,4 @@ async def test_an_interruption_is_passed_on_and_ends_the_run(run: Run) -> None:
             await asyncio.sleep(0.01)
         os.kill(os.getpid(), signal.SIGINT)
         assert await running == INTERRUPTED
-    assert [each.tier for each in run.results] == ["long"]
+    assert [each.work.tier for each in run.results] == ["long"]
