@@ -309,8 +309,12 @@ class World:
 
     def heartbeat(self, node: str, revision: int | None = None) -> None:
         """Send a heartbeat, by default with the revision that the agent really has."""
-        applied = self.followers[NodeId(node)].revision if revision is None else revision
-        self.turn(HeartbeatReceived(node=NodeId(node), plan_revision=applied))
+        self.turn(self.beat(NodeId(node), revision))
+
+    def beat(self, node: NodeId, revision: int | None = None) -> HeartbeatReceived:
+        """A heartbeat that is not sent yet."""
+        applied = self.followers[node].revision if revision is None else revision
+        return HeartbeatReceived(node=node, plan_revision=applied)
 
     def advance(self, seconds: float) -> None:
         """Time passes; the core is woken at each of its deadlines on the way."""
@@ -379,6 +383,7 @@ def pass_time(world: World, seconds: int, *silent: NodeId) -> None:
     """Time passes; all nodes but these say that they are alive."""
     for _ in range(seconds // 10):
         world.advance(10)
-        for node in world.cluster.nodes:
-            if node not in silent and world.cluster.presence[node].session is not None:
-                world.heartbeat(node)
+        alive = (node for node in world.cluster.nodes if world.cluster.presence[node].session is not None)
+        beats = [world.beat(node) for node in alive if node not in silent]
+        if beats:
+            world.turn(*beats)

@@ -67,7 +67,7 @@ def end(w: World, job: JobId) -> None:
 
 
 @given(st.randoms(use_true_random=False))
-@settings(max_examples=15)
+@settings(max_examples=8)
 def test_the_head_is_placed_once_those_before_it_have_ended(chance: Random) -> None:
     """A long course in which a little more comes than ends, so that there is always a queue."""
     w, watch = world(), Watch()

@@ -36,7 +36,7 @@ events: st.SearchStrategy[tuple[str, str, list[Report]]] = st.one_of(
 
 
 @given(st.lists(st.sampled_from(SPECS), max_size=3), st.lists(events, max_size=30))
-@settings(max_examples=100)
+@settings(max_examples=60)
 def test_nothing_that_an_agent_says_breaks_the_coordinator(
     wanted: list[JobSpec], course: list[tuple[str, str, list[Report]]]
 ) -> None:

@@ -210,7 +210,7 @@ def test_no_shorter_limit_is_proposed_where_it_would_not_help(limits: tuple[floa
 # whatever happens
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(seed=st.integers(0, 1 << 32))
 def test_the_promise_to_the_head_never_becomes_later(seed: int) -> None:
     """Jobs with all kinds of limits come, run on to their limit or not, and pass where they may."""
@@ -237,7 +237,7 @@ def test_the_promise_to_the_head_never_becomes_later(seed: int) -> None:
             assert latest <= max(before, w.now)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 1 << 32))
 def test_a_limit_that_would_help_does_within_a_minute(seed: int) -> None:
     """One job of all that wait behind the head gets the limit that it was told of, and is placed."""

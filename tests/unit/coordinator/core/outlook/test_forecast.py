@@ -105,7 +105,7 @@ def test_a_job_that_its_project_keeps_waiting_has_no_estimate() -> None:
     assert estimate_start(w.cluster, job, w.now) == StartEstimate()
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(seed=st.integers(0, 1 << 32))
 def test_the_head_has_started_by_the_time_that_was_promised(seed: int) -> None:
     """Each job ends at its limit at the latest, and whatever else is submitted meanwhile cannot delay the head."""
