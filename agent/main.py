@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent.code.store import CODE_CACHE, CodeStore
+from agent.data.checkpoints.store import KEPT_PARTS, CheckpointStore
 from agent.data.outputs import OutputStore
 from agent.data.store import INPUT_CACHE, CacheSettings, InputStore
 from agent.executions.ports import PortLedger
@@ -227,6 +228,13 @@ def _node(
     secrets = ExecutionSecrets(SecretDirectories(root), secret_calls.ask)
     code = CodeStore(local.state / CODE_CACHE, secret_calls.ask_for_data, coordinator.address, coordinator.credentials)
     outputs = OutputStore(secret_calls.ask_to_store, coordinator.address, coordinator.credentials)
+    checkpoints = CheckpointStore(
+        local.state / KEPT_PARTS,
+        secret_calls.ask_to_save,
+        secret_calls.ask_for_checkpoint,
+        coordinator.address,
+        coordinator.credentials,
+    )
     inputs = InputStore(
         _cache(settings, local),
         secret_calls.tell_inputs,
@@ -253,6 +261,7 @@ def _node(
         code=code,
         inputs=inputs,
         outputs=outputs,
+        checkpoints=checkpoints,
     )
     return NodeAgent(config, _runtimes(settings, local.state, programs, secrets, code, volumes), source, ports)
 

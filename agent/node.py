@@ -19,6 +19,7 @@ from agent.attach.relayed.relay import RelayConnection
 from agent.code.store import CODE_CACHE, CodeStore
 from agent.core.events import GpuFaulted, LogCompleted
 from agent.core.step import AgentState
+from agent.data.checkpoints.store import KEPT_PARTS, CheckpointStore
 from agent.data.outputs import OutputStore
 from agent.data.store import CacheSettings, InputStore
 from agent.executions.directories import ExecutionDirectories
@@ -96,6 +97,8 @@ class NodeConfig:
     code: CodeStore | None = None
     outputs: OutputStore = field(default_factory=OutputStore)
     """The same."""
+    checkpoints: CheckpointStore | None = None
+    """None: nobody stores any."""
     inputs: InputStore | None = None
     """None: nobody fetches any."""
     clock: Clock = field(default_factory=Clock)
@@ -131,6 +134,7 @@ class NodeAgent:
             interface=interface_of(config.address),
             secrets=secrets,
             outputs=config.outputs,
+            checkpoints=config.checkpoints or CheckpointStore(config.state / KEPT_PARTS),
             code=config.code or CodeStore(config.state / CODE_CACHE),
             inputs=config.inputs or _no_inputs(config),
             log_limit=config.log_limit,

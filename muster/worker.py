@@ -16,6 +16,12 @@ A job that is stopped, or gives way to another one, has time to save what it did
             worker.checkpointed()
             break
 
+A job whose file has `checkpoint` goes on from what it saved, also on other nodes:
+
+    start = worker.restored()  # None: it begins anew
+    with worker.checkpoint("step-1200") as directory:
+        save(directory / "model.pt")
+
 What it prints with `metrics` is plotted by `muster metrics`:
 
     worker.metrics(step=step, loss=loss)
@@ -24,9 +30,10 @@ What it prints with `metrics` is plotted by `muster metrics`:
 import json
 import math
 import os
+import shutil
 import sys
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -176,6 +183,50 @@ def checkpointed() -> None:
             f"there is no directory {directory}: this code does not run inside a Muster job, "
             "or MUSTER_STATUS_DIR is wrong",
         ) from error
+
+
+@contextmanager
+def checkpoint(name: str) -> Iterator[Path]:
+    """Save a checkpoint: what is written to the path that this gives counts once the block has ended, and never before.
+
+    It is a directory that is there already. Each checkpoint has a name of its own. Raises NotInAJobError outside of a
+    job whose file has `checkpoint`, and FileExistsError where there is one of that name.
+
+    >>> with checkpoint("step-1200") as directory:
+    ...     save(directory / "model.pt")
+    """
+    where = os.environ.get("MUSTER_CHECKPOINT_DIR")
+    if not where:
+        raise NotInAJobError("there is no MUSTER_CHECKPOINT_DIR: this job stores no checkpoints (key `checkpoint`)")
+    if not name or name.startswith(".") or name.endswith(".tmp") or "/" in name:
+        raise ValueError(f"{name!r} cannot be the name of a checkpoint")
+    place, fresh = Path(where, name), Path(where, f"{name}.tmp")
+    if place.exists():
+        raise FileExistsError(f"there is a checkpoint {name} already: give each one a name of its own")
+    shutil.rmtree(fresh, ignore_errors=True)
+    fresh.mkdir()
+    yield fresh
+    for directory, _, files in os.walk(fresh):
+        for path in (directory, *(os.path.join(directory, file) for file in files)):  # noqa: PTH118 - as os.walk has it
+            _sync(path)
+    Path(where, f".{name}.finished").touch()
+    fresh.rename(place)
+    _sync(where)
+    checkpointed()
+
+
+def restored() -> "Path | None":
+    """The checkpoint from which this attempt goes on; None: it begins anew."""
+    found = os.environ.get("MUSTER_CHECKPOINT")
+    return Path(found) if found else None
+
+
+def _sync(path: "str | Path") -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def metrics(**values: object) -> None:

@@ -182,7 +182,7 @@ def _nothing_is_released_before_all_are_armed(attempt: Attempt, members: list[Ex
 
 def _deadlines_do_not_slide(job: Job, attempt: Attempt) -> None:
     if attempt.placed_at is not None:
-        assert attempt.deadline == attempt.placed_at + job.spec.timeouts.check_in, f"deadline of {job.id}"
+        assert attempt.deadline == attempt.placed_at + job.spec.armed_within, f"deadline of {job.id}"
 
 
 def _the_tally_equals_the_real_states(cluster: Cluster, key: AttemptId, members: list[Execution]) -> None:

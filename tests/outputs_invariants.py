@@ -15,7 +15,8 @@ def _who_stores_has_ended(cluster: Cluster, job: Job) -> None:
     assert cluster.gangs.storing(job.id) == len(storing), f"{job.id}: executions that store"
     over = cluster.newest_attempt(job.id).ended_at is not None
     assert (job.ended_at is not None) == (over and not storing), f"{job.id} does not end when all of it has"
-    waited = any(each.outputs is not None for each in every)
+    saves = any(role.checkpoint is not None for role in job.spec.roles)
+    waited = saves or any(each.outputs is not None for each in every)
     assert waited or cluster.newest_attempt(job.id).ended_at == job.ended_at, f"{job.id} does not end with its attempt"
     phase = cluster.phase(job.id)
     assert phase.ended == (over and not storing), f"{job.id} is {phase}, its executions say otherwise"

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from agent.core.terms import Terms
+from muster.domain.data.checkpoint import ToldCheckpoints
 from muster.domain.data.outputs import ExecutionOutputs
 from muster.domain.gangs.fence import PeerWord
 from muster.domain.gangs.plan import Plan
@@ -159,6 +160,14 @@ class OutputsSeen:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointsSeen:
+    """What an execution saves got further."""
+
+    execution: ExecutionId
+    checkpoints: ToldCheckpoints
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Removed:
     """Nothing of an execution is left on the node."""
 
@@ -260,6 +269,7 @@ Observed = (
     | PortionOutgrown
     | LogCompleted
     | OutputsSeen
+    | CheckpointsSeen
     | Removed
 )
 """Events about an execution that the agent knows."""

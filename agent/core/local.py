@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from agent.core.actions import Arm, Halt, LedgerAction, Prepare, Remove, Start
 from agent.core.terms import Terms
+from muster.domain.data.checkpoint import ToldCheckpoints
 from muster.domain.data.outputs import ExecutionOutputs
 from muster.domain.errors import IllegalTransitionError
 from muster.domain.gangs.plan import Assignment, Goal, Report, Stage
@@ -187,6 +188,8 @@ class LocalExecution:
     log_complete: bool = False
     outputs: ExecutionOutputs | None = None
     """What user code has left; None: nothing, or that is not known yet. Nobody is told before it is over."""
+    checkpoints: ToldCheckpoints | None = None
+    """What it has saved; None: nothing is known of that."""
 
     @property
     def idle_limit(self) -> timedelta | None:
@@ -319,4 +322,5 @@ def report(local: LocalExecution) -> Report | None:
         gpu_busy_ms=local.gpu_busy_ms,
         outputs=local.outputs if local.phase in OVER else None,
         over_portion=local.over_portion,
+        checkpoints=local.checkpoints,
     )

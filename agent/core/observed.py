@@ -8,6 +8,7 @@ from agent.core.actions import LedgerAction
 from agent.core.events import (
     ActionFailed,
     Armed,
+    CheckpointsSeen,
     Exited,
     Fenced,
     GpusBusy,
@@ -44,6 +45,9 @@ from muster.domain.gangs.plan import Goal
 from muster.domain.jobs.failure import Exit, Failure, FailureKind
 from muster.domain.jobs.stopping.notice import StopOrder
 
+_AFTER_THE_END = LogCompleted | OutputsSeen | CheckpointsSeen | Removed
+"""What may still be heard of an execution that is over."""
+
 COMMAND_NOT_FOUND = 127
 """Exit code of a shell that did not find the command."""
 
@@ -69,7 +73,7 @@ def recover(ledger: Ledger, event: Recovered, now: datetime) -> None:
 def observe(ledger: Ledger, event: Observed, now: datetime) -> list[LedgerAction]:  # noqa: C901, PLR0911, PLR0912 - one each
     """Take in what happened to an execution, unless it is not known, or its end is known already."""
     local = ledger.get(event.execution)
-    if local is None or (local.phase in OVER and not isinstance(event, LogCompleted | OutputsSeen | Removed)):
+    if local is None or (local.phase in OVER and not isinstance(event, _AFTER_THE_END)):
         return []
     match event:
         case Progressed():
@@ -105,6 +109,8 @@ def observe(ledger: Ledger, event: Observed, now: datetime) -> list[LedgerAction
             return ledger.keep(replace(local, log_complete=True))
         case OutputsSeen():
             return _see_outputs(ledger, local, event)
+        case CheckpointsSeen():
+            return _see_checkpoints(ledger, local, event)
         case Removed():
             ledger.forget(local)
             return []
@@ -116,6 +122,15 @@ def _see_outputs(ledger: Ledger, local: LocalExecution, event: OutputsSeen) -> l
     """Before it is over nobody is told: the coordinator is to hear of both at once, as its job waits for outputs."""
     seen = replace(local, outputs=event.outputs)
     if local.phase in OVER:
+        return ledger.keep(seen)
+    ledger.put(seen)
+    return []
+
+
+def _see_checkpoints(ledger: Ledger, local: LocalExecution, event: CheckpointsSeen) -> list[LedgerAction]:
+    """Parts are told at once; that others may follow is told with the end, as the next attempt waits for them."""
+    seen = replace(local, checkpoints=event.checkpoints)
+    if local.phase in OVER or not event.checkpoints.storing:
         return ledger.keep(seen)
     ledger.put(seen)
     return []

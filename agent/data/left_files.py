@@ -79,19 +79,24 @@ class _Found:
     waiting: list[str] = field(default_factory=lambda: [""])
     only: tuple[NamePattern, ...] = ()
     """Names of files that are wanted; empty: all."""
+    entry: str = ""
+    """The name of what alone is looked at of what lies at the top; empty: all of it."""
 
     def wants(self, path: str) -> bool:
         """Whether a file is looked at."""
         return not self.only or any(pattern.matches(path) for pattern in self.only)
 
 
-def read_left_files(directory: Path, owner: int | None, allowed: int, terms: OutputTerms = ALL_OUTPUTS) -> LeftFiles:
+def read_left_files(
+    directory: Path, owner: int | None, allowed: int, terms: OutputTerms = ALL_OUTPUTS, entry: str = ""
+) -> LeftFiles:
     """All wanted files below a directory that belong to a user; None as `owner`: to anybody, as in a container.
 
-    What holds more than `allowed` bytes, which its project may keep, or than its terms allow, is not read. Raises
-    TooManyOutputsError, or OSError where the directory itself cannot be read.
+    `entry`: the name of what alone is read of what lies directly there; empty: all of it. What holds more than
+    `allowed` bytes, which its project may keep, or than its terms allow, is not read. Raises TooManyOutputsError, or
+    OSError where the directory itself cannot be read.
     """
-    found, size = _Found(only=tuple(map(name_pattern, terms.only))), 0
+    found, size = _Found(only=tuple(map(name_pattern, terms.only)), entry=entry), 0
     while found.waiting:
         inside = found.waiting.pop()
         try:
@@ -124,7 +129,7 @@ def _files_in(directory: Path, inside: str, owner: int | None, found: _Found) ->
             found.left_out.append((inside, "on another file system"))
             return
         with os.scandir(parent) as listed:
-            names = sorted(each.name for each in listed)
+            names = sorted(each.name for each in listed if inside or found.entry in ("", each.name))
         for name in names:
             path = f"{inside}/{name}" if inside else name
             try:

@@ -48,6 +48,11 @@ class ExecutionDirectory:
         return self.path / "inputs"
 
     @cached_property
+    def checkpoint(self) -> Path:
+        """What user code saves for the next attempt; made where its job stores that."""
+        return self.path / "checkpoint"
+
+    @cached_property
     def code(self) -> Path:
         """The execution's copy of the code that its job brings along, where it brings any."""
         return self.path / "code"

@@ -82,6 +82,9 @@ def open_to(directory: ExecutionDirectory, user: JobUser) -> None:
     directory.config.chmod(0o755)
     for path in (directory.outputs, directory.status):
         give(path, user)
+    if directory.checkpoint.exists():
+        give_all(directory.checkpoint, user)
+        directory.checkpoint.chmod(_OWN)
 
 
 def let_through(directory: ExecutionDirectory) -> None:

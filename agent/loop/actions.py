@@ -124,6 +124,7 @@ class Actions:
         await bench.secrets.fetch(assignment, progress)
         await bench.code.fetch(assignment, progress)
         await self._have_inputs(assignment, directory, progress)
+        await bench.checkpoints.restore(assignment, directory, progress)
         live.sandbox = await runtime.prepare(assignment, directory, live.spool, ports, progress)
         return Prepared(execution=execution, address=bench.address, ports=ports)
 
@@ -165,6 +166,7 @@ class Actions:
                 status=CONTAINER_STATUS,
                 inputs=INPUTS_DIRECTORY,
                 code="" if role.code is None else CODE_DIRECTORY,
+                checkpoint="" if role.checkpoint is None else role.checkpoint.target,
                 workdir=role.workdir or "",
                 interface=self._bench.interface,
             )
@@ -174,6 +176,7 @@ class Actions:
             status=str(directory.status),
             inputs=str(directory.inputs.absolute() if role.inputs else directory.inputs),
             code="" if role.code is None else str(directory.code),
+            checkpoint="" if role.checkpoint is None else str(directory.checkpoint.absolute()),
             workdir=str(process_workdir(role, directory)),
             programs=str(directory.programs.absolute()) if doored else "",
             inside=str(directory.programs.absolute() / INSIDE),

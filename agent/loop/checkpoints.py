@@ -2,11 +2,13 @@
 
 import asyncio
 from datetime import UTC, datetime
+from functools import partial
 
 from agent.core.events import Saved
 from agent.core.local import ALIVE
 from agent.core.step import AgentState
 from agent.executions.status import last_checkpoint
+from agent.loop.saving.parts import PartStoring
 from agent.loop.workbench import OngoingWork, Workbench
 from muster.domain.ids import ExecutionId
 
@@ -24,10 +26,14 @@ class CheckpointWatch:
         self._work = work
         self._every = every
         self._told: dict[ExecutionId, datetime] = {}
+        self.parts = PartStoring(bench)
 
     def begin(self, execution: ExecutionId) -> None:
         """Watch an execution that was started or found, until it has ended."""
         self._work.watch(execution, self._watch(execution))
+        live = self._bench.live.get(execution)
+        if live is not None:
+            self._work.watch(execution, self.parts.watch(execution, live, partial(self._runs, execution)))
 
     def look(self, execution: ExecutionId) -> None:
         """Tell the core of a checkpoint that is newer than the last one that it was told of."""

@@ -75,6 +75,7 @@ class Exits:
             stores = self._begin_storing(execution, live)
             self._bench.inbox.put(await failed(self._bench, execution, error))
             await self._vacate(execution, sandbox)
+            await self._saves.parts.finish(execution, live, well=False)
             await self._store(execution, live) if stores else None
             return
         ended_as = Exited(execution=execution, exit=exit_)
@@ -87,6 +88,7 @@ class Exits:
         await self._leave(execution, sandbox)
         await self._complete_log(execution, live)
         await self._bench.secrets.clear(execution)
+        await self._saves.parts.finish(execution, live, well=exit_.code == 0)
         await self._store(execution, live) if stores else None
 
     async def _explained(self, execution: ExecutionId, live: LiveExecution, sandbox: Sandbox) -> tuple[str, ...]:
@@ -119,6 +121,7 @@ class Exits:
 
     def _begin_storing(self, execution: ExecutionId, live: LiveExecution) -> bool:
         """Say that it has left something, if it has; its end, which is told next, then brings its job to wait."""
+        self._saves.parts.announce(execution, live)
         stores = left_something(live.directory.outputs)
         if stores:
             self._bench.inbox.put(OutputsSeen(execution=execution, outputs=STORING_OUTPUTS))

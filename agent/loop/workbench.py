@@ -12,6 +12,7 @@ from agent.attach.relayed.usage import Usage
 from agent.code.store import CodeStore
 from agent.core.launching.site import NetworkInterface
 from agent.core.watching.gpu_memory import PortionWatch
+from agent.data.checkpoints.store import CheckpointStore
 from agent.data.outputs import OutputStore
 from agent.data.store import CacheSettings, InputStore
 from agent.executions.directories import ExecutionDirectories
@@ -65,6 +66,7 @@ class Workbench:
         default_factory=lambda: InputStore(CacheSettings(directory=Path(os.devnull), executions=Path(os.devnull)))
     )
     outputs: OutputStore = field(default_factory=OutputStore)
+    checkpoints: CheckpointStore = field(default_factory=lambda: CheckpointStore(Path(os.devnull)))
     log_limit: int = DEFAULT_LIMIT
     """Bytes that are kept of what one execution prints."""
     catch_up_on_faults: Callable[[], Awaitable[None]] = _at_once

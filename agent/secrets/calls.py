@@ -73,23 +73,19 @@ class SecretCalls:
 
     async def ask_for_data(self, execution: ExecutionId) -> DepotPass:
         """What opens the depot for the code of an execution; raises ExecutionError as above."""
-
-        async def data(stub: "agents_pb2_grpc.AgentServiceAsyncStub", shown: Credentials) -> DepotPass:
-            request = pb.DataRequest(execution=execution)
-            answer = await stub.Data(request, timeout=SECRETS_LIMIT, metadata=shown.metadata)
-            return DepotPass(depot=answer.depot, ticket=answer.ticket)
-
-        return await self._answer("code", execution, data)
+        return await self._pass("code", pb.DataRequest(execution=execution))
 
     async def ask_for_tree(self, execution: ExecutionId, tree: str) -> DepotPass:
         """What opens the depot for a tree of an execution's inputs; raises ExecutionError as above."""
+        return await self._pass("inputs", pb.DataRequest(execution=execution, tree=tree))
 
-        async def data(stub: "agents_pb2_grpc.AgentServiceAsyncStub", shown: Credentials) -> DepotPass:
-            request = pb.DataRequest(execution=execution, tree=tree)
-            answer = await stub.Data(request, timeout=SECRETS_LIMIT, metadata=shown.metadata)
-            return DepotPass(depot=answer.depot, ticket=answer.ticket)
+    async def ask_for_checkpoint(self, execution: ExecutionId, tree: str) -> DepotPass:
+        """What opens the depot for a tree of the checkpoint that an execution restores; raises ExecutionError."""
+        return await self._pass("checkpoint", pb.DataRequest(execution=execution, checkpoint=tree))
 
-        return await self._answer("inputs", execution, data)
+    async def ask_to_save(self, execution: ExecutionId) -> DepotPass:
+        """What opens the depot to a checkpoint of an execution; raises ExecutionError as above."""
+        return await self._pass("place for checkpoints", pb.DataRequest(execution=execution, saves=True))
 
     async def ask_to_store(self, execution: ExecutionId) -> OutputsPass:
         """What opens the depot to those outputs of an execution that are wanted; raises ExecutionError as above."""
@@ -110,6 +106,13 @@ class SecretCalls:
             return tuple(map(found_input_from_wire, answer.found))
 
         return await self._answer("inputs", execution, inputs)
+
+    async def _pass(self, what: str, request: pb.DataRequest) -> DepotPass:
+        async def data(stub: "agents_pb2_grpc.AgentServiceAsyncStub", shown: Credentials) -> DepotPass:
+            answer = await stub.Data(request, timeout=SECRETS_LIMIT, metadata=shown.metadata)
+            return DepotPass(depot=answer.depot, ticket=answer.ticket, allowed=answer.allowed)
+
+        return await self._answer(what, ExecutionId(request.execution), data)
 
     async def _answer(self, what: str, execution: ExecutionId, ask: "_Asked[_Answer]") -> _Answer:
         while True:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from coordinator.core.causes import UNKNOWN_CAUSE, EventCause
+from muster.domain.data.checkpoint import CheckpointId, CheckpointOrder
 from muster.domain.data.job_input import FoundInput
 from muster.domain.event import FleetEventKind
 from muster.domain.fleet.access import Permissions
@@ -69,6 +70,16 @@ class HoldRequested:
     job: JobId
     by_operator: bool = False
     """Whether only operators may release it."""
+    cause: EventCause = UNKNOWN_CAUSE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointOrdered:
+    """A client wants a checkpoint of a job kept, kept no longer, or removed."""
+
+    job: JobId
+    checkpoint: CheckpointId
+    order: CheckpointOrder
     cause: EventCause = UNKNOWN_CAUSE
 
 
@@ -351,6 +362,7 @@ Event = (
     | JobsSubmitted
     | StopRequested
     | DeleteRequested
+    | CheckpointOrdered
     | HoldRequested
     | UnholdRequested
     | SuspendRequested

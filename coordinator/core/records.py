@@ -4,6 +4,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
+from coordinator.core.checkpoint_part import (
+    FROM_NOTHING,
+    NO_MARKS,
+    NOTHING_SAVED,
+    AttemptCheckpoints,
+    CheckpointMarks,
+    CheckpointPart,
+    DropCheckpoint,
+    ExecutionCheckpoints,
+)
 from coordinator.core.spent import Spent
 from muster.domain.data.job_input import FoundInput
 from muster.domain.data.outputs import ExecutionOutputs, OutputsStage
@@ -62,6 +72,7 @@ class Job:
     """How often it was changed."""
     inputs: tuple[FoundInput, ...] = ()
     """What its inputs were found to hold, each URL once; it counts for all ranks and attempts."""
+    checkpoints: CheckpointMarks = NO_MARKS
 
     @property
     def attempt_id(self) -> AttemptId:
@@ -140,7 +151,8 @@ class Attempt:
     started_at: datetime | None = None
     """When the last one ran."""
     saved_at: datetime | None = None
-    """When user code last told that a checkpoint is whole; it never goes back."""
+    """When a checkpoint was last whole: when user code told so, or its parts were stored; it never goes back."""
+    checkpoints: AttemptCheckpoints = FROM_NOTHING
     ended_at: datetime | None = None
     failure: Failure | None = None
     """The first one; it ended the attempt."""
@@ -209,6 +221,7 @@ class Execution:
     """Whether there was a file of the log when it became complete; of silent executions there is none."""
     outputs: ExecutionOutputs | None = None
     """What it has left, once its user code has ended; None: nothing that its agent told of."""
+    checkpoints: ExecutionCheckpoints = NOTHING_SAVED
 
     @property
     def attempt_id(self) -> AttemptId:
@@ -217,15 +230,16 @@ class Execution:
 
     @property
     def stores(self) -> bool:
-        """Whether its outputs are on their way, so that its node is to keep them and its job to wait."""
-        return self.outputs is not None and self.outputs.on_their_way
+        """Whether something that it left is on its way, so that its node is to keep that and its job to wait."""
+        return self.checkpoints.storing or (self.outputs is not None and self.outputs.on_their_way)
 
     def given_up(self, why: str) -> "Execution":
-        """The same where nobody waits for the rest of its log, nor for its outputs, which its node keeps."""
+        """The same where nobody waits for the rest of its log, of its checkpoints and its outputs."""
         outputs = self.outputs
         if outputs is not None and outputs.on_their_way:
             outputs = replace(outputs, stage=OutputsStage.ON_NODE, why=why)
-        return replace(self, log_complete=True, outputs=outputs)
+        checkpoints = replace(self.checkpoints, storing=False)
+        return replace(self, log_complete=True, outputs=outputs, checkpoints=checkpoints)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -272,7 +286,7 @@ class QuotaMeter:
 
 _MILLION = 10**6
 
-Record = Job | Attempt | Execution | Node | Project | Window | Department | Pool | QuotaMeter
+Record = Job | Attempt | Execution | CheckpointPart | Node | Project | Window | Department | Pool | QuotaMeter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -379,9 +393,8 @@ class TrimSpent:
 
 
 SpentChange = KeepSpent | TrimSpent
-
 StoryChange = KeepStoryEvent | TrimStory
 
-Drop = DropJob | DropExecutions | DropNode | DropProject | DropDepartment | DropWindow | DropPool
+Drop = DropJob | DropExecutions | DropCheckpoint | DropNode | DropProject | DropDepartment | DropWindow | DropPool
 
 Change = Put | Drop | KeepEvent | DropEvents | StoryChange | SpentChange

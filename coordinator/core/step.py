@@ -25,6 +25,7 @@ from coordinator.core.cluster.deadlines import (
 )
 from coordinator.core.events import (
     ChangeRequested,
+    CheckpointOrdered,
     CordonRequested,
     DeleteRequested,
     Event,
@@ -60,6 +61,7 @@ from coordinator.core.events import (
 )
 from coordinator.core.requests import (
     changes,
+    checkpoints,
     cordons,
     holds,
     inputs,
@@ -97,6 +99,8 @@ def _take(turn: Turn, event: Event) -> Answer:  # noqa: C901, PLR0911, PLR0912 -
             return jobs.stop(turn, event)
         case DeleteRequested():
             return jobs.delete(turn, event)
+        case CheckpointOrdered():
+            return checkpoints.take(turn, event)
         case HoldRequested() | UnholdRequested() | SuspendRequested() | ResumeRequested():
             return holds.take(turn, event)
         case ChangeRequested():

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from pydantic import ConfigDict, TypeAdapter
 
+from coordinator.core.checkpoint_part import CheckpointPart
 from coordinator.core.records import Attempt, Execution, Job, Node, QuotaMeter, Record
 from muster.domain.event import FleetEvent, JobEvent, NodeEvent, StoryEvent
 from muster.domain.fleet.access import Project
@@ -20,6 +21,7 @@ RecordT = TypeVar(
     Job,
     Attempt,
     Execution,
+    CheckpointPart,
     Node,
     Project,
     Department,
@@ -53,6 +55,7 @@ _ADAPTERS: Mapping[type[Record | JobEvent | StoryEvent], TypeAdapter[Any]] = {
     Job: TypeAdapter(Job | None, config=_CONFIG),
     Attempt: TypeAdapter(Attempt | None, config=_CONFIG),
     Execution: TypeAdapter(Execution | None, config=_CONFIG),
+    CheckpointPart: TypeAdapter(CheckpointPart | None, config=_CONFIG),
     Node: TypeAdapter(Node | None, config=_CONFIG),
     JobEvent: TypeAdapter(JobEvent | None, config=_CONFIG),
     NodeEvent: TypeAdapter(NodeEvent | None, config=_CONFIG),

@@ -24,6 +24,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
+from coordinator.core.checkpoint_part import CheckpointPart
 from coordinator.core.records import Attempt, Execution, Job, Node, QuotaMeter, Record
 from coordinator.core.spent import Spent
 from coordinator.store.codec import encode
@@ -33,7 +34,7 @@ from muster.domain.fleet.pool import Pool
 from muster.domain.fleet.quota import RESOURCES, Department
 from muster.domain.fleet.window import Window
 
-VERSION = "0113"
+VERSION = "0114"
 """The newest migration."""
 
 PART_OF_KEY: dict[str, bool] = {"part of key": True}
@@ -118,6 +119,19 @@ executions = Table(
     _child_of(["job", "attempt"], ["attempts.job", "attempts.number"]),
     UniqueConstraint("job", "attempt", "rank"),
 )
+
+checkpoint_parts = Table(
+    "checkpoint_parts",
+    metadata,
+    Column("job", String, primary_key=True),
+    Column("attempt", Integer, primary_key=True, autoincrement=False),
+    Column("name", String, primary_key=True),
+    Column("rank", Integer, primary_key=True, autoincrement=False),
+    Column("tree", String, nullable=False),
+    Column("body", Text, nullable=False),
+    _child_of(["job"], ["jobs.id"]),
+)
+"""What ranks have saved of checkpoints, as far as it is kept; those of an attempt outlive its executions."""
 
 nodes = Table(
     "nodes",
@@ -262,6 +276,8 @@ def row(record: Record) -> tuple[Table, Row]:  # noqa: PLR0911 - one case for ea
             return attempts, _attempt(record)
         case Execution():
             return executions, _execution(record)
+        case CheckpointPart():
+            return checkpoint_parts, _part(record)
         case Node():
             return nodes, _node(record)
         case Project() | Department():
@@ -355,6 +371,17 @@ def _execution(execution: Execution) -> Row:
         "node": execution.node,
         "exit_code": execution.exit.code if execution.exit else None,
         "body": encode(execution),
+    }
+
+
+def _part(part: CheckpointPart) -> Row:
+    return {
+        "job": part.job,
+        "attempt": part.attempt,
+        "name": part.name,
+        "rank": part.rank,
+        "tree": part.tree,
+        "body": encode(part),
     }
 
 

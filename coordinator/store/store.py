@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+from coordinator.core.checkpoint_part import CheckpointPart
 from coordinator.core.records import Attempt, Change, Execution, Job, Node, QuotaMeter, Record
 from coordinator.core.spent import SpentSums, SpentWaits, SpentWish
 from muster.domain.errors import MusterError
@@ -35,6 +36,8 @@ class Snapshot:
     """The attempts by job sequence, then number."""
     executions: tuple[Execution, ...] = ()
     """The executions by job sequence, then attempt, then rank."""
+    parts: tuple[CheckpointPart, ...] = ()
+    """Parts of checkpoints by job sequence, then attempt, name and rank."""
     nodes: tuple[Node, ...] = ()
     """The nodes by name."""
     projects: tuple[Project, ...] = ()
@@ -52,7 +55,8 @@ class Snapshot:
     def records(self) -> tuple[Record, ...]:
         """All of them, those that others belong to first."""
         units: tuple[Record, ...] = (*self.departments, *self.projects, *self.pools, *self.meters)
-        return (*units, *self.nodes, *self.jobs, *self.attempts, *self.executions, *self.windows)
+        of_jobs: tuple[Record, ...] = (*self.jobs, *self.attempts, *self.executions, *self.parts)
+        return (*units, *self.nodes, *of_jobs, *self.windows)
 
 
 class Store(Protocol):
@@ -107,8 +111,8 @@ class Store(Protocol):
         """Apply all changes, in order, in one transaction.
 
         When it returns they are durable; when it raises StoreError, none of them is there. After the last change
-        every attempt and event of a job must have its job and every execution its attempt; in between any order will
-        do.
+        every attempt, event and part of a checkpoint must have its job and every execution its attempt; in between any
+        order will do.
         """
         ...
 
@@ -132,6 +136,7 @@ class _Sorted:
         self.jobs: list[Job] = []
         self.attempts: list[Attempt] = []
         self.executions: list[Execution] = []
+        self.parts: list[CheckpointPart] = []
         self.nodes: list[Node] = []
         self.units: list[Project | Department] = []
         self.windows: list[Window] = []
@@ -146,6 +151,8 @@ class _Sorted:
                 self.attempts.append(record)
             case Job():
                 self.jobs.append(record)
+            case CheckpointPart():
+                self.parts.append(record)
             case Node():
                 self.nodes.append(record)
             case Project() | Department():
@@ -165,6 +172,7 @@ class _Sorted:
             jobs=tuple(jobs),
             attempts=tuple(sorted(self.attempts, key=lambda attempt: (place[attempt.job], attempt.number))),
             executions=tuple(sorted(self.executions, key=lambda each: (place[each.job], each.attempt, each.rank))),
+            parts=tuple(sorted(self.parts, key=lambda each: (place[each.job], each.id, each.rank))),
             nodes=tuple(sorted(self.nodes, key=lambda node: node.name)),
             projects=tuple(unit for unit in units if isinstance(unit, Project)),
             departments=tuple(unit for unit in units if isinstance(unit, Department)),

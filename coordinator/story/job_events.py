@@ -10,6 +10,7 @@ from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.notes import Changed, Dropped, Noticed, Offered, OutputsSettled, WentUnused
 from coordinator.core.records import Attempt, Execution, Job, SeatClaim
 from coordinator.core.turn import idling
+from coordinator.story.checkpoints import restoring_text
 from coordinator.story.moves import NODES_TOLD, CommonMove, Told, listed_nodes, listed_ranks, nodes_of
 from coordinator.story.outputs import outputs_events
 from muster.domain.event import END_OF, FleetEvent, JobEvent, JobEventKind, NodeEvent
@@ -31,6 +32,8 @@ HOLDS_KEPT, CHANGES_KEPT = 100, 100
 """How often it is told of an attempt that it begins to wait, and of a job that it is changed."""
 NOTICES_KEPT = 100
 """Events of an attempt that say that nobody uses it; a job may be looked after late again and again."""
+CHECKPOINTS_TOLD = 100
+"""Checkpoints of an attempt of which it is told that they are whole; a list has all that are kept."""
 ATTEMPTS_KEPT = 100
 """Newest attempts of a job whose events are stored, beside those of the first one."""
 
@@ -111,11 +114,18 @@ class JobEventWriter:
                 text = f"submitted{by}: {counted(after.spec.size, 'execution')}{_waits(after)}"
                 yield self._event(AttemptId(after.id, 1), JobEventKind.SUBMITTED, text, cause)
             case None, Attempt(number=number) if number > 1:
+                yield from self._late_end(AttemptId(after.job, number - 1), cause)
                 yield self._begin(after, cause)
             case Job(), Job():
                 if after.changes > before.changes and after.changes <= CHANGES_KEPT:
                     text = f"{cause.who or 'somebody'} changed it: {', '.join(differences(before.spec, after.spec))}"
                     yield self._event(after.attempt_id, JobEventKind.CHANGED, text, cause)
+                if len(after.checkpoints.bad) > len(before.checkpoints.bad):
+                    bad = after.checkpoints.bad[-1]
+                    text = (
+                        f"two attempts in a row that began with checkpoint {bad} failed at once; an older one is next"
+                    )
+                    yield self._event(after.attempt_id, JobEventKind.CHECKPOINT_BAD, text, cause)
                 if after.stop_requested_at is not None and before.stop_requested_at is None:
                     asked = f"{cause.who or 'somebody'} asked for it to be stopped"
                     text = asked if cause.who else after.stop_reason or asked
@@ -125,6 +135,21 @@ class JobEventWriter:
                     yield self._event(after.attempt_id, kind, self._ending(after), cause)
             case Attempt(), Attempt():
                 yield from self._attempt(before, after, cause)
+
+    def _late_end(self, ended: AttemptId, cause: EventCause) -> Iterator[JobEvent]:
+        """The end of an attempt whose checkpoints were stored after it, so that the next one comes only now."""
+        attempt = self._cluster.attempts[ended]
+        if attempt.ended_at is not None and attempt.ended_at < self._now:
+            text = f"{attempt.failure}; another attempt follows, as its checkpoints are stored"
+            yield _placed(self._event(ended, JobEventKind.ATTEMPT_FAILED, text, cause), attempt)
+
+    def _saved(self, before: Attempt, after: Attempt, cause: EventCause) -> Iterator[JobEvent]:
+        """What is told of the checkpoints with which an attempt begins, and of those that it makes."""
+        if after.placed_at is not None and before.placed_at is None and (text := restoring_text(self._cluster, after)):
+            yield self._event(after.attempt_id, JobEventKind.RESTORING, text, cause)
+        if before.checkpoints.whole < after.checkpoints.whole <= CHECKPOINTS_TOLD:
+            text = f"checkpoint {after.checkpoints.newest} is whole: all parts are stored"
+            yield self._event(after.attempt_id, JobEventKind.CHECKPOINTED, text, cause)
 
     def _begin(self, attempt: Attempt, cause: EventCause) -> JobEvent:
         """The event of an attempt that is new, which is in the queue or waits."""
@@ -155,6 +180,7 @@ class JobEventWriter:
             nodes = nodes_of(self._cluster.gangs.members(attempt_id))
             text = f"{counted(size, 'execution')} on {_nodes(nodes)}"
             yield replace(self._event(attempt_id, JobEventKind.PLACED, text, cause), nodes=nodes[:NODES_KEPT])
+        yield from self._saved(before, after, cause)
         if after.checked_in_at is not None and before.checked_in_at is None:
             text = f"all {size} are prepared, {since}{self._slowest(attempt_id, State.CHECKED_IN)}"
             yield self._event(attempt_id, JobEventKind.CHECKED_IN, text, cause)

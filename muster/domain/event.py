@@ -30,6 +30,9 @@ class JobEventKind(StrEnum):
     GPU_MEMORY = "gpu_memory"  #: an execution uses more GPU memory than its portion, for the first time in this attempt
     RANK_DIFFERS = "rank_differs"  #: a rank is unlike the others of its role; told by a console that watches gangs
     IDLE = "idle"  #: nobody has used it for long, and it is about to be stopped
+    RESTORING = "restoring"  #: a later attempt has its nodes: the checkpoint that it begins with, or why it has none
+    CHECKPOINTED = "checkpointed"  #: a checkpoint is whole: all ranks have stored their part
+    CHECKPOINT_BAD = "checkpoint_bad"  #: no attempt begins with a checkpoint any more, as two in a row failed at once
     EXITED = "exited"  #: executions have ended; one event for those that ended alike at one time
     STOPPING = "stopping"  #: what still runs was told to stop
     OUTPUTS_STORED = "outputs_stored"  #: what the attempt has left is in the depot, as far as it could be stored
@@ -51,6 +54,7 @@ _COMING_AGAIN = {
     JobEventKind.QUEUED,
     JobEventKind.CHANGED,
     JobEventKind.RANK_DIFFERS,
+    JobEventKind.CHECKPOINTED,
 }
 """Kinds of events that one attempt can have several of."""
 _ENDS = {JobEventKind.SUCCEEDED, JobEventKind.FAILED, JobEventKind.STOPPED}

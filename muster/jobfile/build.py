@@ -135,6 +135,7 @@ class Builder:
             expand=effective.expand,
             code=self._code(keys),
             outputs=_outputs(effective.outputs),
+            checkpoint=None if effective.checkpoint is None else effective.checkpoint.checkpoint,
         )
 
     def _code(self, keys: "_Layered") -> JobCode | None:

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any
 
+from muster.domain.data.checkpoint import JobCheckpoint
 from muster.domain.data.code import JobCode
 from muster.domain.data.job_input import JobInput
 from muster.domain.data.output_terms import OutputTerms, StoredAfter
@@ -93,6 +94,7 @@ def _role(role: Role) -> dict[str, Any]:
         expand=role.expand or None,
         code=_code(role.code),
         outputs=_outputs(role.outputs),
+        checkpoint=_checkpoint(role.checkpoint),
     )
 
 
@@ -110,6 +112,17 @@ def _outputs(terms: OutputTerms) -> dict[str, Any]:
         limit=None if terms.limit is None else format_memory(terms.limit),
         keep=_span(terms.keep),
     )
+
+
+def _checkpoint(checkpoint: JobCheckpoint | None) -> dict[str, Any] | None:
+    if checkpoint is None:
+        return None
+    return {
+        **_present(path=checkpoint.path, done=checkpoint.done or None),
+        "ranks": str(checkpoint.ranks),
+        "settle": format_duration(checkpoint.settle),
+        "keep": checkpoint.keep,
+    }
 
 
 def _resources(resources: Resources) -> dict[str, Any]:

@@ -194,7 +194,8 @@ def _by(rule: Callable[[str], Wrong | None]) -> BeforeValidator:
     return BeforeValidator(partial(text_by, rule))
 
 
-def _names(choices: type[_Choice]) -> tuple[BeforeValidator, WithJsonSchema]:
+def names(choices: type[_Choice]) -> tuple[BeforeValidator, WithJsonSchema]:
+    """Check and JSON Schema of one of several words."""
     return BeforeValidator(partial(_one_of, choices)), _schema(enum=list(map(str, choices)))
 
 
@@ -311,7 +312,7 @@ Preempt = Annotated[
     BeforeValidator(partial(_span_by, job_values.preempt)),
     _schema(anyOf=[_PREEMPT_SECONDS, _span_text(r"(?!.*d)(?!([2-9]|[1-9][0-9]+)(\.[0-9]*)?h)(?![0-9]{5,}(\.|s|$))")]),
 ]
-PreemptSignalName = Annotated[PreemptSignal, *_names(PreemptSignal)]
+PreemptSignalName = Annotated[PreemptSignal, *names(PreemptSignal)]
 _BACKOFF_SECONDS = {
     "type": "number",
     "minimum": SHORTEST_BACKOFF.total_seconds(),
@@ -361,7 +362,7 @@ VolumePath = Annotated[
     str, _by(volume_rules.volume_path), _pattern(rf"{_STAYS}(?!/+$){_NOT_OURS}(?!/+(proc|sys|dev)(/|$))/{SEEN}*")
 ]
 VolumeSize = Annotated[int, BeforeValidator(partial(_memory, volume_rules.MIN_VOLUME)), _size(volume_rules.MIN_VOLUME)]
-StoredAfterName = Annotated[StoredAfter, *_names(StoredAfter)]
+StoredAfterName = Annotated[StoredAfter, *names(StoredAfter)]
 InputUrl = Annotated[str, _by(input_rules.input_url), _pattern(input_rules.INPUT_URL)]
 InputSha256 = Annotated[str, _by(input_rules.input_sha256), _pattern(input_rules.INPUT_SHA256)]
 Limit = Annotated[
@@ -374,25 +375,25 @@ GpuPortion = Annotated[int, BeforeValidator(_gpu_portion), _schema(type="number"
 GpuMemory = Annotated[int, BeforeValidator(partial(_memory, LEAST_GPU_MEMORY)), _size(LEAST_GPU_MEMORY)]
 MigProfile = Annotated[str, _by(job_values.mig), _pattern(MIG_PROFILE)]
 Capability = Annotated[str, _by(job_values.capability), _schema(enum=sorted(CAPABILITIES))]
-NetworkName = Annotated[Network, *_names(Network)]
-PullName = Annotated[PullPolicy, *_names(PullPolicy)]
+NetworkName = Annotated[Network, *names(Network)]
+PullName = Annotated[PullPolicy, *names(PullPolicy)]
 SuccessName = Annotated[
     SuccessRule | str,
     BeforeValidator(lambda value: success_named(text_by(job_values.label, value))),
     _pattern(job_values.LABEL),
 ]
-FrameworkWord = Annotated[FrameworkName, *_names(FrameworkName)]
-DialectWord = Annotated[Dialect, *_names(Dialect)]
-RendezvousName = Annotated[Rendezvous, *_names(Rendezvous)]
-LaunchName = Annotated[LaunchPlace, *_names(LaunchPlace)]
+FrameworkWord = Annotated[FrameworkName, *names(FrameworkName)]
+DialectWord = Annotated[Dialect, *names(Dialect)]
+RendezvousName = Annotated[Rendezvous, *names(Rendezvous)]
+LaunchName = Annotated[LaunchPlace, *names(LaunchPlace)]
 Processes = Annotated[
     int | None,
     PlainValidator(_processes),
     WithJsonSchema({"anyOf": [{"const": "gpu"}, {"type": "integer", "minimum": 1, "maximum": MOST_PROCESSES}]}),
 ]
-OnDisconnectName = Annotated[OnDisconnect, *_names(OnDisconnect)]
-JobClassName = Annotated[JobClass, *_names(JobClass)]
-TaintEffectName = Annotated[TaintEffect, *_names(TaintEffect)]
-TolerationOperatorName = Annotated[TolerationOperator, *_names(TolerationOperator)]
-PackingName = Annotated[Packing, *_names(Packing)]
-LabelOperatorName = Annotated[LabelOperator, *_names(LabelOperator)]
+OnDisconnectName = Annotated[OnDisconnect, *names(OnDisconnect)]
+JobClassName = Annotated[JobClass, *names(JobClass)]
+TaintEffectName = Annotated[TaintEffect, *names(TaintEffect)]
+TolerationOperatorName = Annotated[TolerationOperator, *names(TolerationOperator)]
+PackingName = Annotated[Packing, *names(Packing)]
+LabelOperatorName = Annotated[LabelOperator, *names(LabelOperator)]

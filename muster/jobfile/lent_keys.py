@@ -1,18 +1,26 @@
 """The maps of what executions are lent: secrets without their values, directories of the node, volumes, inputs,
-limits.
+checkpoints, limits.
 """
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import PurePosixPath
 from typing import Annotated, Any, TypeAlias
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, PlainValidator, WithJsonSchema, model_validator
 
+from muster.domain.data.checkpoint import (
+    DEFAULT_CHECKPOINTS_KEPT,
+    DEFAULT_SETTLE,
+    MOST_CHECKPOINTS_KEPT,
+    CheckpointRanks,
+    JobCheckpoint,
+)
 from muster.domain.data.job_input import MAX_INPUTS
 from muster.domain.data.job_source import JOB_SOURCE, MOST_ONLY
 from muster.domain.data.volume import MAX_VOLUMES
 from muster.domain.jobs.rules import job_values
-from muster.domain.jobs.rules.data import input_rules, only_rules
+from muster.domain.jobs.rules.data import checkpoint_rules, input_rules, only_rules
 from muster.domain.jobs.secret_use import KEY_FORM, ONLY_KEY, SECRETS_DIRECTORY, SecretUse
 from muster.jobfile import fields
 from muster.jobfile.document import Scalar
@@ -210,6 +218,50 @@ class InputKeys(Section):
         if (self.url is None) == (self.source is None):
             raise FieldError("needs exactly one of url and from")
         return self
+
+
+DonePattern = Annotated[
+    str,
+    BeforeValidator(partial(fields.text_by, checkpoint_rules.done_pattern)),
+    Also({"pattern": checkpoint_rules.DONE_PATTERN}),
+]
+
+
+class CheckpointKeys(Section):
+    """What executions save for the next attempt, see docs/checkpoints.md."""
+
+    path: fields.VolumePath | None = key(
+        "absolute path",
+        "Where the container saves it (default: `/muster/checkpoint`). Needs `image`.",
+    )
+    ranks: Annotated[CheckpointRanks, *fields.names(CheckpointRanks)] | None = key(
+        "`all`, `rank0`",
+        "Ranks whose part a whole checkpoint needs: each execution of the role (default), or its first one, whose part "
+        "all of them find.",
+    )
+    done: DonePattern | None = key(
+        "name with wildcards", "A checkpoint is whole once it has such a file (default: none says so)."
+    )
+    settle: fields.Span | None = key(
+        "duration",
+        "A checkpoint that nothing else says is whole counts once it has not changed for so long (default: 1m).",
+    )
+    keep: Annotated[int, *fields.within(1, MOST_CHECKPOINTS_KEPT)] = key(
+        f"whole number 1…{MOST_CHECKPOINTS_KEPT}",
+        "How many whole checkpoints stay, the newest.",
+        DEFAULT_CHECKPOINTS_KEPT,
+    )
+
+    @property
+    def checkpoint(self) -> JobCheckpoint:
+        """The value of the domain."""
+        return JobCheckpoint(
+            path=self.path,
+            ranks=self.ranks or CheckpointRanks.ALL,
+            done=self.done or "",
+            settle=self.settle or DEFAULT_SETTLE,
+            keep=self.keep,
+        )
 
 
 def _input_form(value: object) -> object:

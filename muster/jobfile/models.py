@@ -25,6 +25,7 @@ from muster.jobfile.errors import FieldError
 from muster.jobfile.fields import given, verbatim
 from muster.jobfile.lent_keys import (
     SHORT_SECRET,
+    CheckpointKeys,
     InputForms,
     MountKeys,
     OutputsKeys,
@@ -249,6 +250,7 @@ class RoleDefaults(Section):
         "A folder of which each execution gets a copy, as its working directory, see below.",
     )
     outputs: OutputsKeys = key("map", "Which outputs are stored, and for how long, see below (default: all).", {})
+    checkpoint: CheckpointKeys | None = key("map", "What each execution saves for the next attempt, see below.")
     exit_codes: ExitCodesKeys | None = key("map", "Which exit codes end the job or restart the gang, see below.")
     expand: fields.Flag = key(
         "`true`, `false`", "Whether `{{muster:rank}}` and the like are replaced, see docs/roster.md.", default=False

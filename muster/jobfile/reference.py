@@ -11,7 +11,15 @@ from pathlib import Path
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from muster.jobfile.lent_keys import InputKeys, MountKeys, OutputsKeys, SecretKeys, UlimitKeys, VolumeKeys
+from muster.jobfile.lent_keys import (
+    CheckpointKeys,
+    InputKeys,
+    MountKeys,
+    OutputsKeys,
+    SecretKeys,
+    UlimitKeys,
+    VolumeKeys,
+)
 from muster.jobfile.models import (
     FileKeys,
     JobKeys,
@@ -54,6 +62,7 @@ _SECTIONS: Sequence[tuple[str, type[BaseModel], type[BaseModel] | None]] = (
     ("`files[]`", FileKeys, None),
     ("`code`", CodeKeys, None),
     ("`outputs`", OutputsKeys, None),
+    ("`checkpoint`", CheckpointKeys, None),
     ("`secrets[]`", SecretKeys, None),
     ("`security`", SecurityKeys, None),
     ("`framework`", FrameworkKeys, None),

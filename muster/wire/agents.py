@@ -7,6 +7,7 @@ from muster.domain.ids import ExecutionId
 from muster.rpc.v1 import agents_pb2 as pb
 from muster.wire import checks
 from muster.wire.checks import WireError
+from muster.wire.data.checkpoints import told_checkpoints_from_wire, told_checkpoints_to_wire
 from muster.wire.data.outputs import execution_outputs_from_wire, execution_outputs_to_wire
 from muster.wire.model import (
     exit_from_wire,
@@ -54,6 +55,7 @@ def report_to_wire(report: Report) -> pb.ExecutionReport:
         gpu_busy_ms=report.gpu_busy_ms,
         outputs=None if report.outputs is None else execution_outputs_to_wire(report.outputs),
         over_portion=report.over_portion,
+        checkpoints=None if report.checkpoints is None else told_checkpoints_to_wire(report.checkpoints),
     )
 
 
@@ -85,6 +87,7 @@ def report_from_wire(message: pb.ExecutionReport) -> Report:
         gpu_busy_ms=_busy(message),
         outputs=execution_outputs_from_wire(message.outputs) if message.HasField("outputs") else None,
         over_portion=checks.message(message.over_portion),
+        checkpoints=told_checkpoints_from_wire(message.checkpoints) if message.HasField("checkpoints") else None,
     )
 
 

@@ -34,6 +34,7 @@ from muster.domain.jobs.stopping.preemption import DEFAULT_ON_PREEMPT, OnPreempt
 from muster.rpc.v1 import model_pb2 as pb
 from muster.wire import checks
 from muster.wire.checks import WireError
+from muster.wire.data.checkpoints import job_checkpoint_from_wire, job_checkpoint_to_wire
 from muster.wire.data.inputs import input_from_wire, input_to_wire
 from muster.wire.data.outputs import output_terms_from_wire, output_terms_to_wire
 from muster.wire.placing import (
@@ -209,6 +210,7 @@ def role_to_wire(role: Role) -> pb.Role:
         expand=role.expand,
         code=None if role.code is None else pb.Code(tree=role.code.tree, size=role.code.size),
         outputs=None if role.outputs == ALL_OUTPUTS else output_terms_to_wire(role.outputs),
+        checkpoint=None if role.checkpoint is None else job_checkpoint_to_wire(role.checkpoint),
     )
 
 
@@ -238,6 +240,7 @@ def role_from_wire(message: pb.Role) -> Role:
         expand=message.expand,
         code=JobCode(tree=message.code.tree, size=message.code.size) if message.HasField("code") else None,
         outputs=output_terms_from_wire(message.outputs) if message.HasField("outputs") else ALL_OUTPUTS,
+        checkpoint=job_checkpoint_from_wire(message.checkpoint) if message.HasField("checkpoint") else None,
     )
 
 

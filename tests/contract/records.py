@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
+from coordinator.core.checkpoint_part import CheckpointPart
 from coordinator.core.records import (
     Attempt,
     ClaimedSeat,
@@ -57,6 +58,13 @@ def execution(of: str = "a", number: int = 1, rank: int = 0, *, state: State = S
         state=state,
         times={state: AT + timedelta(seconds=second) for second, state in enumerate(past)},
         node=NodeId("node-1"),
+    )
+
+
+def part(of: str = "a", *, name: str = "step-100", rank: int = 0) -> CheckpointPart:
+    tree = "ab" * 32
+    return CheckpointPart(
+        job=JobId(of), attempt=1, name=name, rank=rank, number=1, tree=tree, size=90, files=2, bytes=7, at=AT
     )
 
 

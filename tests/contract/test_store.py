@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from coordinator.core.checkpoint_part import DropCheckpoint
 from coordinator.core.records import (
     Change,
     DropEvents,
@@ -15,12 +16,27 @@ from coordinator.core.records import (
     DropProject,
     DropWindow,
     KeepEvent,
+    Put,
 )
 from coordinator.store.store import Snapshot, Store, StoreError
 from muster.domain.event import JobEventKind
 from muster.domain.ids import JobId, NodeId
 from muster.domain.jobs.lifecycle import State
-from tests.contract.records import attempt, events, execution, gang, ids, job, meter, node, pool, project, puts, window
+from tests.contract.records import (
+    attempt,
+    events,
+    execution,
+    gang,
+    ids,
+    job,
+    meter,
+    node,
+    part,
+    pool,
+    project,
+    puts,
+    window,
+)
 from tests.contract.stores import Open
 
 
@@ -38,6 +54,19 @@ def test_what_was_committed_is_loaded(store: Store) -> None:
         executions=(execution("a", rank=0), execution("a", rank=1)),
         nodes=(node(),),
     )
+
+
+def test_parts_of_checkpoints_are_replaced_and_go_with_their_checkpoint_or_their_job(store: Store) -> None:
+    first, second, other = part("a", rank=0), part("a", rank=1), part("a", name="step-200")
+    store.commit([*gang("a"), *gang("b", sequence=2), *puts(first, second, other, part("b"))])
+    again = replace(second, tree="cd" * 32)
+    store.commit([Put(record=again)])
+    assert store.load().parts == (first, again, other, part("b"))
+    store.commit([DropCheckpoint(job=JobId("a"), checkpoint=first.id)])
+    assert store.load().parts == (other, part("b"))
+    store.commit([DropJob(job=JobId("a"))])
+
+    assert store.load().parts == (part("b"),)
 
 
 def test_nothing_to_commit_is_no_fault(store: Store) -> None:

@@ -13,8 +13,8 @@ from tests.house.generate_stubs import ROOT
 
 JOB_FILES = sorted((ROOT / "examples").glob("*/*.yaml"))
 PROGRAMS = sorted((ROOT / "examples").glob("*/*.py"))
-INSTALLED = {"torch", "sklearn"}
-"""What the image of an example brings along."""
+INSTALLED = {"torch", "sklearn", "muster_worker"}
+"""What the image of an example brings along, and the module that lies beside the roster files."""
 DOCUMENTS = [ROOT / "README.md", ROOT / "docs" / "first-job.md", ROOT / "docs" / "development-environments.md"]
 
 

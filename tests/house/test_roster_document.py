@@ -54,7 +54,13 @@ def _variables(role: Role, *gpus: str) -> set[str]:
     )
     interface = NetworkInterface(name="eth0", subnet="10.0.0.0/24")
     site = LaunchSite(
-        config="/config", outputs="/outputs", status="/status", inputs="/inputs", code="/code", interface=interface
+        config="/config",
+        outputs="/outputs",
+        status="/status",
+        inputs="/inputs",
+        code="/code",
+        checkpoint="/saved",
+        interface=interface,
     )
     found = launch(assignment, _roster(), site)
     return {*found.env, *found.defaults}

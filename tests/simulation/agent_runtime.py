@@ -27,7 +27,7 @@ from muster.domain.ids import ExecutionId
 from muster.domain.jobs.failure import FailureKind
 from muster.domain.jobs.ports import ports_of
 from tests.simulation.agent_logs import AgentLogs
-from tests.simulation.agent_saves import save_now_and_then
+from tests.simulation.agent_saves import save_last, save_now_and_then
 from tests.simulation.agent_uses import watch_use
 from tests.simulation.truth import KILLED, Loss, Note, Sandbox, SimulatedNode
 from tests.simulation.world import SECOND, Life, Timer
@@ -156,6 +156,7 @@ class AgentRuntime:
         assert exit_ is not None
         sandbox.on_exit = None
         patience = (0.3 if exit_.code else 0.01) * self._chance.random()
+        save_last(self._life, sandbox, self._put, self._store_chance)
         if sandbox.behaviour.storing is not None:
             self._put(OutputsSeen(execution=sandbox.execution, outputs=STORING_OUTPUTS))
             self._store(sandbox, sandbox.behaviour.storing)

@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import timedelta
 from random import Random
 
+from muster.domain.data.checkpoint import JobCheckpoint
 from muster.domain.jobs.disconnect import SHORTEST_LOST_AFTER, OnDisconnect
 from muster.domain.jobs.job import JobSpec, Resources
 from muster.domain.jobs.restart import RestartPolicy
@@ -129,6 +130,13 @@ def _deaf(scenario: Scenario) -> Scenario:
         code_seconds=150.0,
         spells=(80.0, 150.0, 250.0),
     )
+
+
+def _saving(spec: JobSpec) -> JobSpec:
+    """A gang that saves, and begins again where it has failed."""
+    roles = tuple(replace(role, checkpoint=JobCheckpoint(), count=min(role.count, 3)) for role in spec.roles)
+    again = RestartPolicy(limit=4, infrastructure=4, backoff=timedelta())
+    return replace(spec, roles=roles, restarts=again, timeouts=replace(spec.timeouts, fetch=timedelta(seconds=5)))
 
 
 def _pair(spec: JobSpec) -> JobSpec:
@@ -277,12 +285,14 @@ def _passing_projects(scenario: Scenario) -> Scenario:
 
 
 def _leaving(scenario: Scenario) -> Scenario:
-    """User code leaves something, and agents, nodes and the coordinator go while it is stored."""
+    """User code leaves something, or saves for the next attempt, and who stores it goes meanwhile."""
     return replace(
         scenario,
+        specs=tuple((at, _saving(spec) if number % 2 else spec) for number, (at, spec) in enumerate(scenario.specs)),
         fault_every=20.0 / len(scenario.parts),
         faults=("kill an agent", "kill the coordinator", "cut a node off", "lose a node", "reinstall a node"),
-        code_seconds=3.0,
+        deaths=0.5,
+        code_seconds=5.0,
         leaves=0.8,
         spells=(1.0, 12.0, 120.0),
     )

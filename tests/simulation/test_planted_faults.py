@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from tests.simulation import planted
+from tests.simulation import planted, planted_checkpoints
 from tests.simulation.cores import Cores
 from tests.simulation.simulation import Outcome, Simulation
 
@@ -169,6 +169,12 @@ def test_outputs_that_are_told_before_they_are_stored_are_found() -> None:
 
 def test_stored_outputs_that_are_forgotten_are_found() -> None:
     assert "were stored, and then they are" in str(_first_problem(planted.STORED_FORGOTTEN, "leaving").problem)
+
+
+def test_an_attempt_that_begins_with_half_a_checkpoint_is_found() -> None:
+    outcome = _first_problem(planted_checkpoints.HALF_CHECKPOINT, "leaving")
+
+    assert "begins with half a checkpoint" in str(outcome.problem)
 
 
 def test_an_agent_that_never_says_that_it_is_connected_is_found() -> None:

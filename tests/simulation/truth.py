@@ -8,6 +8,7 @@ from random import Random
 from typing import Protocol
 
 from agent.core.terms import Terms
+from muster.domain.data.checkpoint import StoredPart
 from muster.domain.fleet.node import Gpu, Inventory, RuntimeOffer
 from muster.domain.gangs.plan import Assignment
 from muster.domain.gangs.roster import PortLease, Roster
@@ -81,6 +82,8 @@ class Sandbox:
     """Whether its agent noted that it was about to start it."""
     stored: bool = False
     """Whether the depot has what it left, and keeps it."""
+    saved: list[StoredPart] = field(default_factory=list)
+    """Parts of checkpoints that the depot has of it."""
     terminated: bool = False
     fenced: str = ""
     """Why its agent or the killer ended it, as noted on the node's disk."""

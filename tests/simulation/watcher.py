@@ -17,6 +17,7 @@ from muster.domain.jobs.lifecycle import NOT_PLACED, PROGRESS, TERMINAL, State
 from muster.domain.jobs.ports import ports_of
 from tests.invariants import lasting, validate, validate_job
 from tests.simulation.calendar_truth import CalendarTruth
+from tests.simulation.checkpoints_truth import check_found, check_restores
 from tests.simulation.device_truth import check_devices
 from tests.simulation.eviction_truth import EvictionTruth
 from tests.simulation.outputs_truth import check_outputs
@@ -99,6 +100,7 @@ class Watcher:
             raise Violation(f"user code of {sandbox.execution} starts twice", *about)
         self._started[sandbox.execution] = None
         self._check_gang_is_armed(sandbox, about)
+        check_found(sandbox, self._newest)
         things = order.role.resources, order.gpus, _fixed_ports(node.name, order.role, order.rank, order.network)
         if (found := self._used.in_the_way(*things)) is not None:
             raise Violation(f"{found[0]} is used by {found[1]} and by {sandbox.execution}", *about)
@@ -277,6 +279,7 @@ class Watcher:
         key = attempt.attempt_id
         before = self._attempts.get(key)
         self._attempts[key] = attempt
+        check_restores(self._jobs[attempt.job].spec, attempt, self._newest)
         if before is not None and before.failure is not None and attempt.failure != before.failure:
             raise Violation(f"the first failure of {attempt.job} changes", attempt.job)
 

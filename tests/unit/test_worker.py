@@ -203,3 +203,41 @@ def test_what_is_neither_a_number_nor_text_is_not_printed(capsys: pytest.Capture
         worker.metrics(loss=value)
 
     assert capsys.readouterr().out == ""
+
+
+def test_a_checkpoint_gets_its_name_once_it_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MUSTER_CHECKPOINT_DIR", str(tmp_path))
+    monkeypatch.setenv("MUSTER_STATUS_DIR", str(tmp_path))
+    with worker.checkpoint("step-1") as directory:
+        (directory / "model").write_text("weights")
+        assert not (tmp_path / "step-1").exists()
+
+    assert (tmp_path / "step-1" / "model").read_text() == "weights"
+    assert {path.name for path in tmp_path.iterdir()} == {"step-1", ".step-1.finished", "checkpoints"}
+
+
+def test_one_that_fails_half_way_never_gets_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MUSTER_CHECKPOINT_DIR", str(tmp_path))
+    with pytest.raises(ZeroDivisionError), worker.checkpoint("step-1"):
+        raise ZeroDivisionError
+
+    assert [path.name for path in tmp_path.iterdir()] == ["step-1.tmp"]
+
+
+def test_a_name_is_taken_once_and_is_a_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MUSTER_CHECKPOINT_DIR", str(tmp_path))
+    (tmp_path / "step-1").mkdir()
+    with pytest.raises(FileExistsError, match="give each one a name of its own"), worker.checkpoint("step-1"):
+        pass
+    with pytest.raises(ValueError, match="cannot be the name"), worker.checkpoint("a/b"):
+        pass
+
+
+def test_outside_of_a_job_that_saves_there_is_no_checkpoint(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("MUSTER_CHECKPOINT_DIR", raising=False)
+    with pytest.raises(worker.NotInAJobError, match="stores no checkpoints"), worker.checkpoint("a"):
+        pass
+    monkeypatch.setenv("MUSTER_CHECKPOINT", "")
+    assert worker.restored() is None
+    monkeypatch.setenv("MUSTER_CHECKPOINT", str(tmp_path))
+    assert worker.restored() == tmp_path

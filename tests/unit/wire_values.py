@@ -2,8 +2,6 @@
 
 from hypothesis import strategies as st
 
-from muster.domain.data.code import JobCode
-from muster.domain.data.tree import LARGEST_TREE_FORM
 from muster.domain.gangs import fence, plan, roster
 from muster.domain.ids import JobId
 from muster.domain.jobs import disconnect, explanation, failure, job, lifecycle, restart, view
@@ -15,10 +13,9 @@ from muster.domain.jobs.placing.pool_choice import PoolChoice
 from muster.domain.jobs.queueing import change, waiting
 from muster.domain.jobs.restart import ExitCodes, ExitRules, RestartPolicy, parse_exit_codes
 from muster.domain.jobs.secret_use import KEY_FORM, SecretUse
-from muster.domain.jobs.stopping.notice import StopOrder, StopReason
 from muster.domain.jobs.stopping.preemption import OnPreempt, PreemptSignal
 from muster.wire.checks import LONGEST_SPAN
-from tests.unit import output_values, volume_values
+from tests.unit import checkpoint_values, output_values, volume_values
 from tests.unit.placing_values import affinities, gpu_shares, tolerations, topologies
 from tests.unit.plain_values import (
     absolute_paths,
@@ -108,7 +105,8 @@ roles = st.builds(
     secrets=tuples_of(secret_uses),
     security=securities,
     expand=st.booleans(),
-    code=optional(st.builds(JobCode, tree=output_values.digests, size=st.integers(0, LARGEST_TREE_FORM))),
+    checkpoint=optional(checkpoint_values.checkpoints),
+    code=optional(checkpoint_values.codes),
     outputs=output_values.output_terms,
     exit_codes=st.builds(ExitRules, restart=st.none() | exit_codes, fail=st.just(ExitCodes()) | exit_codes),
 )
@@ -259,8 +257,8 @@ def assignments(draw: st.DrawFn) -> plan.Assignment:
         node_rank=draw(st.integers(0, node_count - 1)),
         node_count=node_count,
         role=role,
-        fetch=draw(spans) if role.inputs else job.Timeouts().fetch,
-        stall=draw(spans) if role.inputs else job.Timeouts().stall,
+        fetch=draw(spans) if role.fetches else job.Timeouts().fetch,
+        stall=draw(spans) if role.fetches else job.Timeouts().stall,
         network=draw(st.sampled_from(job.Network)),
         gpus=draw(tuples_of(gpu_uuids)),
         gpu_share=draw(optional(gpu_shares)),
@@ -270,10 +268,9 @@ def assignments(draw: st.DrawFn) -> plan.Assignment:
         interactive=draw(optional(interactives)),
         main_program=draw(optional(st.sampled_from(MainProgramStreams))),
         idle=draw(optional(spans)),
+        saves=draw(st.booleans()),
+        restore=draw(optional(checkpoint_values.to_restore)),
     )
-
-
-stop_orders = st.builds(StopOrder, reason=st.sampled_from(StopReason), grace=spans)
 
 
 @st.composite
@@ -281,7 +278,7 @@ def desired_lines(draw: st.DrawFn) -> plan.Desired:
     goal = draw(st.sampled_from(plan.Goal))
     assignment = draw(assignments() if goal is plan.Goal.PREPARE else optional(assignments()))
     execution = draw(execution_ids) if assignment is None else assignment.execution
-    stop = draw(optional(stop_orders)) if goal is plan.Goal.STOP else None
+    stop = draw(optional(checkpoint_values.stop_orders)) if goal is plan.Goal.STOP else None
     return plan.Desired(execution=execution, goal=goal, assignment=assignment, stop=stop, cause=draw(texts))
 
 
@@ -312,10 +309,12 @@ def reports(draw: st.DrawFn) -> plan.Report:
         failure=draw(failures if stage is plan.Stage.FAILED else optional(failures)),
         log_complete=draw(st.booleans()),
         no_permit_for=draw(optional(spans)),
-        **{name: draw(optional(moments)) for name in ("used_at", "saved_at")},
+        used_at=draw(optional(moments)),
+        saved_at=draw(optional(moments)),
         gpu_busy_ms=draw(optional(st.integers(0, 2**53))),
         outputs=draw(optional(output_values.execution_outputs)),
         over_portion=draw(texts),
+        checkpoints=draw(optional(checkpoint_values.told)),
     )
 
 

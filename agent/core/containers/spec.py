@@ -98,6 +98,8 @@ class ContainerSite:
     """The home directory of that user."""
     code: PurePath | None = None
     """The copy of the code that the job brings along; None: it brings none."""
+    checkpoint: PurePath | None = None
+    """The directory in which user code saves for the next attempt; None: its job stores nothing of that."""
     first: PurePath | None = None
     """The directory with the program in front of user code, which does what docker-init does; None: there is none."""
 
@@ -365,6 +367,9 @@ def _mounts(assignment: Assignment, site: ContainerSite, hosts: PurePath | None)
         mounts.append(Mount(source=str(site.home), target=CONTAINER_HOME, read_only=False))
     if site.code is not None:
         mounts.append(Mount(source=str(site.code), target=CODE_DIRECTORY, read_only=False))
+    if site.checkpoint is not None and assignment.role.checkpoint is not None:
+        target = assignment.role.checkpoint.target
+        mounts.append(Mount(source=str(site.checkpoint), target=target, read_only=False))
     if site.first is not None:
         mounts.append(Mount(source=str(site.first), target=CONTAINER_FIRST, read_only=False))
     if hosts is not None:

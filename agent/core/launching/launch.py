@@ -10,6 +10,7 @@ from agent.core.launching.frameworks.surroundings import if_short
 from agent.core.launching.main_program import setup_words, with_main_program
 from agent.core.launching.network_defaults import network_defaults
 from agent.core.launching.site import LaunchSite
+from muster.domain.data.checkpoint import CHECKPOINT_DIRECTORY_VARIABLE, CHECKPOINT_VARIABLE
 from muster.domain.data.code import CODE_DIRECTORY_VARIABLE
 from muster.domain.data.job_input import INPUTS_DIRECTORY_VARIABLE
 from muster.domain.fleet.secret import Handover
@@ -110,10 +111,19 @@ def _identity(assignment: Assignment, roster: Roster, site: LaunchSite) -> Mappi
         "MUSTER_OUTPUTS_DIR": site.outputs,
         **({CODE_DIRECTORY_VARIABLE: site.code} if site.code else {}),
         **({INPUTS_DIRECTORY_VARIABLE: site.inputs} if assignment.role.inputs else {}),
+        **_checkpoint(assignment, site),
         **site.volumes,
         **({"MUSTER_STATUS_DIR": site.status} if site.status else {}),
         **({"MUSTER_DOOR": site.door} if site.door else {}),
     }
+
+
+def _checkpoint(assignment: Assignment, site: LaunchSite) -> Mapping[str, str]:
+    """Where it saves, and what it goes on from."""
+    if not site.checkpoint:
+        return {}
+    restored = "" if assignment.restore is None else f"{site.checkpoint}/{assignment.restore.name}"
+    return {CHECKPOINT_DIRECTORY_VARIABLE: site.checkpoint, CHECKPOINT_VARIABLE: restored}
 
 
 def _rendezvous(assignment: Assignment, roster: Roster) -> Mapping[str, str]:

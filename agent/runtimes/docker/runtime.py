@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from weakref import WeakSet
 
+from agent.code.places import give_code
 from agent.code.store import CodeStore
 from agent.core.containers.spec import (
     EXECUTION_LABEL,
@@ -240,6 +241,7 @@ class DockerRuntime:
             home=None if user is None or user.uid == 0 else directory.home,
             first=directory.first if noting else None,
             code=None if role.code is None else directory.code,
+            checkpoint=None if role.checkpoint is None else directory.checkpoint,
         )
         if role.code is not None:
             directory.code.mkdir(exist_ok=True)  # a rehearsal has it mounted
@@ -277,6 +279,8 @@ class DockerRuntime:
         directory.home.mkdir(exist_ok=True)
         for path in (directory.outputs, directory.status, directory.home):
             give(path, user_of(role, self._confines.job_user))
+        if role.checkpoint is not None:
+            give_code(directory.checkpoint, user_of(role, self._confines.job_user))
         return replace(role, mounts=mounts), bring_first(directory, about.architecture)
 
     async def _rehearse(

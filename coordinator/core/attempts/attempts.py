@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from coordinator.core.attempts import checkpoints
 from coordinator.core.attempts.starts import start_again
 from coordinator.core.records import Attempt, Execution, Job
 from coordinator.core.turn import idling
@@ -121,6 +122,16 @@ def settle(turn: Turn, attempt_id: AttemptId) -> None:
         turn.put(over := replace(attempt, goal=Goal.STOP, ended_at=turn.now))
         turn.ledger.close(job, over, cluster.gangs.members(attempt_id))
         tell_outputs(turn, attempt_id)
+        follow(turn, attempt_id)
+
+
+def follow(turn: Turn, attempt_id: AttemptId) -> None:
+    """Begin another attempt, or end the job, once an attempt has ended and all that it saved is stored."""
+    cluster = turn.cluster
+    job, attempt = cluster.jobs[attempt_id.job], cluster.attempts[attempt_id]
+    newest = attempt.number == job.attempt and attempt.ended_at is not None and job.ended_at is None
+    if newest and (job.delete_when_ended or not cluster.gangs.saving(attempt_id)):
+        checkpoints.judge(turn, attempt)
         if not start_again(turn, attempt_id):
             end_job(turn, job.id)
 
@@ -136,7 +147,7 @@ def tell_outputs(turn: Turn, attempt_id: AttemptId) -> None:
 
 
 def end_job(turn: Turn, name: JobId) -> None:
-    """End a job once nothing of it will run any more, and no outputs of it are on their way."""
+    """End a job once nothing of it will run any more, and nothing that it left is on its way."""
     job = turn.cluster.jobs[name]
     waits = turn.cluster.gangs.storing(name) > 0 and not job.delete_when_ended
     if job.ended_at is not None or waits or turn.cluster.newest_attempt(name).ended_at is None:

@@ -3,7 +3,8 @@
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from coordinator.core.attempts import attempts, storing, unused
+from coordinator.core.attempts import attempts, checkpoints, storing, unused
+from coordinator.core.cluster.saved.checkpoints import savers
 from coordinator.core.records import Execution
 from coordinator.core.turn.turn import Turn
 from muster.domain.gangs.plan import Report, Stage
@@ -29,8 +30,7 @@ def take(turn: Turn, node: NodeId, report: Report, *, log_kept: bool) -> None:
         turn.put(execution)
     if execution.state not in TERMINAL:
         execution = _take_looks(turn, execution, report)
-    if report.saved_at is not None:
-        _save(turn, execution, report.saved_at)
+    execution = _take_saves(turn, execution, report)
     if report.used_at is not None:
         unused.take_use(turn, execution, report.used_at)
     if report.stage in ENDED_STAGES:
@@ -51,8 +51,20 @@ def _take_outputs(turn: Turn, report: Report) -> None:
         storing.take(turn, execution, report, ended=report.stage in ENDED_STAGES)
 
 
+def _take_saves(turn: Turn, execution: Execution, report: Report) -> Execution:
+    """Note what it has saved."""
+    if report.saved_at is not None:
+        _save(turn, execution, report.saved_at)
+    return execution if report.checkpoints is None else checkpoints.take(turn, execution, report.checkpoints)
+
+
 def _save(turn: Turn, execution: Execution, saved_at: datetime) -> None:
-    """Note that a checkpoint is whole. Many ranks may tell of the same one, and their clocks differ a little."""
+    """Note that a checkpoint is whole. Many ranks may tell of the same one, and their clocks differ a little.
+
+    Where parts are stored, it is whole once all of them are.
+    """
+    if savers(turn.cluster.jobs[execution.job].spec):
+        return
     attempt, saved_at = turn.cluster.attempts[execution.attempt_id], min(saved_at, turn.now)
     if attempt.saved_at is None or saved_at >= attempt.saved_at + SAVED_APART:
         turn.put(replace(attempt, saved_at=saved_at))

@@ -1,14 +1,15 @@
-"""Outputs of executions on their way to the depot: what their agents say of it, and when it is given up."""
+"""What executions leave on its way to the depot: what their agents say of it, and when it is given up."""
 
 from dataclasses import replace
 
-from coordinator.core.attempts.attempts import end_job, tell_outputs
+from coordinator.core.attempts.attempts import end_job, follow, tell_outputs
 from coordinator.core.cluster.deadlines import StoreDue
 from coordinator.core.records import Execution
 from coordinator.core.turn.turn import Turn
 from muster.domain.data.outputs import ExecutionOutputs, OutputsStage
 from muster.domain.gangs.plan import Report
 from muster.domain.ids import AttemptId, ExecutionId, JobId, NodeId
+from muster.domain.jobs.lifecycle import TERMINAL
 from muster.domain.quantity import format_duration
 
 NOT_THERE_ANY_MORE = "its agent does not have them any more"
@@ -21,7 +22,11 @@ def begin(turn: Turn, execution: Execution, report: Report) -> Execution:
     What was noted before stays as it is, and nothing begins for a job that has ended without it, or leaves its outputs.
     """
     told, job = report.outputs, turn.cluster.jobs[execution.job]
-    if told is None or not told.on_their_way or execution.outputs is not None or job.ended_at is not None:
+    over, saves = job.ended_at is not None, report.checkpoints is not None and report.checkpoints.storing
+    if saves and execution.state not in TERMINAL and not over and not job.leaves_outputs:
+        execution = _put_saving(turn, execution, storing=True)
+        turn.cluster.deadlines.add(turn.now + job.spec.timeouts.store, StoreDue(execution=execution.id))
+    if told is None or not told.on_their_way or execution.outputs is not None or over:
         return execution
     if job.leaves_outputs:
         return _put(turn, execution, replace(told, stage=OutputsStage.ON_NODE, why=STOPPED_NOW))
@@ -31,6 +36,8 @@ def begin(turn: Turn, execution: Execution, report: Report) -> Execution:
 
 def take(turn: Turn, execution: Execution, report: Report, *, ended: bool) -> None:
     """Note what has become of the outputs of an execution; `ended`: its agent says that nothing of it runs."""
+    if execution.checkpoints.storing and (ended and not _saves(report)):
+        execution = _end_saving(turn, execution)
     told, known = report.outputs, execution.outputs
     if told is None:
         if ended and known is not None and known.on_their_way:
@@ -62,7 +69,9 @@ def come_due(turn: Turn, name: ExecutionId) -> None:
 
 
 def give_up(turn: Turn, execution: Execution, stage: OutputsStage, why: str) -> None:
-    """Wait for the outputs of an execution no longer, if they are on their way."""
+    """Wait no longer for the outputs of an execution, and for its checkpoints, if they are on their way."""
+    if execution.checkpoints.storing:
+        execution = _end_saving(turn, execution)
     known = execution.outputs
     if known is not None and known.on_their_way:
         _end(turn, execution, replace(known, stage=stage, why=why))
@@ -70,11 +79,31 @@ def give_up(turn: Turn, execution: Execution, stage: OutputsStage, why: str) -> 
 
 def _end(turn: Turn, execution: Execution, outputs: ExecutionOutputs) -> None:
     ended = _put(turn, execution, outputs)
-    if ended.log_complete:
+    if ended.log_complete and not ended.stores:
         turn.dismiss(ended)
     if execution.stores:
         tell_outputs(turn, execution.attempt_id)
     end_job(turn, execution.job)
+
+
+def _saves(report: Report) -> bool:
+    return report.checkpoints is not None and report.checkpoints.storing
+
+
+def _end_saving(turn: Turn, execution: Execution) -> Execution:
+    """Let what waits for the checkpoints of an execution go on: another attempt, or the end of the job."""
+    execution = _put_saving(turn, execution, storing=False)
+    if execution.log_complete and not execution.stores:
+        turn.dismiss(execution)
+    tell_outputs(turn, execution.attempt_id)
+    follow(turn, execution.attempt_id)
+    return execution
+
+
+def _put_saving(turn: Turn, execution: Execution, *, storing: bool) -> Execution:
+    noted = replace(execution, checkpoints=replace(execution.checkpoints, storing=storing))
+    turn.put(noted)
+    return noted
 
 
 def _put(turn: Turn, execution: Execution, outputs: ExecutionOutputs) -> Execution:

@@ -3,7 +3,9 @@
 from collections.abc import Iterator, MutableMapping
 from typing import TypeVar, cast
 
+from coordinator.core.checkpoint_part import CheckpointPart
 from coordinator.core.records import Attempt, Execution, Job, Node, QuotaMeter, Record
+from muster.domain.data.checkpoint import CheckpointId
 from muster.domain.fleet.access import Project
 from muster.domain.fleet.pool import Pool
 from muster.domain.fleet.quota import Department
@@ -27,12 +29,14 @@ def key_of_record(record: Record) -> RecordKey:
             return (Attempt, record.attempt_id)
         case Node() | Project() | Department() | Window() | Pool():
             return (type(record), record.name)
+        case CheckpointPart():
+            return (CheckpointPart, (record.job, record.id, record.rank))
         case QuotaMeter():
             return (QuotaMeter, (record.project, record.pool))
 
 
 class Records:
-    """Jobs, attempts, executions, nodes, projects, departments, windows, pools and meters by key."""
+    """Jobs, attempts, executions, parts of checkpoints, nodes, projects, departments, windows, pools, meters by key."""
 
     def __init__(self) -> None:
         self.jobs: dict[JobId, Job] = {}
@@ -45,10 +49,13 @@ class Records:
         self.pools: dict[str, Pool] = {}
         self.meters: dict[tuple[str, str], QuotaMeter] = {}
         """Meters by project and pool."""
+        self.parts: dict[tuple[JobId, CheckpointId, int], CheckpointPart] = {}
+        """Parts of checkpoints by job, checkpoint and rank."""
         self._tables: dict[type[Record], MutableMapping[object, Record]] = {
             Job: cast("MutableMapping[object, Record]", self.jobs),
             Attempt: cast("MutableMapping[object, Record]", self.attempts),
             Execution: cast("MutableMapping[object, Record]", self.executions),
+            CheckpointPart: cast("MutableMapping[object, Record]", self.parts),
             Node: cast("MutableMapping[object, Record]", self.nodes),
             Project: cast("MutableMapping[object, Record]", self.projects),
             Department: cast("MutableMapping[object, Record]", self.departments),

@@ -6,6 +6,7 @@ The only mutable object of the core; it belongs to the engine.
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
+from coordinator.core.checkpoint_part import CheckpointPart
 from coordinator.core.cluster.by_key import Records
 from coordinator.core.cluster.deadlines import CycleDue, Deadlines
 from coordinator.core.cluster.draining import Draining
@@ -115,7 +116,7 @@ class Cluster:
 
     # changing
 
-    def put(self, record: Record) -> Record | None:
+    def put(self, record: Record) -> Record | None:  # noqa: C901 - a case for each kind of record
         """Add a record or replace the one with the same key; the one that was there before."""
         before: Record | None
         match record:
@@ -129,6 +130,9 @@ class Cluster:
             case Job():
                 before = self.records.put(record)
                 self._job_changed(before, record)
+            case CheckpointPart():
+                before = self.records.put(record)
+                self.gangs.checkpoints.changed(before, record)
             case Node():
                 before = self.records.put(record)
                 self.load.node_changed(before, record)
@@ -150,6 +154,8 @@ class Cluster:
     def drop_job(self, job: JobId) -> None:
         """Forget a job that has ended."""
         dropped = self.records.jobs[job]
+        for part in [part for saved in self.gangs.checkpoints.of(job) for part in saved.parts.values()]:
+            self.drop_alone(part)
         for number in range(1, dropped.attempt + 1):
             self.drop_members(AttemptId(job, number))
             attempt = self.records.attempts[AttemptId(job, number)]
@@ -182,10 +188,13 @@ class Cluster:
             self.records.drop(meter)
         self.unit_load.unit_dropped(unit.name)
 
-    def drop_rule(self, rule: Window | Pool) -> None:
-        """Forget a window, or what was said of a pool."""
-        self.records.drop(rule)
-        self._rules_changed(*((rule, None) if isinstance(rule, Window) else ()))
+    def drop_alone(self, record: Window | Pool | CheckpointPart) -> None:
+        """Forget a window, what was said of a pool, or a part of a checkpoint."""
+        self.records.drop(record)
+        if isinstance(record, CheckpointPart):
+            self.gangs.checkpoints.changed(record, None)
+        else:
+            self._rules_changed(*((record, None) if isinstance(record, Window) else ()))
 
     def appear(self, node: NodeId, now: datetime) -> Presence:
         """Start to believe in a node."""

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import TypeVar
 
 from coordinator.core.cluster.evictions.evictable import Evictable
+from coordinator.core.cluster.saved.checkpoints import SavedCheckpoints
 from coordinator.core.cluster.uses import Uses
 from coordinator.core.records import Attempt, Execution, Job, Node
 from muster.domain.gangs.roster import Member, Roster
@@ -30,6 +31,9 @@ class Gangs:
         """How many executions of each job have outputs on their way; none of them is zero."""
         self._storing_in: Counter[AttemptId] = Counter()
         """The same of each attempt."""
+        self._saving: Counter[AttemptId] = Counter()
+        """How many executions of each attempt have parts of checkpoints on their way; none of them is zero."""
+        self.checkpoints = SavedCheckpoints(jobs)
         self.uses = Uses(started_at)
         self.evictable = Evictable(jobs, self.members)
 
@@ -46,12 +50,16 @@ class Gangs:
         return self._tally[attempt]
 
     def storing(self, job: JobId) -> int:
-        """How many executions of a job have outputs on their way, of whichever attempts."""
+        """How many executions of a job have something on its way to the depot, of whichever attempts."""
         return self._storing.get(job, 0)
 
     def storing_in(self, attempt: AttemptId) -> int:
         """How many executions of an attempt have outputs on their way."""
         return self._storing_in.get(attempt, 0)
+
+    def saving(self, attempt: AttemptId) -> bool:
+        """Whether parts of checkpoints of an attempt are on their way."""
+        return attempt in self._saving
 
     def has_succeeded(self, attempt: AttemptId) -> bool:
         """Whether the executions that decide on the success have ended well; never where all decide."""
@@ -97,6 +105,8 @@ class Gangs:
         if execution is not None and execution.stores:
             _count(self._storing, execution.job, change)
             _count(self._storing_in, execution.attempt_id, change)
+        if execution is not None and execution.checkpoints.storing:
+            _count(self._saving, execution.attempt_id, change)
 
     def _drop(self, execution: Execution) -> None:
         attempt_id = execution.attempt_id

@@ -24,7 +24,8 @@ def take(turn: Turn, event: HoldEvent) -> Answer:
     job = turn.cluster.jobs.get(event.job)
     if job is None:
         return unknown(event.job)
-    if turn.cluster.newest_attempt(job.id).ended_at is not None:
+    saving = turn.cluster.gangs.saving(job.attempt_id)  # another attempt may follow
+    if turn.cluster.newest_attempt(job.id).ended_at is not None and not saving:
         return _conflict(f"job {job.id} has ended ({turn.cluster.phase(job.id)})")
     if job.stop_requested_at is not None:
         return _conflict(f"job {job.id} is being stopped")

@@ -96,7 +96,8 @@ def stop(turn: Turn, event: StopRequested) -> Answer:
         turn.put(job)
         storing.leave(turn, job.id)
         job = turn.cluster.jobs[job.id]
-    if turn.cluster.newest_attempt(job.id).ended_at is None and job.stop_requested_at is None:
+    over = turn.cluster.newest_attempt(job.id).ended_at is not None and not turn.cluster.gangs.saving(job.attempt_id)
+    if not over and job.stop_requested_at is None:
         who = turn.notes.cause.who
         reason = f"{who} asked for it" if who not in {"", LOCAL_OWNER} else ""
         turn.put(replace(job, stop_requested_at=turn.now, stop_reason=reason))

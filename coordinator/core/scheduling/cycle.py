@@ -32,7 +32,7 @@ from coordinator.core.scheduling.order import worst_tier
 from coordinator.core.scheduling.passing import Passing
 from coordinator.core.scheduling.run_limits import longest_runs, pools_for
 from coordinator.core.scheduling.windows import closed_nodes
-from coordinator.core.turn import idling
+from coordinator.core.turn import idling, restoring
 from coordinator.core.turn.metering import reading
 from coordinator.core.turn.turn import Turn
 from muster.domain.fleet.pool import PortionRule
@@ -266,6 +266,7 @@ def _seat(turn: Turn, job: Job, fit: Placement) -> None:
         enforce=PortionRule.TELL if (said := cluster.records.pools.get(pool)) is None else said.enforce,
         deadline=deadline,
         reserved=(),
+        checkpoints=restoring.choose(cluster, job.id),
     )
     turn.put(attempt)
     cluster.deadlines.watch_attempt(attempt, job)

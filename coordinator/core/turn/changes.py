@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from coordinator.core.checkpoint_part import CheckpointPart, DropCheckpoint
 from coordinator.core.cluster.by_key import RecordKey, Records, key_of_record
 from coordinator.core.records import (
     Attempt,
@@ -20,6 +21,7 @@ from coordinator.core.records import (
     QuotaMeter,
     Record,
 )
+from muster.domain.data.checkpoint import CheckpointId
 from muster.domain.fleet.access import Project
 from muster.domain.fleet.pool import Pool
 from muster.domain.fleet.quota import Department
@@ -41,6 +43,7 @@ class Changes:
         self._windows: dict[str, None] = {}
         self._pools: dict[str, None] = {}
         self._members: dict[AttemptId, None] = {}
+        self._checkpoints: dict[tuple[JobId, CheckpointId], None] = {}
 
     @property
     def dropped_jobs(self) -> Iterable[JobId]:
@@ -54,7 +57,7 @@ class Changes:
             bool(self._puts)
             and all(isinstance(record, Execution | QuotaMeter) for record in self._puts.values())
             and not (self._jobs or self._nodes or self._projects or self._departments)
-            and not (self._windows or self._pools)
+            and not (self._windows or self._pools or self._checkpoints)
         )
 
     def put(self, before: Record | None, after: Record) -> None:
@@ -67,9 +70,9 @@ class Changes:
         """Note that a record of a job is not at hand any more; what this turn wrote of it is still stored."""
         self._before.setdefault(key_of_record(record), record)
 
-    def drop_job(self, job: Job, attempts: Iterable[Attempt], executions: Iterable[Execution]) -> None:
+    def drop_job(self, job: Job, belongings: Iterable[Attempt | Execution | CheckpointPart]) -> None:
         """Note that a job is forgotten with all that belongs to it."""
-        records: tuple[Record, ...] = (job, *attempts, *executions)
+        records: tuple[Record, ...] = (job, *belongings)
         for record in records:
             self.forget(record)
             self._puts.pop(key_of_record(record), None)
@@ -111,6 +114,13 @@ class Changes:
         """Note that the store forgets the executions of an attempt."""
         self._members[attempt] = None
 
+    def drop_checkpoint(self, parts: Iterable[CheckpointPart]) -> None:
+        """Note that all parts of a checkpoint are forgotten."""
+        for part in parts:
+            self.forget(part)
+            self._puts.pop(key_of_record(part), None)
+            self._checkpoints[(part.job, part.id)] = None
+
     def durable(self) -> tuple[Change, ...]:
         """What must become durable, in an order in which every record finds the one it belongs to."""
         return (
@@ -120,6 +130,7 @@ class Changes:
             *(DropDepartment(department=department) for department in self._departments),
             *(DropWindow(window=window) for window in self._windows),
             *(DropPool(pool=pool) for pool in self._pools),
+            *(DropCheckpoint(job=job, checkpoint=checkpoint) for job, checkpoint in self._checkpoints),
             *(Put(record=record) for record in self._puts.values()),
             *(DropExecutions(job=job, attempt=number) for job, number in self._members),
         )

@@ -5,8 +5,10 @@ from dataclasses import dataclass
 
 from coordinator.core.causes import EventCause
 from coordinator.core.cluster.cluster import Cluster
+from coordinator.core.cluster.saved.checkpoints import savers
 from coordinator.core.records import Execution
 from coordinator.core.turn import fencing, idling
+from coordinator.core.turn.restoring import for_execution
 from coordinator.core.turn.stopping import stop_order
 from muster.domain.gangs.fence import Fence
 from muster.domain.gangs.plan import Assignment, Desired, Goal, Plan
@@ -136,6 +138,8 @@ def _assignment(cluster: Cluster, execution: Execution, facts: GangFacts) -> Ass
         main_program=spec.main_program if execution.rank == 0 else None,
         idle=idling.limit_of(cluster, execution.attempt_id),
         enforce=cluster.attempts[execution.attempt_id].enforce,
+        saves=execution.rank in savers(spec),
+        restore=for_execution(cluster, execution),
     )
 
 

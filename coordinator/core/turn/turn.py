@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.cluster.deadlines import ClearanceDue
+from coordinator.core.cluster.saved.checkpoints import SavedCheckpoint
 from coordinator.core.effects import AnnounceJob, AnnounceStory, Effect, ForgetLogs
 from coordinator.core.notes import TurnNotes
 from coordinator.core.records import Attempt, Change, Execution, Job, Node, Record
@@ -123,7 +124,9 @@ class Turn:
         for member in members:
             if member.node is not None and cluster.load.is_planned(member.node, member.id):
                 self.replan(member)
-        self._changes.drop_job(record, (cluster.attempts[attempt_id] for attempt_id in attempt_ids), members)
+        attempts = (cluster.attempts[attempt_id] for attempt_id in attempt_ids)
+        parts = (part for saved in cluster.gangs.checkpoints.of(job) for part in saved.parts.values())
+        self._changes.drop_job(record, (*attempts, *members, *parts))
         cluster.drop_job(job)
         self.doomed.pop(job, None)
         self._jobs[job] = None
@@ -145,8 +148,10 @@ class Turn:
         self.put(replace(self.cluster.attempts[attempt_id], executions_dropped=True))
         self._changes.drop_members(attempt_id)
 
-    def forget(self, record: Node | Project | Department | Window | Pool) -> None:
-        """Forget a node that runs nothing, a project without live jobs, an empty department, a window or a pool."""
+    def forget(self, record: Node | Project | Department | Window | Pool | SavedCheckpoint) -> None:
+        """Forget a node that runs nothing, a project without live jobs, an empty department, a window, a pool, or all
+        parts of a checkpoint.
+        """
         match record:
             case Node(name=node):
                 self._changes.drop_node(record)
@@ -164,11 +169,17 @@ class Turn:
                 self.metering.touch_all()
             case Window():
                 self._changes.drop_window(record)
-                self.cluster.drop_rule(record)
+                self.cluster.drop_alone(record)
                 self.reconsider_queue()
+            case SavedCheckpoint():
+                parts = tuple(record.parts.values())
+                self._changes.drop_checkpoint(parts)
+                for part in parts:
+                    self.cluster.drop_alone(part)
+                    self._jobs[part.job] = None
             case Pool():
                 self._changes.drop_pool(record)
-                self.cluster.drop_rule(record)
+                self.cluster.drop_alone(record)
                 self.reconsider_queue()
 
     # what nodes are told

@@ -2,6 +2,9 @@
 
 from coordinator.clock import wall_time
 from coordinator.core.cluster.cluster import Cluster
+from coordinator.core.cluster.saved.checkpoints import savers
+from coordinator.core.records import Execution
+from coordinator.core.turn.restoring import for_execution
 from coordinator.engine.engine import Engine
 from coordinator.rpc.agents.deliveries import Deliveries
 from coordinator.rpc.agents.entitled import entitled_to
@@ -16,6 +19,7 @@ from muster.domain.data.tree import LARGEST_TREE_FORM
 from muster.domain.data.upload import DepotPass
 from muster.domain.errors import ConflictError, PermissionDeniedError, UnknownNameError
 from muster.domain.ids import ExecutionId
+from muster.domain.jobs.job import JobSpec
 
 
 class DataDelivery:
@@ -44,38 +48,75 @@ class DataDelivery:
         ticket = depot.get_ticket(wanted, project=project, account=who.name, now=wall_time())
         return DepotPass(depot=address, ticket=ticket)
 
+    async def restored(self, who: Caller, id_: ExecutionId, tree: str) -> DepotPass:
+        """What opens the depot for a tree of the checkpoint that an execution restores."""
+        project, _ = await entitled_to(self._engine, who, id_, "checkpoint")
+        if not await self._engine.query(lambda cluster, _: _restores(cluster, id_, tree)):
+            raise UnknownNameError(f"execution {id_} restores no tree {tree[:80]}")
+        depot, address = depot_there(self._depot)
+        for target in self._told.targets(id_, project, [tree]):
+            self._audit.note(audit_entry(who, "data.deliver", target, f"ok, given to execution {id_}"))
+        ticket = depot.get_ticket(tree, project=project, account=who.name, now=wall_time())
+        return DepotPass(depot=address, ticket=ticket)
+
     async def taking(self, who: Caller, id_: ExecutionId) -> OutputsPass:
         """What opens the depot to those outputs of an execution that are wanted, also once it is over.
 
         Raises UnavailableError where the depot is away or nobody knows yet whether they are wanted, and ConflictError
         where the fleet has no depot.
         """
-        project, limit, terms = await self._engine.query(lambda cluster, _: _room_for(cluster, who, id_))
+        project, limit, terms = await self._engine.query(lambda cluster, _: _outputs_of(cluster, who, id_))
         if terms is None:
             return OutputsPass(depot=None)
+        return OutputsPass(depot=self._room(who, id_, project, limit, "outputs"), terms=terms)
+
+    async def saving(self, who: Caller, id_: ExecutionId) -> DepotPass:
+        """What opens the depot to checkpoints of an execution, also once it is over; raises as `taking` does."""
+        project, limit = await self._engine.query(lambda cluster, _: _saves_into(cluster, who, id_))
+        return self._room(who, id_, project, limit, "checkpoints")
+
+    def _room(self, who: Caller, id_: ExecutionId, project: str, limit: int, what: str) -> DepotPass:
+        """What opens the depot to something of an execution, so many bytes of its project in all."""
         if self._depot is None or not self._depot.expected:
             raise ConflictError("the fleet has no depot (docs/depot.md)")
         depot, address = depot_there(self._depot)
-        for target in self._told.targets(id_, project, ["outputs"]):
+        for target in self._told.targets(id_, project, [what]):
             self._audit.note(audit_entry(who, "data.store", target, f"ok, taken from execution {id_}"))
         room = limit + LARGEST_TREE_FORM
         ticket = depot.put_ticket(project=project, account=who.name, room=room, limit=limit, now=wall_time())
-        return OutputsPass(depot=DepotPass(depot=address, ticket=ticket, allowed=limit), terms=terms)
+        return DepotPass(depot=address, ticket=ticket, allowed=limit)
 
 
-def _room_for(cluster: Cluster, who: Caller, id_: ExecutionId) -> tuple[str, int, OutputTerms | None]:
+def _restores(cluster: Cluster, id_: ExecutionId, tree: str) -> bool:
+    """Whether a tree is a part of what an execution finds."""
+    execution = cluster.executions.get(id_)
+    found = None if execution is None else for_execution(cluster, execution)
+    return found is not None and tree in {each.tree for each in found.trees}
+
+
+def _outputs_of(cluster: Cluster, who: Caller, id_: ExecutionId) -> tuple[str, int, OutputTerms | None]:
     """The project of an execution of the node that asks, what it may keep in all, and which of its outputs are wanted.
 
     None as the last: none of them.
     """
+    execution, spec = _placed(cluster, who, id_)
+    terms = wanted_outputs(execution, spec.role_of(execution.rank).outputs)
+    return spec.project, cluster.projects[spec.project].storage, terms
+
+
+def _saves_into(cluster: Cluster, who: Caller, id_: ExecutionId) -> tuple[str, int]:
+    """The project of an execution of the node that asks and saves, and what it may keep in all."""
+    execution, spec = _placed(cluster, who, id_)
+    if execution.rank not in savers(spec):
+        raise UnknownNameError(f"execution {id_} saves no checkpoints")
+    return spec.project, cluster.projects[spec.project].storage
+
+
+def _placed(cluster: Cluster, who: Caller, id_: ExecutionId) -> tuple[Execution, JobSpec]:
+    """An execution of the node that asks, and its job."""
     execution = cluster.executions.get(id_)
     if execution is None:
         raise UnknownNameError(f"there is no execution {id_}")
     if execution.node is None or not who.speaks_for(execution.node):
         raise PermissionDeniedError(f"execution {id_} is not on {who.name or 'the node of a stranger'}")
-    spec = cluster.jobs[execution.job].spec
-    return (
-        spec.project,
-        cluster.projects[spec.project].storage,
-        wanted_outputs(execution, spec.role_of(execution.rank).outputs),
-    )
+    return execution, cluster.jobs[execution.job].spec

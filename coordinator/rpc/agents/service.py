@@ -155,13 +155,19 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
 
     @translated
     async def Data(self, request: pb.DataRequest, context: Context) -> pb.DataResponse:
-        """The way to the code of an execution that is placed on the node that asks and not over, or for its outputs."""
+        """The way to code or checkpoint of an execution on the node that asks, not over, or for its outputs."""
         execution = ExecutionId(checks.identifier(request.execution, "DataRequest.execution"))
         data, tree = self._given.data, checks.plain(request.tree, "DataRequest.tree")
+        checkpoint = checks.plain(request.checkpoint, "DataRequest.checkpoint")
         if request.outputs:
             return outputs_pass_to_wire(await data.taking(caller(), execution))
-        shown = await data.shown(caller(), execution, tree)
-        return pb.DataResponse(depot=shown.depot, ticket=shown.ticket)
+        if request.saves:
+            shown = await data.saving(caller(), execution)
+        elif checkpoint:
+            shown = await data.restored(caller(), execution, checkpoint)
+        else:
+            shown = await data.shown(caller(), execution, tree)
+        return pb.DataResponse(depot=shown.depot, ticket=shown.ticket, allowed=shown.allowed)
 
     @translated
     async def Inputs(self, request: pb.InputsRequest, context: Context) -> pb.InputsResponse:

@@ -125,7 +125,9 @@ def _kept_of(job: Job, members: Iterable[Execution], now: datetime) -> Iterator[
 
 
 def _left_by(cluster: Cluster, job: Job, now: datetime) -> Iterator[str]:
-    """The trees of what the executions of a job have left and are to be kept, as far as these are at hand."""
+    """The trees of what the executions of a job have saved, or left and are to be kept, as far as these are at hand."""
+    for saved in cluster.gangs.checkpoints.of(job.id):
+        yield from (part.tree for part in saved.parts.values() if part.tree)
     for number in range(1, job.attempt + 1):
         yield from _kept_of(job, cluster.gangs.members(AttemptId(job.id, number)), now)
 

@@ -7,6 +7,7 @@ from itertools import chain, count, islice
 from operator import attrgetter
 from typing import TypeVar, assert_never
 
+from coordinator.core.checkpoint_part import CheckpointPart, DropCheckpoint
 from coordinator.core.records import (
     Attempt,
     Change,
@@ -36,6 +37,7 @@ from coordinator.core.spent import SpentSums, SpentWaits, SpentWish
 from coordinator.store.records.memory_accounts import MemoryAccounts
 from coordinator.store.records.memory_stories import MemoryStories
 from coordinator.store.store import Snapshot, StoreError, snapshot_of
+from muster.domain.data.checkpoint import CheckpointId
 from muster.domain.event import FLEET_SUBJECT, FleetEvent, JobEvent, NodeEvent, StoryEvent, node_subject
 from muster.domain.fleet.access import Project
 from muster.domain.fleet.pool import Pool
@@ -71,6 +73,7 @@ class MemoryStore:
                 (each.job for each in kept if each.job),
                 (attempt for each in kept for attempt in each.attempts.values()),
                 (execution for each in kept for execution in each.executions.values()),
+                (part for each in kept for part in each.parts.values()),
                 self._nodes.values(),
                 self._projects.values(),
                 self._departments.values(),
@@ -170,6 +173,8 @@ class _Draft:
                 self.jobs[job] = _Kept()
             case DropExecutions(job=job, attempt=number):
                 self.of_job(job).drop(number)
+            case DropCheckpoint(job=job, checkpoint=checkpoint):
+                self.of_job(job).drop_checkpoint(checkpoint)
             case DropNode() | DropProject() | DropDepartment() | DropWindow() | DropPool():
                 self.drop(change)
             case KeepEvent(event=event):
@@ -215,7 +220,7 @@ class _Draft:
                 self.meters[record.project, record.pool] = record
             case Job():
                 self.of_job(record.id).put(record)
-            case Attempt() | Execution():
+            case Attempt() | Execution() | CheckpointPart():
                 self.of_job(record.job).put(record)
             case _:
                 assert_never(record)
@@ -242,15 +247,20 @@ class _Kept:
     job: Job | None = None
     attempts: dict[int, Attempt] = field(default_factory=dict)
     executions: dict[ExecutionId, Execution] = field(default_factory=dict)
+    parts: dict[tuple[CheckpointId, int], CheckpointPart] = field(default_factory=dict)
     events: dict[str, JobEvent] = field(default_factory=dict)
     """Events by id, in the order of their numbers."""
 
     def copy(self) -> "_Kept":
         return _Kept(
-            job=self.job, attempts=dict(self.attempts), executions=dict(self.executions), events=dict(self.events)
+            job=self.job,
+            attempts=dict(self.attempts),
+            executions=dict(self.executions),
+            parts=dict(self.parts),
+            events=dict(self.events),
         )
 
-    def put(self, record: Job | Attempt | Execution) -> None:
+    def put(self, record: Job | Attempt | Execution | CheckpointPart) -> None:
         match record:
             case Job():
                 self.job = record
@@ -258,12 +268,17 @@ class _Kept:
                 self.attempts[record.number] = record
             case Execution():
                 self.executions[record.id] = record
+            case CheckpointPart():
+                self.parts[record.id, record.rank] = record
             case _:
                 assert_never(record)
 
     def drop(self, attempt: int) -> None:
         kept = self.executions.items()
         self.executions = {key: execution for key, execution in kept if execution.attempt != attempt}
+
+    def drop_checkpoint(self, checkpoint: CheckpointId) -> None:
+        self.parts = {key: part for key, part in self.parts.items() if part.id != checkpoint}
 
     def keep(self, event: JobEvent) -> None:
         self.events.setdefault(event.id, event)
@@ -272,8 +287,8 @@ class _Kept:
         self.events = {key: event for key, event in self.events.items() if event.attempt != attempt}
 
     def check(self, job: JobId) -> None:
-        if self.job is None and (self.attempts or self.executions or self.events):
-            raise StoreError(f"cannot store attempts, executions or events of {job}: there is no such job")
+        if self.job is None and (self.attempts or self.executions or self.parts or self.events):
+            raise StoreError(f"cannot store what belongs to {job}: there is no such job")
         for execution in self.executions.values():
             if execution.attempt not in self.attempts:
                 raise StoreError(f"cannot store execution {execution.id}: there is no attempt {execution.attempt}")

@@ -9,6 +9,7 @@ from typing import Any, assert_never
 
 from sqlalchemy import Connection, Engine, Select, Table, bindparam, delete, func, select
 
+from coordinator.core.checkpoint_part import CheckpointPart, DropCheckpoint
 from coordinator.core.records import (
     Attempt,
     Change,
@@ -57,6 +58,7 @@ _PARENTS_FIRST = (
     schema.jobs,
     schema.attempts,
     schema.executions,
+    schema.checkpoint_parts,
     schema.nodes,
     schema.windows,
     schema.pools,
@@ -97,7 +99,13 @@ class SqlStore:
         self._delete_job = delete(schema.jobs).where(schema.jobs.c.id == bindparam("key"))
         self._delete_meters = delete(schema.meters).where(schema.meters.c.project == bindparam("of"))
         members = (schema.executions.c.job == bindparam("of"), schema.executions.c.attempt == bindparam("number"))
-        self._delete_members = delete(schema.executions).where(*members)
+        parts = schema.checkpoint_parts.c
+        self._delete_inside = {
+            schema.executions: delete(schema.executions).where(*members),
+            schema.checkpoint_parts: delete(schema.checkpoint_parts).where(
+                parts.job == bindparam("of"), parts.attempt == bindparam("number"), parts.name == bindparam("key")
+            ),
+        }
         self._select_members = select(schema.executions.c.body).where(*members).order_by(schema.executions.c.rank)
         self._delete_named = {table: delete(table).where(table.c.name == bindparam("key")) for table in _NAMED}
 
@@ -118,6 +126,7 @@ class SqlStore:
                     _records(connection, schema.jobs, Job),
                     _records(connection, schema.attempts, Attempt),
                     _records(connection, schema.executions, Execution),
+                    _records(connection, schema.checkpoint_parts, CheckpointPart),
                     _records(connection, schema.nodes, Node),
                     _records(connection, schema.projects, Project),
                     _records(connection, schema.departments, Department),
@@ -180,7 +189,11 @@ class SqlStore:
                         connection.execute(self._delete_job, {"key": job})
                     case DropExecutions(job=job, attempt=number):
                         self._write(connection, batch)
-                        connection.execute(self._delete_members, {"of": job, "number": number})
+                        connection.execute(self._delete_inside[schema.executions], {"of": job, "number": number})
+                    case DropCheckpoint(job=job, checkpoint=(number, name)):
+                        self._write(connection, batch)
+                        key = {"of": job, "number": number, "key": name}
+                        connection.execute(self._delete_inside[schema.checkpoint_parts], key)
                     case KeepEvent(event=event):
                         batch.events.append(schema.event_row(event))
                     case KeepStoryEvent() | TrimStory():

@@ -42,6 +42,9 @@ OUTPUT_TERMS = "output-terms"
 GPU_PORTIONS = "gpu-portions"
 """The agent tells executions how much of their GPUs they have."""
 
+STORED_CHECKPOINTS = "checkpoints"
+"""The agent stores checkpoints of its executions, and has them find those of attempts before."""
+
 ALL_FEATURES = frozenset(
     {
         SECRETS,
@@ -55,6 +58,7 @@ ALL_FEATURES = frozenset(
         INPUT_TREES,
         OUTPUT_TERMS,
         GPU_PORTIONS,
+        STORED_CHECKPOINTS,
     }
 )
 """Features of the agent of this version."""
@@ -72,6 +76,7 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         INPUT_TREES: "outputs of other jobs as inputs",
         OUTPUT_TERMS: "what jobs say of their outputs",
         GPU_PORTIONS: "portions of GPUs",
+        STORED_CHECKPOINTS: "checkpoints",
     }
 )
 """The words as a person reads them in `muster why`."""
@@ -91,6 +96,7 @@ def needed(spec: JobSpec, role: Role) -> frozenset[str]:
         input_trees=any(each.source for each in role.inputs),
         output_terms=role.outputs.bind_nodes,
         gpu_portions=role.resources.portion is not None,
+        checkpoints=role.checkpoint is not None,
     )
 
 
@@ -107,6 +113,7 @@ def _words(  # noqa: PLR0913 - one for each feature
     input_trees: bool,
     output_terms: bool,
     gpu_portions: bool,
+    checkpoints: bool,
 ) -> frozenset[str]:
     wanted = {
         SECRETS: secrets,
@@ -119,5 +126,6 @@ def _words(  # noqa: PLR0913 - one for each feature
         INPUT_TREES: input_trees,
         OUTPUT_TERMS: output_terms,
         GPU_PORTIONS: gpu_portions,
+        STORED_CHECKPOINTS: checkpoints,
     }
     return frozenset(word for word, is_needed in wanted.items() if is_needed)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import IntEnum, StrEnum
 
+from muster.domain.data.checkpoint import CheckpointToRestore, ToldCheckpoints
 from muster.domain.data.outputs import ExecutionOutputs
 from muster.domain.fleet.pool import PortionRule
 from muster.domain.fleet.secret import Handover
@@ -75,6 +76,10 @@ class Assignment:
     """How long an input may go without a byte."""
     preempt_signal: PreemptSignal = PreemptSignal.TERM
     """What user code gets first where its job comes back after the stop."""
+    saves: bool = False
+    """Whether what it saves is stored for the next attempt."""
+    restore: CheckpointToRestore | None = None
+    """What it finds of what an attempt before has saved; None: nothing."""
     fence: Fence = field(default_factory=Fence)
 
     @property
@@ -178,6 +183,8 @@ class Report:
     """What its user code has left, once that has ended; None: nothing."""
     over_portion: str = ""
     """How much more GPU memory than its portion it was seen to use, as a sentence without a subject; empty: never."""
+    checkpoints: ToldCheckpoints | None = None
+    """What it has saved; None: its job saves nothing, or nothing is known of it yet."""
 
 
 LAUNCH_PROGRAMS = "bin"

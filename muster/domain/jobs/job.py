@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from muster.domain.data.checkpoint import JobCheckpoint
 from muster.domain.data.code import JobCode
 from muster.domain.data.job_input import JobInput
 from muster.domain.data.output_terms import ALL_OUTPUTS, OutputTerms
@@ -217,6 +218,13 @@ class Role:
     """The folder of which each execution gets a copy; None: none."""
     outputs: OutputTerms = ALL_OUTPUTS
     """Which of its outputs are stored, and for how long."""
+    checkpoint: JobCheckpoint | None = None
+    """What its executions save for the next attempt; None: nothing."""
+
+    @property
+    def fetches(self) -> bool:
+        """Whether its executions may have to fetch data before they start."""
+        return bool(self.inputs) or self.checkpoint is not None
 
     @property
     def runtime(self) -> RuntimeKind:
@@ -339,8 +347,8 @@ class JobSpec:
 
     @property
     def armed_within(self) -> timedelta:
-        """How long an attempt may take from placement until all are armed; with inputs, their time is a part of it."""
-        fetch = self.timeouts.fetch if any(role.inputs for role in self.roles) else timedelta()
+        """How long an attempt may take from placement until all are armed; the time for fetching is a part of it."""
+        fetch = self.timeouts.fetch if any(role.fetches for role in self.roles) else timedelta()
         return self.timeouts.check_in + fetch
 
     @property

@@ -534,6 +534,8 @@ class Assignment(_message.Message):
     STALL_FIELD_NUMBER: _builtins.int
     GPU_SHARE_FIELD_NUMBER: _builtins.int
     ENFORCE_FIELD_NUMBER: _builtins.int
+    RESTORE_FIELD_NUMBER: _builtins.int
+    SAVES_FIELD_NUMBER: _builtins.int
     execution: _builtins.str
     """Its id."""
     job: _builtins.str
@@ -570,6 +572,8 @@ class Assignment(_message.Message):
     """What its main program has for people who attach: `stdin` or `tty`; empty: nothing."""
     enforce: _builtins.str
     """What becomes of it where it uses more of their memory than that: `stop`; empty: it is told."""
+    saves: _builtins.bool
+    """Whether what it saves is stored for the next attempt."""
     @_builtins.property
     def gpus(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """UUIDs of its GPUs."""
@@ -610,6 +614,10 @@ class Assignment(_message.Message):
     def gpu_share(self) -> _model_pb2.GpuShare:
         """What it has of each of its GPUs; absent: they are its own."""
 
+    @_builtins.property
+    def restore(self) -> _model_pb2.CheckpointToRestore:
+        """What it finds of what an attempt before has saved; absent: nothing."""
+
     def __init__(
         self,
         *,
@@ -641,10 +649,12 @@ class Assignment(_message.Message):
         stall: _duration_pb2.Duration | None = ...,
         gpu_share: _model_pb2.GpuShare | None = ...,
         enforce: _builtins.str = ...,
+        restore: _model_pb2.CheckpointToRestore | None = ...,
+        saves: _builtins.bool = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["fence", b"fence", "fetch", b"fetch", "framework", b"framework", "gpu_share", b"gpu_share", "grace", b"grace", "idle", b"idle", "interactive", b"interactive", "stall", b"stall"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["fence", b"fence", "fetch", b"fetch", "framework", b"framework", "gpu_share", b"gpu_share", "grace", b"grace", "idle", b"idle", "interactive", b"interactive", "restore", b"restore", "stall", b"stall"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "dialects", b"dialects", "enforce", b"enforce", "execution", b"execution", "fence", b"fence", "fetch", b"fetch", "framework", b"framework", "gang_commands", b"gang_commands", "gpu_share", b"gpu_share", "gpus", b"gpus", "grace", b"grace", "idle", b"idle", "interactive", b"interactive", "job", b"job", "job_name", b"job_name", "local_rank", b"local_rank", "local_world_size", b"local_world_size", "main_program", b"main_program", "network", b"network", "node_count", b"node_count", "node_rank", b"node_rank", "preempt_signal", b"preempt_signal", "project", b"project", "rank", b"rank", "role_key", b"role_key", "sequence", b"sequence", "stall", b"stall", "world_size", b"world_size"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "dialects", b"dialects", "enforce", b"enforce", "execution", b"execution", "fence", b"fence", "fetch", b"fetch", "framework", b"framework", "gang_commands", b"gang_commands", "gpu_share", b"gpu_share", "gpus", b"gpus", "grace", b"grace", "idle", b"idle", "interactive", b"interactive", "job", b"job", "job_name", b"job_name", "local_rank", b"local_rank", "local_world_size", b"local_world_size", "main_program", b"main_program", "network", b"network", "node_count", b"node_count", "node_rank", b"node_rank", "preempt_signal", b"preempt_signal", "project", b"project", "rank", b"rank", "restore", b"restore", "role_key", b"role_key", "saves", b"saves", "sequence", b"sequence", "stall", b"stall", "world_size", b"world_size"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -800,6 +810,7 @@ class ExecutionReport(_message.Message):
     USED_AT_FIELD_NUMBER: _builtins.int
     GPU_BUSY_MS_FIELD_NUMBER: _builtins.int
     OVER_PORTION_FIELD_NUMBER: _builtins.int
+    CHECKPOINTS_FIELD_NUMBER: _builtins.int
     execution: _builtins.str
     """Which one."""
     stage: Global___Stage.ValueType
@@ -856,6 +867,10 @@ class ExecutionReport(_message.Message):
         Absent: not since its agent started, or nobody needs to know of it.
         """
 
+    @_builtins.property
+    def checkpoints(self) -> _model_pb2.ToldCheckpoints:
+        """What it has saved; absent: its job saves nothing, or nothing is known of it yet."""
+
     def __init__(
         self,
         *,
@@ -875,10 +890,11 @@ class ExecutionReport(_message.Message):
         used_at: _timestamp_pb2.Timestamp | None = ...,
         gpu_busy_ms: _builtins.int | None = ...,
         over_portion: _builtins.str = ...,
+        checkpoints: _model_pb2.ToldCheckpoints | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_gpu_busy_ms", b"_gpu_busy_ms", "at", b"at", "exit", b"exit", "failure", b"failure", "gpu_busy_ms", b"gpu_busy_ms", "no_permit_for", b"no_permit_for", "outputs", b"outputs", "saved_at", b"saved_at", "started_at", b"started_at", "used_at", b"used_at"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_gpu_busy_ms", b"_gpu_busy_ms", "at", b"at", "checkpoints", b"checkpoints", "exit", b"exit", "failure", b"failure", "gpu_busy_ms", b"gpu_busy_ms", "no_permit_for", b"no_permit_for", "outputs", b"outputs", "saved_at", b"saved_at", "started_at", b"started_at", "used_at", b"used_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_gpu_busy_ms", b"_gpu_busy_ms", "address", b"address", "at", b"at", "detail", b"detail", "execution", b"execution", "exit", b"exit", "failure", b"failure", "gpu_busy_ms", b"gpu_busy_ms", "log_complete", b"log_complete", "no_permit_for", b"no_permit_for", "outputs", b"outputs", "over_portion", b"over_portion", "ports", b"ports", "saved_at", b"saved_at", "stage", b"stage", "started_at", b"started_at", "used_at", b"used_at"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_gpu_busy_ms", b"_gpu_busy_ms", "address", b"address", "at", b"at", "checkpoints", b"checkpoints", "detail", b"detail", "execution", b"execution", "exit", b"exit", "failure", b"failure", "gpu_busy_ms", b"gpu_busy_ms", "log_complete", b"log_complete", "no_permit_for", b"no_permit_for", "outputs", b"outputs", "over_portion", b"over_portion", "ports", b"ports", "saved_at", b"saved_at", "stage", b"stage", "started_at", b"started_at", "used_at", b"used_at"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__gpu_busy_ms: _TypeAlias = _typing.Literal["gpu_busy_ms"]  # noqa: Y015
     _WhichOneofArgType__gpu_busy_ms: _TypeAlias = _typing.Literal["_gpu_busy_ms", b"_gpu_busy_ms"]  # noqa: Y015
@@ -1115,22 +1131,30 @@ class DataRequest(_message.Message):
     EXECUTION_FIELD_NUMBER: _builtins.int
     OUTPUTS_FIELD_NUMBER: _builtins.int
     TREE_FIELD_NUMBER: _builtins.int
+    CHECKPOINT_FIELD_NUMBER: _builtins.int
+    SAVES_FIELD_NUMBER: _builtins.int
     execution: _builtins.str
     """Its id."""
     outputs: _builtins.bool
     """Whether the depot is to take its outputs; otherwise it gives its code, or a tree of its inputs."""
     tree: _builtins.str
     """SHA-256 of the tree of its inputs that is wanted, in hexadecimal digits; empty: its code."""
+    checkpoint: _builtins.str
+    """SHA-256 of a tree of the checkpoint that it restores, which the depot is to give; empty: it is not asked for."""
+    saves: _builtins.bool
+    """Whether the depot is to take its checkpoints."""
     def __init__(
         self,
         *,
         execution: _builtins.str = ...,
         outputs: _builtins.bool = ...,
         tree: _builtins.str = ...,
+        checkpoint: _builtins.str = ...,
+        saves: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["execution", b"execution", "outputs", b"outputs", "tree", b"tree"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["checkpoint", b"checkpoint", "execution", b"execution", "outputs", b"outputs", "saves", b"saves", "tree", b"tree"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1152,7 +1176,7 @@ class DataResponse(_message.Message):
     ticket: _builtins.str
     """What the agent shows the depot."""
     allowed: _builtins.int
-    """Bytes of outputs that the depot takes with it."""
+    """Bytes of outputs or checkpoints that the depot takes with it."""
     unwanted: _builtins.bool
     """Whether nobody wants the outputs, as the execution did not end as their terms say; then nothing else is told."""
     @_builtins.property

@@ -376,6 +376,7 @@ class Role(_message.Message):
     EXPAND_FIELD_NUMBER: _builtins.int
     CODE_FIELD_NUMBER: _builtins.int
     OUTPUTS_FIELD_NUMBER: _builtins.int
+    CHECKPOINT_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Unique in the job; also the stem of host names (`worker-0`)."""
     count: _builtins.int
@@ -450,6 +451,10 @@ class Role(_message.Message):
     def outputs(self) -> Global___OutputTerms:
         """Which of its outputs are stored, and for how long; absent: all, as long as the job is there."""
 
+    @_builtins.property
+    def checkpoint(self) -> Global___Checkpoint:
+        """What its executions save for the next attempt; absent: nothing."""
+
     def __init__(
         self,
         *,
@@ -475,10 +480,11 @@ class Role(_message.Message):
         expand: _builtins.bool = ...,
         code: Global___Code | None = ...,
         outputs: Global___OutputTerms | None = ...,
+        checkpoint: Global___Checkpoint | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["code", b"code", "entrypoint", b"entrypoint", "exit_codes", b"exit_codes", "outputs", b"outputs", "resources", b"resources", "security", b"security"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["checkpoint", b"checkpoint", "code", b"code", "entrypoint", b"entrypoint", "exit_codes", b"exit_codes", "outputs", b"outputs", "resources", b"resources", "security", b"security"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["code", b"code", "command", b"command", "count", b"count", "entrypoint", b"entrypoint", "env", b"env", "exit_codes", b"exit_codes", "expand", b"expand", "files", b"files", "image", b"image", "inputs", b"inputs", "mounts", b"mounts", "name", b"name", "outputs", b"outputs", "ports", b"ports", "pull", b"pull", "resources", b"resources", "secrets", b"secrets", "security", b"security", "ulimits", b"ulimits", "user", b"user", "volumes", b"volumes", "workdir", b"workdir"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["checkpoint", b"checkpoint", "code", b"code", "command", b"command", "count", b"count", "entrypoint", b"entrypoint", "env", b"env", "exit_codes", b"exit_codes", "expand", b"expand", "files", b"files", "image", b"image", "inputs", b"inputs", "mounts", b"mounts", "name", b"name", "outputs", b"outputs", "ports", b"ports", "pull", b"pull", "resources", b"resources", "secrets", b"secrets", "security", b"security", "ulimits", b"ulimits", "user", b"user", "volumes", b"volumes", "workdir", b"workdir"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -523,6 +529,178 @@ class OutputTerms(_message.Message):
     def WhichOneof(self, oneof_group: _WhichOneofArgType__limit) -> _WhichOneofReturnType__limit | None: ...
 
 Global___OutputTerms: _TypeAlias = OutputTerms  # noqa: Y015
+
+@_typing.final
+class Checkpoint(_message.Message):
+    """What executions save while they run, for the next attempt."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PATH_FIELD_NUMBER: _builtins.int
+    RANKS_FIELD_NUMBER: _builtins.int
+    DONE_FIELD_NUMBER: _builtins.int
+    SETTLE_FIELD_NUMBER: _builtins.int
+    KEEP_FIELD_NUMBER: _builtins.int
+    path: _builtins.str
+    """Absolute path of the directory in the container; empty: /muster/checkpoint."""
+    ranks: _builtins.str
+    """Whose part a whole one needs: `all` or `rank0`; empty: `all`."""
+    done: _builtins.str
+    """A name with wildcards; one that has such a file is whole. Empty: none says so."""
+    keep: _builtins.int
+    """Newest whole ones that stay."""
+    @_builtins.property
+    def settle(self) -> _duration_pb2.Duration:
+        """How long one must not have changed that nothing else says is whole; absent: the default."""
+
+    def __init__(
+        self,
+        *,
+        path: _builtins.str = ...,
+        ranks: _builtins.str = ...,
+        done: _builtins.str = ...,
+        settle: _duration_pb2.Duration | None = ...,
+        keep: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["settle", b"settle"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["done", b"done", "keep", b"keep", "path", b"path", "ranks", b"ranks", "settle", b"settle"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Checkpoint: _TypeAlias = Checkpoint  # noqa: Y015
+
+@_typing.final
+class ToldCheckpoints(_message.Message):
+    """What an agent tells of the checkpoints of one execution."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PARTS_FIELD_NUMBER: _builtins.int
+    STORING_FIELD_NUMBER: _builtins.int
+    TROUBLE_FIELD_NUMBER: _builtins.int
+    storing: _builtins.bool
+    """Whether user code has ended and others may follow, so that the next attempt waits."""
+    trouble: _builtins.str
+    """Why the newest one cannot be stored; empty: nothing is wrong."""
+    @_builtins.property
+    def parts(self) -> _containers.RepeatedCompositeFieldContainer[Global___StoredPart]:
+        """The newest parts that the depot has, by their numbers."""
+
+    def __init__(
+        self,
+        *,
+        parts: _abc.Iterable[Global___StoredPart] | None = ...,
+        storing: _builtins.bool = ...,
+        trouble: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["parts", b"parts", "storing", b"storing", "trouble", b"trouble"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ToldCheckpoints: _TypeAlias = ToldCheckpoints  # noqa: Y015
+
+@_typing.final
+class StoredPart(_message.Message):
+    """The part of one execution in a checkpoint, which the depot has."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    NUMBER_FIELD_NUMBER: _builtins.int
+    TREE_FIELD_NUMBER: _builtins.int
+    SIZE_FIELD_NUMBER: _builtins.int
+    FILES_FIELD_NUMBER: _builtins.int
+    BYTES_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    """The checkpoint."""
+    number: _builtins.int
+    """Counts up over all that the execution stores, from 1."""
+    tree: _builtins.str
+    """SHA-256 of its content tree, in hexadecimal digits."""
+    size: _builtins.int
+    """Bytes of the canonical form of the tree."""
+    files: _builtins.int
+    """Files in it."""
+    bytes: _builtins.int
+    """Bytes of all files."""
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        number: _builtins.int = ...,
+        tree: _builtins.str = ...,
+        size: _builtins.int = ...,
+        files: _builtins.int = ...,
+        bytes: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["bytes", b"bytes", "files", b"files", "name", b"name", "number", b"number", "size", b"size", "tree", b"tree"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___StoredPart: _TypeAlias = StoredPart  # noqa: Y015
+
+@_typing.final
+class CheckpointToRestore(_message.Message):
+    """What an execution finds before its user code starts."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ATTEMPT_FIELD_NUMBER: _builtins.int
+    NAME_FIELD_NUMBER: _builtins.int
+    TREES_FIELD_NUMBER: _builtins.int
+    attempt: _builtins.int
+    """The attempt that has saved it."""
+    name: _builtins.str
+    """The checkpoint."""
+    @_builtins.property
+    def trees(self) -> _containers.RepeatedCompositeFieldContainer[Global___NamedTree]:
+        """Its own part, and that of its role's first execution: what is in the first one wins."""
+
+    def __init__(
+        self,
+        *,
+        attempt: _builtins.int = ...,
+        name: _builtins.str = ...,
+        trees: _abc.Iterable[Global___NamedTree] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "name", b"name", "trees", b"trees"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CheckpointToRestore: _TypeAlias = CheckpointToRestore  # noqa: Y015
+
+@_typing.final
+class NamedTree(_message.Message):
+    """A content tree in the depot."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TREE_FIELD_NUMBER: _builtins.int
+    SIZE_FIELD_NUMBER: _builtins.int
+    tree: _builtins.str
+    """Its SHA-256, in hexadecimal digits."""
+    size: _builtins.int
+    """Bytes of its canonical form."""
+    def __init__(
+        self,
+        *,
+        tree: _builtins.str = ...,
+        size: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["size", b"size", "tree", b"tree"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___NamedTree: _TypeAlias = NamedTree  # noqa: Y015
 
 @_typing.final
 class Input(_message.Message):

@@ -19,6 +19,7 @@ from muster.rpc.v1 import agents_pb2 as pb
 from muster.rpc.v1 import model_pb2
 from muster.wire import checks
 from muster.wire.checks import WireError
+from muster.wire.data.checkpoints import to_restore_from_wire, to_restore_to_wire
 from muster.wire.gangs.encoded import EncodedOnce
 from muster.wire.gangs.rosters import roster_from_bytes, roster_to_bytes
 from muster.wire.nodes import gpu_share_from_wire, gpu_share_to_wire
@@ -314,13 +315,15 @@ def _assignment_to_wire(assignment: Assignment, role_key: str) -> pb.Assignment:
         gpus=assignment.gpus,
         gpu_share=None if assignment.gpu_share is None else gpu_share_to_wire(assignment.gpu_share),
         grace=checks.duration(assignment.grace),
-        fetch=checks.duration(assignment.fetch) if assignment.role.inputs else None,
-        stall=checks.duration(assignment.stall) if assignment.role.inputs else None,
+        fetch=checks.duration(assignment.fetch) if assignment.role.fetches else None,
+        stall=checks.duration(assignment.stall) if assignment.role.fetches else None,
         preempt_signal=assignment.preempt_signal,
         fence=_fence_to_wire(assignment.fence),
         interactive=interactive_to_wire(assignment.interactive),
         main_program=assignment.main_program or "",
         idle=checks.duration(assignment.idle),
+        saves=assignment.saves,
+        restore=None if assignment.restore is None else to_restore_to_wire(assignment.restore),
         enforce=assignment.enforce if assignment.enforce is not PortionRule.TELL else "",
     )
 
@@ -365,6 +368,8 @@ def _assignment_from_wire(sent: pb.Assignment, roles: Mapping[str, Role | WireEr
         if sent.main_program
         else None,
         idle=checks.span(sent.idle, "Assignment.idle") if sent.HasField("idle") else None,
+        saves=sent.saves,
+        restore=to_restore_from_wire(sent.restore) if sent.HasField("restore") else None,
         enforce=checks.word(PortionRule, sent.enforce, "Assignment.enforce") if sent.enforce else PortionRule.TELL,
     )
 

@@ -70,6 +70,7 @@ from muster.domain.jobs.rules.placing_rules import MAX_TOLERATED, MAX_WEIGHT
 from muster.domain.jobs.secret_use import KEY_FORM, ONLY_KEY, SECRETS_DIRECTORY, SecretUse
 from muster.domain.jobs.stopping.preemption import LONGEST_PREEMPT_GRACE, OnPreempt, PreemptSignal
 from muster.domain.visible_text import hidden_in
+from tests.unit.checkpoint_values import valid_checkpoints
 
 labels = st.from_regex(f"{LABEL}", fullmatch=True).filter(lambda name: len(name) <= 40)
 texts = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=12)
@@ -223,6 +224,8 @@ output_terms = st.builds(
     limit=st.none() | st.integers(2**20, 2**50),
     keep=st.none() | st.just(timedelta(microseconds=1)),
 )
+
+
 words = st.lists(texts, min_size=1, max_size=4).filter(lambda items: bool(items[0].strip())).map(tuple)
 plain_processes = st.builds(
     Role,
@@ -244,7 +247,8 @@ plain_processes = st.builds(
 def processes_with_secrets(draw: st.DrawFn) -> Role:
     role = draw(plain_processes)
     uses = draw(secret_uses(frozenset(role.env), contained=False))
-    return replace(role, secrets=uses, volumes=draw(volumes(contained=False)), inputs=draw(inputs(contained=False)))
+    lent = replace(role, volumes=draw(volumes(contained=False)), inputs=draw(inputs(contained=False)))
+    return replace(lent, secrets=uses, checkpoint=draw(valid_checkpoints(contained=False)))
 
 
 processes = processes_with_secrets()
@@ -293,6 +297,7 @@ def containers(draw: st.DrawFn) -> Role:
         exit_codes=role.exit_codes,
         expand=role.expand,
         outputs=role.outputs,
+        checkpoint=draw(valid_checkpoints(contained=True)),
     )
 
 

@@ -14,6 +14,7 @@ from muster.domain.jobs.job import MOST_PIDS, JobSpec, Network, PullPolicy, Reso
 from muster.domain.jobs.lifecycle import SuccessRule
 from muster.domain.jobs.restart import MOST_RESTARTS, RestartPolicy
 from muster.domain.jobs.rules import job_values as values
+from muster.domain.jobs.rules.data.checkpoint_rules import checkpoint_faults
 from muster.domain.jobs.rules.data.input_rules import input_faults
 from muster.domain.jobs.rules.data.output_rules import output_faults
 from muster.domain.jobs.rules.data.volume_rules import volume_faults
@@ -166,10 +167,11 @@ def _code(role: Role) -> Iterator[Fault]:
 
 
 def _data(spec: JobSpec, role: Role) -> Iterator[Fault]:
-    """Volumes, inputs and outputs of a role."""
+    """Volumes, inputs, outputs and checkpoints of a role."""
     yield from volume_faults(role)
     yield from input_faults(role)
     yield from output_faults(spec, role)
+    yield from checkpoint_faults(role)
 
 
 def _first(found: Iterable[Wrong | None]) -> Wrong | None:

@@ -6,6 +6,7 @@ from typing import Any
 
 from agent.core.launching.launch import launch
 from agent.core.launching.site import LaunchSite, NetworkInterface
+from muster.domain.data.checkpoint import CheckpointToRestore, JobCheckpoint
 from muster.domain.gangs.plan import Assignment
 from muster.domain.ids import GpuUuid
 from muster.domain.jobs.job import Network, Resources, Role
@@ -37,6 +38,17 @@ def test_torchrun_takes_every_execution_for_a_node() -> None:
 
 def test_a_leased_port_has_a_variable_of_its_own() -> None:
     assert env(assignment(0))["MUSTER_PORT_MASTER"] == "20000"
+
+
+def test_it_is_told_where_it_saves_and_what_it_goes_on_from() -> None:
+    saves = Role(command=("train",), checkpoint=JobCheckpoint())
+    site, restore = replace(SITE, checkpoint="/saved"), CheckpointToRestore(attempt=1, name="step-1", trees=())
+    anew = env(assignment(1, role=saves), site)
+    again = env(assignment(1, role=saves, restore=restore), site)
+
+    assert (anew["MUSTER_CHECKPOINT_DIR"], anew["MUSTER_CHECKPOINT"]) == ("/saved", "")
+    assert again["MUSTER_CHECKPOINT"] == "/saved/step-1"
+    assert "MUSTER_CHECKPOINT" not in env(assignment(1))
 
 
 def test_the_jobs_environment_does_not_touch_identity() -> None:

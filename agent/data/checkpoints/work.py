@@ -1,0 +1,190 @@
+"""Stores parts of checkpoints in the depot, and restores them: from the node's own disk where it has them."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from agent.data.checkpoints.kept import KeptParts
+from agent.data.checkpoints.looking import CheckpointLook, looks
+from agent.data.checkpoints.note import SeenCheckpoint, note_of, read_note, write_note
+from agent.data.left_files import read_left_files
+from agent.executions.layout import ExecutionDirectory
+from muster.domain.data.checkpoint import CheckpointToRestore, NamedTree, StoredPart
+from muster.domain.data.overlay import laid_over
+from muster.domain.data.tree import ContentEntry, ContentTree
+from muster.domain.data.upload import DepotPass
+from muster.domain.errors import MusterError, UnavailableError
+from muster.domain.gangs.plan import Assignment
+from muster.domain.ids import ExecutionId
+from muster.domain.jobs.failure import ExecutionError, FailureKind
+from muster.domain.quantity import format_duration, size_text
+from muster.rpc.channel import Credentials
+from muster.transfer.depot_client import reaching_depot
+from muster.transfer.downloads import fetch_files
+from muster.transfer.folder import FolderError
+
+log = logging.getLogger(__name__)
+
+RESTORE_PAUSE = 2.0
+"""Seconds until a depot that was away is asked again for a checkpoint."""
+
+
+class CheckpointRefusedError(MusterError):
+    """A checkpoint holds what cannot be stored, so that it would not be the same when it is restored."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointWays:
+    """The ways to the depot."""
+
+    ask_to_save: Callable[[ExecutionId], Awaitable[DepotPass]]
+    ask_for_tree: Callable[[ExecutionId, str], Awaitable[DepotPass]]
+    coordinator: Callable[[], str]
+    credentials: Callable[[], Credentials]
+
+
+@dataclass(slots=True)
+class CheckpointWork:
+    """What is done with the checkpoints of one node."""
+
+    ways: CheckpointWays
+    kept: KeptParts
+    trees: dict[str, ContentTree] = field(default_factory=dict)
+    """Trees of parts that executions here have stored or restored, by their digests."""
+
+    async def restore(self, assignment: Assignment, directory: ExecutionDirectory, told: Callable[[str], None]) -> None:
+        """Have the directory of checkpoints with all that an execution is to find; raises ExecutionError."""
+        checkpoint, restore = assignment.role.checkpoint, assignment.restore
+        assert checkpoint is not None, "nobody restores for a job that saves nothing"
+        seen: dict[str, SeenCheckpoint] = {}
+        try:
+            await asyncio.to_thread(directory.checkpoint.mkdir, exist_ok=True)
+            if restore is not None:
+                async with asyncio.timeout(assignment.fetch.total_seconds()):
+                    await self._patiently(assignment.execution, restore, directory.checkpoint, told)
+                seen = {
+                    each.name: SeenCheckpoint(state=each.state, tree=restore.trees[0].tree)
+                    for each in await asyncio.to_thread(looks, directory.checkpoint, "")
+                }
+            if assignment.saves:
+                note = note_of(assignment.job, assignment.rank, checkpoint, assignment.stall)
+                note.seen.update(seen)
+                await asyncio.to_thread(write_note, directory.path, note)
+        except TimeoutError:
+            limit = format_duration(assignment.fetch)
+            message = f"checkpoint: it was not here after {limit} (timeouts.fetch)"
+            raise ExecutionError(FailureKind.DATA, message) from None
+        except MusterError as error:
+            kind = error.kind if isinstance(error, ExecutionError) else FailureKind.DATA
+            raise ExecutionError(kind, f"checkpoint: {error}") from error
+        except OSError as error:
+            message = f"checkpoint: {error.filename or 'the disk of this node'}: {error.strerror}"
+            raise ExecutionError(FailureKind.RUNTIME, message) from error
+
+    async def store(
+        self, execution: ExecutionId, directory: Path, look: CheckpointLook, owner: int | None
+    ) -> StoredPart:
+        """Store a checkpoint as it was at a look; its number is still to be given.
+
+        Raises UnavailableError, CheckpointRefusedError, another MusterError, or OSError.
+        """
+        shown = await self.ways.ask_to_save(execution)
+        found = await asyncio.to_thread(partial(read_left_files, directory, owner, shown.allowed, entry=look.name))
+        for path, reason in found.left_out:
+            raise CheckpointRefusedError(f"{path} is {reason}, so it would not be the same when it is restored")
+        authority = self.ways.credentials().authority
+        async with reaching_depot(shown.depot, shown.ticket, self.ways.coordinator(), authority) as depot:
+            await depot.send_tree(found.tree, found.files)
+        now = await asyncio.to_thread(looks, directory, "")
+        if look.state not in {each.state for each in now if each.name == look.name}:
+            raise FolderError(f"{look.name} changed while it was read")
+        tree = found.tree
+        self.trees[tree.digest] = tree
+        return StoredPart(
+            name=look.name, number=1, tree=tree.digest, size=len(tree.form), files=len(tree.entries), bytes=tree.size
+        )
+
+    def keep(self, directory: ExecutionDirectory) -> None:
+        """Keep what the next attempt may want of an execution that has ended, as far as it is as it was stored."""
+        note = read_note(directory.path)
+        if note is None:
+            return
+        now = {each.name: each.state for each in looks(directory.checkpoint, "")}
+        newest = sorted(note.seen.items(), key=lambda each: each[1].number)
+        for name, seen in newest[-2:]:
+            tree = self.trees.get(seen.tree) or self.kept.tree(seen.tree)
+            if tree is not None and now.get(name) == seen.state:
+                with suppress(OSError):
+                    self.kept.keep(f"{note.job}.{note.rank}", tree, directory.checkpoint / name)
+        for seen in note.seen.values():
+            self.trees.pop(seen.tree, None)
+
+    async def _patiently(
+        self, execution: ExecutionId, restore: CheckpointToRestore, into: Path, told: Callable[[str], None]
+    ) -> None:
+        while True:
+            try:
+                await self._restore(execution, restore, into, told)
+            except UnavailableError as error:
+                told(f"waiting for the depot: {error}")
+                log.warning("no checkpoint yet", extra={"execution": execution, "cause": str(error)})
+            else:
+                return
+            await asyncio.sleep(RESTORE_PAUSE)
+
+    async def _restore(
+        self, execution: ExecutionId, restore: CheckpointToRestore, into: Path, told: Callable[[str], None]
+    ) -> None:
+        told(f"restoring checkpoint {restore.name}")
+        trees = [await self._tree(execution, named) for named in restore.trees]
+        whole = trees[0] if len(trees) == 1 else laid_over(trees[0], trees[1])
+        left, fetched = list(whole.entries), 0
+        for named, tree in zip(restore.trees, trees, strict=True):
+            listed = set(tree.entries)
+            own, left = [each for each in left if each in listed], [each for each in left if each not in listed]
+            lacking = await asyncio.to_thread(self._copied, named.tree, own, into)
+            fetched += sum(each.size for each in lacking)
+            if lacking:
+                await self._fetch(execution, named, lacking, into, told)
+        self.trees.update({tree.digest: tree for tree in trees})
+        log.info(
+            "checkpoint restored",
+            extra={"execution": execution, "checkpoint": restore.name, "bytes": whole.size, "fetched": fetched},
+        )
+
+    def _copied(self, digest: str, entries: Sequence[ContentEntry], into: Path) -> list[ContentEntry]:
+        """Copy what is kept here; what is not."""
+        return [each for each in entries if not self.kept.copy(digest, each, into)]
+
+    async def _tree(self, execution: ExecutionId, named: NamedTree) -> ContentTree:
+        known = self.trees.get(named.tree) or await asyncio.to_thread(self.kept.tree, named.tree)
+        if known is not None:
+            return known
+        shown = await self.ways.ask_for_tree(execution, named.tree)
+        authority = self.ways.credentials().authority
+        async with reaching_depot(shown.depot, shown.ticket, self.ways.coordinator(), authority) as depot:
+            return await depot.tree(named.tree, named.size)
+
+    async def _fetch(
+        self,
+        execution: ExecutionId,
+        named: NamedTree,
+        entries: Sequence[ContentEntry],
+        into: Path,
+        told: Callable[[str], None],
+    ) -> None:
+        done, total = 0, sum(each.size for each in entries)
+
+        def arrived(count: int) -> None:
+            nonlocal done
+            done += count
+            told(f"restoring a checkpoint: {size_text(done)} of {size_text(total)}")
+
+        shown = await self.ways.ask_for_tree(execution, named.tree)
+        authority = self.ways.credentials().authority
+        async with reaching_depot(shown.depot, shown.ticket, self.ways.coordinator(), authority) as depot:
+            await fetch_files(depot, entries, into, arrived)

@@ -1,0 +1,1 @@
+"""Storing what executions save, beside the loop that watches them."""

@@ -1,0 +1,187 @@
+"""Checkpoints of jobs: what user code saves while it runs, and what the next attempt finds."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import NamedTuple
+
+CHECKPOINT_DIRECTORY = "/muster/checkpoint"
+"""Where containers save checkpoints whose job names no other directory."""
+CHECKPOINT_DIRECTORY_VARIABLE = "MUSTER_CHECKPOINT_DIR"
+"""The variable that tells user code where it saves checkpoints."""
+CHECKPOINT_VARIABLE = "MUSTER_CHECKPOINT"
+"""The variable that names the checkpoint from which an attempt goes on; it is empty where there is none."""
+FINISHED_MARK = ".finished"
+"""The end of the name of the file that says that a checkpoint is whole; it begins with a dot and its name."""
+UNFINISHED = ".tmp"
+"""The end of names that are no checkpoints yet."""
+
+DEFAULT_SETTLE = timedelta(seconds=60)
+"""How long a checkpoint must not have changed where nothing says that it is whole."""
+DEFAULT_CHECKPOINTS_KEPT = 2
+"""Newest whole checkpoints of a job that stay where it does not say how many."""
+MOST_CHECKPOINTS_KEPT = 100
+"""Newest whole checkpoints of a job that may stay."""
+MOST_PINNED = 100
+"""Checkpoints of one job that stay because somebody wants it."""
+LONGEST_CHECKPOINT_NAME = 200
+"""Bytes of the name of a checkpoint."""
+PARTS_TOLD = 8
+"""Newest parts of an execution that its agent tells; the coordinator has heard of those before."""
+TREES_RESTORED = 2
+"""Trees at most that make up what one execution finds of a checkpoint."""
+MOST_PARTS = 1 << 40
+"""Parts that one execution may store in its life."""
+INCOMPLETE_KEPT = 8
+"""Newest checkpoints of a job that stay although not all ranks have stored their part."""
+BAD_WITHIN = timedelta(minutes=10)
+"""How long an attempt may run before its end says nothing about the checkpoint that it began with."""
+
+
+class CheckpointRanks(StrEnum):
+    """Ranks whose part a whole checkpoint needs."""
+
+    ALL = "all"  #: that of each execution of the role
+    RANK0 = "rank0"  #: that of the role's first execution, which all others get as well
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobCheckpoint:
+    """What the executions of a role save, and how much of it is kept."""
+
+    path: str | None = None
+    """The directory in which a container saves it; None: `CHECKPOINT_DIRECTORY`."""
+    ranks: CheckpointRanks = CheckpointRanks.ALL
+    done: str = ""
+    """A name with wildcards; a checkpoint that has such a file is whole. Empty: none says so."""
+    settle: timedelta = DEFAULT_SETTLE
+    """How long one must not have changed that nothing else says is whole."""
+    keep: int = DEFAULT_CHECKPOINTS_KEPT
+    """Newest whole ones that stay."""
+
+    @property
+    def target(self) -> str:
+        """The directory in which a container saves it."""
+        return self.path or CHECKPOINT_DIRECTORY
+
+
+class CheckpointOrder(StrEnum):
+    """What people may have done with a checkpoint."""
+
+    PIN = "pin"  #: it stays until somebody unpins it
+    UNPIN = "unpin"  #: it stays no longer than others do
+    REMOVE = "remove"  #: it goes
+
+
+class CheckpointId(NamedTuple):
+    """Names a checkpoint within its job."""
+
+    attempt: int
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.name} of attempt {self.attempt}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredPart:
+    """The part of one execution in a checkpoint, which the depot has."""
+
+    name: str
+    """The checkpoint."""
+    number: int
+    """Counts up over all that the execution stores, from 1; a part that is stored again gets another one."""
+    tree: str
+    """SHA-256 of its content tree."""
+    size: int
+    """Bytes of the canonical form of the tree."""
+    files: int
+    bytes: int
+    """Bytes of all files."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToldCheckpoints:
+    """What an agent tells of the checkpoints of one execution."""
+
+    parts: tuple[StoredPart, ...] = ()
+    """The newest that are stored, by their numbers."""
+    storing: bool = False
+    """Whether user code has ended and others may follow, so that the next attempt waits."""
+    trouble: str = ""
+    """Why the newest one cannot be stored, as a sentence; empty: nothing is wrong."""
+
+    def stored(self, part: StoredPart) -> "ToldCheckpoints":
+        """The same once another part is stored."""
+        return replace(self, parts=(*self.parts, part)[-PARTS_TOLD:], trouble="")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NamedTree:
+    """A content tree in the depot."""
+
+    tree: str
+    """SHA-256 of the tree."""
+    size: int
+    """Bytes of its canonical form."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointToRestore:
+    """What an execution finds before its user code starts."""
+
+    attempt: int
+    """The attempt that has saved it."""
+    name: str
+    trees: tuple[NamedTree, ...]
+    """The part of the execution, and that of its role's first one: what is in the former wins."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointPartView:
+    """The part of one rank as people see it."""
+
+    rank: int
+    files: int
+    bytes: int
+    tree: str
+    size: int
+    """Bytes of the canonical form of the tree."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointView:
+    """One checkpoint of a job as people see it."""
+
+    attempt: int
+    name: str
+    at: datetime
+    """When its last part was stored."""
+    files: int
+    bytes: int
+    lacking: tuple[int, ...] = ()
+    """Ranks without a part, of very many the first ones; none: it is whole."""
+    spoiled: tuple[int, ...] = ()
+    """Ranks that wrote their part anew; it is never whole."""
+    pinned: bool = False
+    bad: bool = False
+    """Whether attempts that began with it failed at once, so that none begins with it any more."""
+    restored: bool = False
+    """Whether the newest attempt began with it."""
+
+    @property
+    def id(self) -> CheckpointId:
+        """The name within the job."""
+        return CheckpointId(self.attempt, self.name)
+
+    @property
+    def whole(self) -> bool:
+        """Whether every rank that must have a part has one."""
+        return not self.lacking and not self.spoiled
+
+
+def is_checkpoint_name(name: str) -> bool:
+    """Whether what lies directly below the directory of checkpoints can be one by its name."""
+    if not name.isprintable() or name.startswith(".") or name.endswith(UNFINISHED) or "/" in name:
+        return False
+    return 0 < len(name.encode("utf-8", "surrogatepass")) <= LONGEST_CHECKPOINT_NAME
