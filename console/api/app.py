@@ -29,6 +29,7 @@ from console.api.route import Listed, Route, Streamed, TextOf
 from console.api.schemas import JOB_FILE, REFERENCE, answers_of, type_of
 from console.api.sessions.cookies import CookieSetting
 from console.api.sessions.session import SessionSeal
+from console.api.shapes.shaping import CSV_TYPE, ShapingLists
 from console.api.sharing import SHARING_ROUTES
 from console.api.trust import SESSION_ROUTES, TRUST_ROUTES
 from console.mirror.follower import MirrorFollower
@@ -143,7 +144,7 @@ def application(
     app.add_exception_handler(RequestValidationError, answer_wrong_parts)
     app.add_exception_handler(HTTPException, answer_http)
     app.add_exception_handler(Exception, answer_fault)
-    return Threshold(CookieSetting(app), hosts)
+    return Threshold(ShapingLists(CookieSetting(app)), hosts)
 
 
 def described(app: FastAPI) -> Mapping[str, Any]:
@@ -174,6 +175,8 @@ def _document(app: FastAPI) -> dict[str, Any]:
             **({str(int(route.or_status)): {"description": route.or_status.phrase}} if route.or_status else {}),
             "default": {"description": "What went wrong.", "content": {PROBLEM: {"schema": _reference("Problem")}}},
         }
+        if isinstance(route.answer, Listed | Streamed):
+            found.setdefault("parameters", []).append(_FIELDS)
         if route.body:
             job = _reference(JOB_FILE)
             several = {"anyOf": [job, {"type": "array", "items": job}]}
@@ -189,7 +192,7 @@ def _content(route: Route, schema: Any) -> Mapping[str, Any]:  # noqa: ANN401 - 
         case TextOf(media_type=media_type):
             return {"content": {media_type: {}}}
         case Listed():
-            return {"content": {JSON_TYPE: {"schema": _list_of(schema)}}}
+            return {"content": {JSON_TYPE: {"schema": _list_of(schema)}, CSV_TYPE: {"schema": {"type": "string"}}}}
         case Streamed(text=text):
             streamed = {LINES_TYPE: {"schema": schema}, EVENTS_TYPE: {"schema": {"type": "string"}}}
             whole = (
@@ -198,6 +201,16 @@ def _content(route: Route, schema: Any) -> Mapping[str, Any]:  # noqa: ANN401 - 
             return {"content": whole | streamed}
         case _:
             return {"content": {JSON_TYPE: {"schema": schema}}}
+
+
+_FIELDS: Mapping[str, Any] = {
+    "name": "fields",
+    "in": "query",
+    "required": False,
+    "description": "The only fields of each item that are wanted, with commas between them, like `id,spec.name`.",
+    "schema": {"type": "string"},
+}
+"""What all lists take, as the answer is shaped after it was made."""
 
 
 def _list_of(schema: Any) -> Mapping[str, Any]:  # noqa: ANN401 - a JSON Schema

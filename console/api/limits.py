@@ -24,10 +24,13 @@ REQUESTS = 1_200
 _HEADERS = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+    "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
 }
+_HEADERS_OF_TLS = {"Strict-Transport-Security": "max-age=31536000"}
+"""What browsers keep for a year: that this name is asked by HTTPS alone."""
 
 
 class Threshold:
@@ -53,7 +56,7 @@ class Threshold:
             answer = _too_large()
         self._open += 1
         try:
-            await self._answer(answer, scope, receive, _hardened(send))
+            await self._answer(answer, scope, receive, _hardened(send, scope["scheme"]))
         finally:
             self._open -= 1
 
@@ -110,11 +113,13 @@ def _replaying(body: bytes, receive: Receive) -> Receive:
     return replay
 
 
-def _hardened(send: Send) -> Send:
+def _hardened(send: Send, scheme: str) -> Send:
+    added = _HEADERS | _HEADERS_OF_TLS if scheme == "https" else _HEADERS
+
     async def sent(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
-            for name, value in _HEADERS.items():
+            for name, value in added.items():
                 headers.setdefault(name, value)
         await send(message)
 

@@ -1,0 +1,1 @@
+"""The shapes in which lists are answered."""
