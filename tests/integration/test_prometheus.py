@@ -1,6 +1,8 @@
 """A real Prometheus scrapes a console over TLS with a token; its rules and the metrics fit each other."""
 
 import asyncio
+import json
+import re
 import shutil
 import socket
 import subprocess
@@ -19,6 +21,7 @@ from tests.integration.fleet import SECRET, running_fleet
 from tests.integration.jobs import shell
 
 RULES = ROOT / "deploy" / "prometheus"
+DASHBOARDS = ROOT / "deploy" / "grafana" / "dashboards"
 SCRAPED_WITHIN = 40.0
 _CONFIG = """
 global: {{scrape_interval: 1s}}
@@ -101,6 +104,36 @@ def metrics_of_rules() -> set[str]:
     rules = YAML(typ="safe").load((RULES / "rules.yml").read_text())["groups"][0]["rules"]
     words = {word for rule in rules for word in rule["expr"].replace("{", " ").replace("(", " ").split()}
     return {word for word in words if word.startswith("muster_")}
+
+
+def queries_of_dashboards() -> list[str]:
+    """What the dashboards ask, for one node and one job."""
+    pages = [json.loads(file.read_text()) for file in sorted(DASHBOARDS.glob("*.json"))]
+    asked = [target["expr"] for page in pages for panel in page["panels"] for target in panel["targets"]]
+    assert len(asked) == 20
+    return [query.replace("$node", "a").replace("$job", "k3") for query in asked]
+
+
+async def test_prometheus_understands_every_query_of_the_dashboards_which_ask_for_metrics_that_there_are(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "fleet").mkdir()
+    files = certified(tmp_path)
+    told = "".join(file.read_text() for file in (ROOT / "console" / "telemetry").glob("*_metrics.py"))
+    async with running_fleet(tmp_path / "fleet", "a") as fleet:
+        await fleet.client.jobs.submit(shell("exec sleep 60", gpus=8))
+        async with (
+            console(fleet.address, cert=files["cert"], key=files["key"], believed=files["authority"]) as served,
+            prometheus(tmp_path, served) as http,
+        ):
+            assert await found(http, "sum by (state) (muster_nodes)")
+            for query in queries_of_dashboards():
+                answer = (await http.get("/query", params={"query": query})).json()
+                assert answer["status"] == "success", (query, answer)
+                names = set(re.findall(r"muster_[a-z_]+", query)) - {"muster_project_gpus"}
+                assert {name for name in names if f'"{name}"' not in told} == set(), query
+            assert (await http.get("/query", params={"query": "sum by ("})).json()["status"] == "error"
+            assert await found(http, 'sum by (project) (muster_project_gpus{what="held"})')
 
 
 async def test_prometheus_scrapes_a_console_and_every_metric_of_its_rules_is_there(tmp_path: Path) -> None:
