@@ -13,7 +13,7 @@ import pytest
 from muster.cli.local.fleet import client_of
 from muster.client.client import Client
 from muster.client.endpoint import Login
-from tests.integration.depots import depot
+from tests.integration.depots import depot, uploaded
 from tests.integration.programs import ROOT, agent, coordinator
 
 LIMIT = 90.0
@@ -31,10 +31,18 @@ def place() -> Iterator[Path]:
 
 @asynccontextmanager
 async def fleet(place: Path) -> AsyncIterator[Client]:
-    """A coordinator, its depot and one agent."""
+    """A coordinator that knows its depot, and one agent."""
     state = place / "coordinator"
     async with coordinator(place) as login, client_of(login) as client, depot(state), agent(place, login):
+        await uploaded(client, folder_in(place / "folder"))
         yield client
+
+
+def folder_in(directory: Path) -> Path:
+    """Something to send: once that is there, the coordinator knows its depot."""
+    directory.mkdir()
+    (directory / "file").write_text("x")
+    return directory
 
 
 async def muster(login: Login, directory: Path, *words: str) -> tuple[int | None, str, str]:

@@ -7,8 +7,8 @@ from muster.cli.exit_codes import ExitCode
 from muster.cli.local.fleet import client_of
 from muster.domain.jobs.job import JobSpec, Role
 from muster.domain.jobs.lifecycle import JobPhase
-from tests.integration.depots import depot
-from tests.integration.output_fleets import muster, place
+from tests.integration.depots import depot, uploaded
+from tests.integration.output_fleets import folder_in, muster, place
 from tests.integration.programs import agent, coordinator
 
 __all__ = ["place"]
@@ -29,6 +29,7 @@ async def test_metadata_is_shown_at_the_file_that_it_is_about(place: Path) -> No
     spec = JobSpec(name="leaves", roles=(Role(command=("/bin/sh", "-c", SCRIPT)),))
     state = place / "coordinator"
     async with coordinator(place) as login, client_of(login) as client, depot(state), agent(place, login):
+        await uploaded(client, folder_in(place / "folder"))
         submitted = await client.jobs.submit(spec, queue_anyway=True)
         assert (await client.jobs.wait(submitted.id)).phase is JobPhase.SUCCEEDED
 

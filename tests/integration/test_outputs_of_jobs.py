@@ -15,7 +15,7 @@ from muster.domain.jobs.job import JobSpec, PullPolicy, Role
 from muster.domain.jobs.lifecycle import JobPhase
 from tests.docker_daemon import IMAGE, docker_socket
 from tests.integration.depots import age_all, depot, uploaded
-from tests.integration.output_fleets import LIMIT, WRITES, fleet, muster, place
+from tests.integration.output_fleets import LIMIT, WRITES, fleet, folder_in, muster, place
 from tests.integration.programs import agent, coordinator
 from tests.integration.relays import until
 
@@ -54,13 +54,6 @@ async def test_outputs_come_back_as_they_were_left(place: Path) -> None:
     assert (came.files, came.fetched, came.bytes) == (2, 2, 7)
     assert (again.files, again.fetched) == (1, 0)
     assert [(each.outputs.left_out, each.outputs.why) for each in found.ranks] == [(1, "link: a link")]
-
-
-def folder_in(directory: Path) -> Path:
-    """Something to send: once that is there, the coordinator knows its depot."""
-    directory.mkdir()
-    (directory / "file").write_text("x")
-    return directory
 
 
 async def until_looked_at(client: Client) -> None:
@@ -160,6 +153,7 @@ async def test_the_command_line_lists_and_fetches_them_and_says_what_is_not_ther
     script = 'cd "$MUSTER_OUTPUTS_DIR"; mkdir a; echo $MUSTER_RANK > a/rank.txt; ln -s / link'
     state = place / "coordinator"
     async with coordinator(place) as login, client_of(login) as client, depot(state), agent(place, login):
+        await uploaded(client, folder_in(place / "folder"))
         submitted = await client.jobs.submit(job(script, count=2), queue_anyway=True)
         await client.jobs.wait(submitted.id)
         bare = await client.jobs.submit(job("true"))

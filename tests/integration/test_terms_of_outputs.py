@@ -15,8 +15,8 @@ from muster.domain.errors import ConflictError
 from muster.domain.ids import JobId
 from muster.domain.jobs.job import JobSpec, Role
 from muster.domain.jobs.lifecycle import JobPhase
-from tests.integration.depots import age_all, depot
-from tests.integration.output_fleets import LIMIT, WRITES, fleet, place
+from tests.integration.depots import age_all, depot, uploaded
+from tests.integration.output_fleets import LIMIT, WRITES, fleet, folder_in, place
 from tests.integration.programs import agent, coordinator
 from tests.integration.relays import until
 
@@ -78,6 +78,7 @@ async def until_expired(client: Client, job_id: JobId) -> None:
         [left] = (await client.outputs.of(job_id)).ranks
         if left.outputs.stage is OutputsStage.EXPIRED:
             return
+        assert left.outputs.stage is OutputsStage.STORED, left.outputs.why
         await asyncio.sleep(0.05)
 
 
@@ -85,6 +86,7 @@ async def test_outputs_that_were_kept_for_long_enough_go_while_their_job_stays(p
     state = place / "coordinator"
     async with coordinator(place) as login, client_of(login) as client, asyncio.timeout(LIMIT), agent(place, login):
         async with depot(state):
+            await uploaded(client, folder_in(place / "folder"))
             submitted = await client.jobs.submit(job(WRITES, keep=timedelta(seconds=1)), queue_anyway=True)
             assert (await client.jobs.wait(submitted.id)).phase is JobPhase.SUCCEEDED
             await until_expired(client, submitted.id)
