@@ -2,17 +2,19 @@
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Annotated
 
 from fastapi import Query
+from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from console.api.asking import AsCaller
 from console.api.route import Route, TextOf
 from console.telemetry.exposition import CONTENT_TYPE, Metric, exposition
 from console.telemetry.fleet_metrics import of_fleet
+from console.telemetry.history.recorder import HistoryRecorder
 from console.telemetry.node_metrics import of_nodes
 from muster.client.client import Client
 from muster.domain.fleet.node import NodeView
@@ -26,7 +28,7 @@ Pools = Annotated[list[str], Query(alias="pool", description="Only nodes of thes
 Port = Annotated[int, Query(ge=1, le=65535, description="The port of what runs on the nodes.")]
 
 
-async def show_fleet_metrics(client: AsCaller) -> Response:
+async def show_fleet_metrics(request: Request, client: AsCaller) -> Response:
     """Say in figures how the fleet is: nodes, GPUs, shares of projects and the queue."""
     async with asyncio.TaskGroup() as tasks:
         nodes = tasks.create_task(client.nodes.list(), name="nodes")
@@ -34,7 +36,8 @@ async def show_fleet_metrics(client: AsCaller) -> Response:
         units = tasks.create_task(client.projects.quotas(), name="quotas")
         queue = tasks.create_task(_queue(client), name="queue")
     now = datetime.now(UTC)
-    return _text(of_fleet(nodes.result(), samples.result(), units.result(), queue.result(), now))
+    of_console = await _of_history(request.app.state.history)
+    return _text((*of_fleet(nodes.result(), samples.result(), units.result(), queue.result(), now), *of_console))
 
 
 async def show_node_metrics(client: AsCaller, pool: Pools = []) -> Response:  # noqa: B006 - FastAPI copies it
@@ -48,6 +51,17 @@ async def list_prometheus_targets(client: AsCaller, port: Port = 9100, pool: Poo
     """Name the nodes for Prometheus' HTTP service discovery: for exporters that a site runs on them itself."""
     nodes = (node for node in await client.nodes.list() if not pool or node.pool in pool)
     return JSONResponse([{"targets": [_at(node, port)], "labels": _labels(node)} for node in nodes])
+
+
+async def _of_history(history: HistoryRecorder | None) -> Sequence[Metric]:
+    """How the history of this console is, if it keeps one."""
+    if history is None:
+        return ()
+    size = Metric("muster_console_history_bytes", "Bytes on the disk of what nodes and gangs used.")
+    size.add(await asyncio.to_thread(lambda: history.size))
+    dropped = Metric("muster_console_history_dropped", "Samples and bands that the disk did not take since the start.")
+    dropped.add(history.dropped)
+    return (size, dropped)
 
 
 async def _queue(client: Client) -> list[QueueLine]:

@@ -34,6 +34,7 @@ async def test_series_of_jobs_and_nodes_are_read_from_the_history(tmp_path: Path
             [cpus] = await told(http, f"/v1/jobs/{job.id}/metrics?quantity=cpus&rank=0")
             [band] = await told(http, f"/v1/jobs/{job.id}/bands?quantity=cpus")
             of_node = await told(http, "/v1/nodes/a/metrics?quantity=memory&quantity=cpus")
+            metrics = (await http.get("/metrics")).text
             wrong = await http.get(f"/v1/jobs/{job.id}/metrics?since=2999-01-01T00:00:00Z")
             missing = await http.get("/v1/jobs/nothing/metrics")
         await fleet.client.jobs.stop(job.id)
@@ -49,4 +50,6 @@ async def test_series_of_jobs_and_nodes_are_read_from_the_history(tmp_path: Path
     assert {*band["least_ranks"], *band["most_ranks"]} <= {0, 1}
     assert {each["quantity"] for each in of_node} == {"cpus", "memory"}
     assert kept[0]["times"][0] <= cpus["times"][0]
+    assert "\nmuster_console_history_bytes " in metrics
+    assert "\nmuster_console_history_dropped 0\n" in metrics
     assert (wrong.status_code, missing.status_code, nothing.status_code) == (400, 404, 503)

@@ -60,7 +60,7 @@ class HistoryRecorder:
         self._readers = asyncio.Semaphore(HISTORY_READERS)
         self._said = ""
         self.dropped = 0
-        """Samples that the disk did not take."""
+        """Samples and bands that the disk did not take."""
 
     async def run(self) -> None:
         """Keep what is heard until cancelled, whatever becomes of the disk."""
@@ -83,6 +83,11 @@ class HistoryRecorder:
     def hear_bands(self, attempt: AttemptId, bands: GangBands) -> None:
         """Take in what the ranks of a gang used."""
         self._open.take(_name_of_gang(attempt), bands.at, bands_to_item(bands))
+
+    @property
+    def size(self) -> int:
+        """Bytes on the disk; it looks at every file."""
+        return self._store.size
 
     async def samples(self, node: NodeId, since: datetime, until: datetime, most: int) -> Sequence[Sample]:
         """What a node used from a time to another, in the order of time, as at most so many samples."""
