@@ -46,25 +46,33 @@ class SubscriptionFollower:
 
     async def run(self) -> None:
         """Follow until cancelled, or until the coordinator says that this token may not."""
-        while True:
-            try:
-                await self._follow()
-            except NotSignedInError as error:
-                log.warning("subscriptions cannot be followed", extra={"cause": str(error)})
-            except PermissionDeniedError as error:
-                if not self._book.is_known:
-                    log.info("only subscriptions of the file are served", extra={"cause": str(error)})
-                    self._book.follow(())
+        # The group is here, as what ends a stream within a group comes out of it as one of several.
+        async with asyncio.TaskGroup() as tests:
+            while True:
+                if not await self._follow_once(tests):
                     return
-                log.warning("subscriptions cannot be followed any more", extra={"cause": str(error)})
-            except MusterError as error:
-                log.warning("subscriptions cannot be followed", extra={"cause": str(error)})
-            await asyncio.sleep(SUBSCRIPTIONS_AGAIN_AFTER)
+                await asyncio.sleep(SUBSCRIPTIONS_AGAIN_AFTER)
 
-    async def _follow(self) -> None:
+    async def _follow_once(self, tests: asyncio.TaskGroup) -> bool:
+        """Follow until the stream breaks; whether to try again."""
+        try:
+            await self._follow(tests)
+        except NotSignedInError as error:
+            log.warning("subscriptions cannot be followed", extra={"cause": str(error)})
+        except PermissionDeniedError as error:
+            if not self._book.is_known:
+                log.info("only subscriptions of the file are served", extra={"cause": str(error)})
+                self._book.follow(())
+                return False
+            log.warning("subscriptions cannot be followed any more", extra={"cause": str(error)})
+        except MusterError as error:
+            log.warning("subscriptions cannot be followed", extra={"cause": str(error)})
+        return True
+
+    async def _follow(self, tests: asyncio.TaskGroup) -> None:
         client = await self._client()
         first = True
-        async with asyncio.TaskGroup() as tests, aclosing(client.notifications.follow()) as told:
+        async with aclosing(client.notifications.follow()) as told:
             async for each in told:
                 await self._serve(each.subscriptions, first=first)
                 first = False
