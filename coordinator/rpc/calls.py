@@ -27,6 +27,11 @@ _OURS: Mapping[str, Mapping[str, str]] = {
         "Upload": "data.upload",
         "Storage": "data.storage",
         "Outputs": "data.outputs",
+        "Checkpoints": "checkpoints.list",
+        "CheckpointParts": "checkpoints.get",
+        "PinCheckpoint": "checkpoints.pin",
+        "UnpinCheckpoint": "checkpoints.unpin",
+        "RemoveCheckpoint": "checkpoints.remove",
     },
     "AttachmentService": {
         "Open": "attachments.open",

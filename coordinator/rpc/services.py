@@ -35,6 +35,7 @@ from coordinator.service.attaching.attachments import AttachmentOperations
 from coordinator.service.attaching.open_book import AttachmentBook
 from coordinator.service.attaching.relay_side import RelaySide
 from coordinator.service.bundles import BundleOperations
+from coordinator.service.data.checkpoints import CheckpointOperations
 from coordinator.service.data.left import OutputOperations
 from coordinator.service.data.trees import DepotSide
 from coordinator.service.data.uploads import DataOperations
@@ -189,7 +190,8 @@ def add_clients(
     attachments_pb2_grpc.add_AttachmentServiceServicer_to_server(AttachmentService(attachments), server)
     data = DataOperations(operations, parts.depot, parts.registry.projects)
     left = OutputOperations(operations, parts.engine, parts.depot, archive.past)
-    data_pb2_grpc.add_DataServiceServicer_to_server(DataService(data, left), server)
+    saved = CheckpointOperations(operations, parts.engine, parts.depot)
+    data_pb2_grpc.add_DataServiceServicer_to_server(DataService(data, left, saved), server)
     stories = StoryOperations(operations, parts.engine, archive.past)
     nodes = NodeService(NodeOperations(operations, parts.engine, parts.registry.joined), stories, parts.reader_patience)
     nodes_pb2_grpc.add_NodeServiceServicer_to_server(nodes, server)

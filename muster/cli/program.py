@@ -164,6 +164,12 @@ def _add_outputs(app: typer.Typer) -> None:
     app.add_typer(outputs.outputs, name="outputs")
 
 
+def _add_checkpoints(app: typer.Typer) -> None:
+    from muster.cli.commands.data import checkpoints
+
+    app.add_typer(checkpoints.checkpoints, name="checkpoints")
+
+
 def _add_nodes(app: typer.Typer) -> None:
     from muster.cli.commands.nodes import nodes
 
@@ -278,6 +284,7 @@ _PARTS: Mapping[Add, tuple[str, ...]] = {
     _add_ssh: ("ssh", "ssh-proxy", "ssh-config"),
     _add_data: ("upload",),
     _add_outputs: ("outputs",),
+    _add_checkpoints: ("checkpoints",),
     _add_nodes: ("nodes",),
     _add_windows: ("windows",),
     _add_secrets: ("secrets",),

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from muster.client.services.attachments import AttachmentsClient
     from muster.client.services.authority import AuthorityClient
     from muster.client.services.bundles import BundlesClient
-    from muster.client.services.data import DataClient, OutputsClient
+    from muster.client.services.data import CheckpointsClient, DataClient, OutputsClient
     from muster.client.services.jobs import JobsClient
     from muster.client.services.metrics import MetricsClient
     from muster.client.services.nodes import EventsClient, FleetClient, NodesClient, WindowsClient
@@ -131,6 +131,13 @@ class Client(AdministrationNouns):
         from muster.client.services.data import OutputsClient
 
         return OutputsClient(self._calls)
+
+    @cached_property
+    def checkpoints(self) -> "CheckpointsClient":
+        """What jobs have saved: which checkpoints there are, getting them, and which of them stay."""
+        from muster.client.services.data import CheckpointsClient
+
+        return CheckpointsClient(self._calls)
 
     @cached_property
     def data(self) -> "DataClient":

@@ -10,7 +10,7 @@ from muster.domain.data.outputs import LARGEST_OUTPUTS, MOST_OUTPUTS
 from muster.domain.data.tree import LARGEST_TREE_FORM
 from muster.domain.jobs.stopping.notice import StopOrder, StopReason
 from tests.unit.output_values import digests
-from tests.unit.plain_values import labels, spans, texts
+from tests.unit.plain_values import labels, moments, spans, texts, tuples_of
 
 codes = st.builds(JobCode, tree=digests, size=st.integers(0, LARGEST_TREE_FORM))
 stop_orders = st.builds(StopOrder, reason=st.sampled_from(StopReason), grace=spans)
@@ -45,6 +45,47 @@ to_restore = st.builds(
     attempt=st.integers(1, 1000),
     name=labels,
     trees=st.lists(st.builds(saved.NamedTree, tree=digests, size=sizes), max_size=2).map(tuple),
+)
+ranks = st.integers(0, 999)
+views = st.builds(
+    saved.CheckpointView,
+    attempt=st.integers(1, 1000),
+    name=labels,
+    at=moments,
+    files=st.integers(0, MOST_OUTPUTS),
+    bytes=st.integers(0, LARGEST_OUTPUTS),
+    parts=st.integers(0, 1000),
+    needed=st.integers(0, 1000),
+    lacking=tuples_of(ranks),
+    spoiled=tuples_of(ranks),
+    pinned=st.booleans(),
+    bad=st.booleans(),
+    restored=st.booleans(),
+)
+job_checkpoints = st.builds(
+    saved.JobCheckpoints,
+    job=labels,
+    job_name=labels,
+    checkpoints=tuples_of(views),
+    troubles=tuples_of(st.builds(saved.CheckpointTrouble, rank=ranks, why=texts)),
+)
+found_parts = st.builds(
+    saved.CheckpointParts,
+    job=labels,
+    job_name=labels,
+    checkpoint=views,
+    depot=st.sampled_from(["", ":7463", "depot.example.org:7463"]),
+    parts=tuples_of(
+        st.builds(
+            saved.CheckpointPartView,
+            rank=ranks,
+            files=st.integers(0, MOST_OUTPUTS),
+            bytes=st.integers(0, LARGEST_OUTPUTS),
+            tree=st.just("") | digests,
+            size=st.integers(0, LARGEST_OUTPUTS),
+            ticket=labels,
+        )
+    ),
 )
 
 

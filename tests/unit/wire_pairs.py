@@ -25,11 +25,12 @@ from muster.rpc.v1 import (
     telemetry_pb2,
     trust_pb2,
 )
-from muster.wire.data import outputs
+from muster.wire.data import outputs, saved
 from muster.wire.feeds import batches
 from muster.wire.notifications import happenings, subscriptions
 from tests.unit import (
     attachment_values,
+    checkpoint_values,
     event_values,
     feed_values,
     node_values,
@@ -96,6 +97,9 @@ PAIRS = (
     Pair("output_terms", output_values.output_terms, model_pb2.OutputTerms, outputs),
     Pair("outputs_pass", output_values.output_passes, agents_pb2.DataResponse, outputs),
     Pair("job_outputs", output_values.job_outputs, data_pb2.OutputsResponse, outputs),
+    Pair("job_checkpoints", checkpoint_values.job_checkpoints, data_pb2.CheckpointsResponse, saved),
+    Pair("checkpoint_view", checkpoint_values.views, data_pb2.SavedCheckpoint, saved),
+    Pair("checkpoint_parts", checkpoint_values.found_parts, data_pb2.CheckpointPartsResponse, saved),
     Pair("depot_use", quota_values.depot_uses, data_pb2.StorageResponse),
     Pair("delivered", secret_values.delivered, agents_pb2.DeliveredSecret),
     Pair("execution", values.execution_views, jobs_pb2.Execution),

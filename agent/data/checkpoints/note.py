@@ -64,6 +64,7 @@ def write_note(path: Path, note: CheckpointNote) -> None:
         "stall": note.stall.total_seconds(),
         "seen": {name: asdict(each) for name, each in note.seen.items()},
         "parts": [asdict(part) for part in note.told.parts],
+        "trouble": note.told.trouble,
         "number": note.number,
     }
     write_whole(path / CHECKPOINT_NOTE, json.dumps(facts).encode(), PRIVATE_RECORD)
@@ -80,7 +81,7 @@ def read_note(path: Path) -> CheckpointNote | None:
             done=facts["done"],
             stall=timedelta(seconds=facts["stall"]),
             seen={name: SeenCheckpoint(**each) for name, each in facts["seen"].items()},
-            told=ToldCheckpoints(parts=tuple(StoredPart(**part) for part in facts["parts"])),
+            told=ToldCheckpoints(parts=tuple(StoredPart(**part) for part in facts["parts"]), trouble=facts["trouble"]),
             number=facts["number"],
         )
     return None

@@ -122,6 +122,8 @@ class PartStoring:
             self._refused[key] = (look.state, self._clock())
             log.warning("a checkpoint is not stored", extra={"execution": execution, "cause": str(error)})
             after = note.with_trouble(f"{look.name}: {error}")
+            with suppress(OSError):  # the disk itself may be the trouble
+                await asyncio.to_thread(write_note, live.directory.path, after)
         else:
             told = {"execution": execution, "checkpoint": look.name, "files": part.files, "bytes": part.bytes}
             log.info("a part of a checkpoint is stored", extra=told)

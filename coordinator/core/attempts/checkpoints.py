@@ -107,6 +107,8 @@ def _add(turn: Turn, execution: Execution, told: StoredPart) -> None:
     saved = index.get(execution.job, part.id)
     if saved is not None and saved.whole and (known is None or known.tree != part.tree):
         _become_whole(turn, saved, execution)
+    elif saved is not None and len(saved.parts) == 1 and known is None:
+        _clear(turn, execution.job)  # one more has begun, and nobody knows whether it will ever be whole
 
 
 def _become_whole(turn: Turn, saved: SavedCheckpoint, execution: Execution) -> None:

@@ -2,21 +2,26 @@
 
 from coordinator.rpc.callers import Context, caller
 from coordinator.rpc.refusals import translated
+from coordinator.service.data.checkpoints import CheckpointOperations
 from coordinator.service.data.left import OutputOperations
 from coordinator.service.data.uploads import DataOperations
+from muster.domain.data.checkpoint import CheckpointId
 from muster.rpc.v1 import data_pb2 as pb
 from muster.rpc.v1 import data_pb2_grpc
 from muster.wire import checks
+from muster.wire.data.checkpoints import checkpoint_name
 from muster.wire.data.outputs import job_outputs_to_wire
+from muster.wire.data.saved import checkpoint_parts_to_wire, checkpoint_view_to_wire, job_checkpoints_to_wire
 from muster.wire.sharing.storage import depot_use_to_wire
 
 
 class DataService(data_pb2_grpc.DataServiceServicer):
     """Translates calls about data of jobs."""
 
-    def __init__(self, data: DataOperations, outputs: OutputOperations) -> None:
+    def __init__(self, data: DataOperations, outputs: OutputOperations, checkpoints: CheckpointOperations) -> None:
         self._data = data
         self._outputs = outputs
+        self._checkpoints = checkpoints
 
     @translated
     async def Upload(self, request: pb.UploadRequest, context: Context) -> pb.UploadResponse:
@@ -37,3 +42,41 @@ class DataService(data_pb2_grpc.DataServiceServicer):
             caller(), request.job, attempt=request.attempt, ranks=frozenset(request.ranks), first=request.first
         )
         return job_outputs_to_wire(found, following)
+
+    @translated
+    async def Checkpoints(self, request: pb.CheckpointsRequest, context: Context) -> pb.CheckpointsResponse:
+        """What a job has saved."""
+        return job_checkpoints_to_wire(await self._checkpoints.list(caller(), request.job))
+
+    @translated
+    async def CheckpointParts(self, request: pb.CheckpointPartsRequest, context: Context) -> pb.CheckpointPartsResponse:
+        """The parts of one checkpoint, and the way to them."""
+        checks.few(request.ranks, "CheckpointPartsRequest.ranks")
+        name = checkpoint_name(request.name, "CheckpointPartsRequest.name") if request.name else ""
+        found, following = await self._checkpoints.parts(
+            caller(),
+            request.job,
+            CheckpointId(request.attempt, name),
+            ranks=frozenset(request.ranks),
+            first=request.first,
+        )
+        return checkpoint_parts_to_wire(found, following)
+
+    @translated
+    async def PinCheckpoint(self, request: pb.NamedCheckpoint, context: Context) -> pb.SavedCheckpoint:
+        """Keep a checkpoint until it is unpinned."""
+        return checkpoint_view_to_wire(await self._checkpoints.pin(caller(), request.job, _named(request)))
+
+    @translated
+    async def UnpinCheckpoint(self, request: pb.NamedCheckpoint, context: Context) -> pb.SavedCheckpoint:
+        """Keep a checkpoint no longer than others."""
+        return checkpoint_view_to_wire(await self._checkpoints.unpin(caller(), request.job, _named(request)))
+
+    @translated
+    async def RemoveCheckpoint(self, request: pb.NamedCheckpoint, context: Context) -> pb.SavedCheckpoint:
+        """Remove a checkpoint."""
+        return checkpoint_view_to_wire(await self._checkpoints.remove(caller(), request.job, _named(request)))
+
+
+def _named(request: pb.NamedCheckpoint) -> CheckpointId:
+    return CheckpointId(request.attempt, checkpoint_name(request.name, "NamedCheckpoint.name"))

@@ -1,4 +1,4 @@
-"""The SDK for data of jobs: folders that go along, and what jobs have left."""
+"""The SDK for data of jobs: folders that go along, and what jobs have left and saved."""
 
 import asyncio
 import os
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from muster.client.calls import Calls
+from muster.domain.data.checkpoint import CheckpointParts, CheckpointView, FetchedCheckpoint, JobCheckpoints
 from muster.domain.data.code import JobCode
 from muster.domain.data.depot_use import DepotUse
 from muster.domain.data.output_metadata import OutputMetadata, metadata_files, read_metadata
@@ -27,7 +28,10 @@ from muster.transfer.downloads import fetch_files, read_contents
 from muster.transfer.folder import Folder, read_folder
 from muster.transfer.remembered import load_remembered, remembered_file, save_remembered
 from muster.wire.data.outputs import job_outputs_from_wire
+from muster.wire.data.saved import checkpoint_parts_from_wire, checkpoint_view_from_wire, job_checkpoints_from_wire
 from muster.wire.sharing.storage import depot_use_from_wire
+
+_NO_DEPOT = "no depot is connected to the coordinator, which has"
 
 
 class DataClient:
@@ -114,7 +118,7 @@ class OutputsClient:
 
         >>> stages = [each.outputs.stage for each in (await client.outputs.of("train")).ranks]
         """
-        name, first, found = job.id if isinstance(job, JobView) else job, 0, None
+        name, first, found = _job_name(job), 0, None
         while True:
             request = pb.OutputsRequest(job=name, attempt=attempt, ranks=sorted(ranks), first=first)
             answer = await self._calls.ask(self._stub.Outputs, request)
@@ -203,7 +207,7 @@ class OutputsClient:
         """What each rank has stored, and the depot that has it."""
         stored = [each for each in found.ranks if each.outputs.tree]
         if stored and not found.depot:
-            raise UnavailableError("no depot is connected to the coordinator, which has the outputs (docs/depot.md)")
+            raise UnavailableError(f"{_NO_DEPOT} the outputs (docs/depot.md)")
         connection = self._calls.connection
         for rank in stored:
             async with reaching_depot(
@@ -223,6 +227,107 @@ async def _said(depot: DepotClient, tree: ContentTree, told: Sequence[ContentEnt
     contents = await read_contents(depot, told)
     paths = frozenset(each.path for each in tree.entries)
     return read_metadata(zip((each.path for each in told), contents, strict=True), paths)
+
+
+class CheckpointsClient:
+    """What jobs have saved, reached as `client.checkpoints`."""
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+
+    @property
+    def _stub(self) -> Any:  # noqa: ANN401 - that of DataService, whose two kinds mypy cannot tell apart here
+        return self._calls.stub(DataServiceStub)
+
+    async def of(self, job: JobView | str) -> JobCheckpoints:
+        """What a job has saved, whole or not, the newest first.
+
+        >>> whole = [each.name for each in (await client.checkpoints.of("train")).checkpoints if each.whole]
+        """
+        request = pb.CheckpointsRequest(job=_job_name(job))
+        return job_checkpoints_from_wire(await self._calls.ask(self._stub.Checkpoints, request))
+
+    async def get(
+        self,
+        job: JobView | str,
+        into: Path | str,
+        *,
+        name: str = "",
+        attempt: int = 0,
+        ranks: Collection[int] = (),
+        told: Callable[[int, int], None] | None = None,
+    ) -> FetchedCheckpoint:
+        """Fetch a checkpoint, each file compared with its SHA-256: the newest whole one unless one is named.
+
+        `attempt` 0: the newest that has one of this name. Parts lie in a directory for each rank; where one rank alone
+        has a part, it lies in `into` itself. After a break the same call goes on where it was. `told` hears how many
+        bytes of how many are there.
+
+        >>> print((await client.checkpoints.get("train", "saved")).checkpoint.name)
+        """
+        found = await self._parts(_job_name(job), name, attempt, ranks)
+        stored = [each for each in found.parts if each.tree]
+        if stored and not found.depot:
+            raise UnavailableError(f"{_NO_DEPOT} the checkpoint (docs/depot.md)")
+        connection, files, fetched, done = self._calls.connection, 0, 0, 0
+        total = sum(each.bytes for each in stored)
+
+        def arrived(count: int) -> None:
+            nonlocal done
+            done += count
+            if told is not None:
+                told(min(done, total), total)
+
+        for part in stored:
+            place = Path(into) if found.checkpoint.needed == 1 else Path(into, str(part.rank))
+            async with reaching_depot(
+                found.depot, part.ticket, connection.address, connection.credentials.authority
+            ) as depot:
+                tree = await depot.tree(part.tree, part.size)
+                came = await fetch_files(depot, tree.entries, place, arrived)
+            files, fetched = files + came.files, fetched + came.fetched
+        return FetchedCheckpoint(checkpoint=found.checkpoint, files=files, bytes=total, fetched=fetched)
+
+    async def pin(self, job: JobView | str, name: str, *, attempt: int = 0) -> CheckpointView:
+        """Keep a checkpoint until it is unpinned or its job is deleted; `attempt` is as for `get`.
+
+        >>> await client.checkpoints.pin("train", "epoch-3")
+        """
+        return await self._ordered(self._stub.PinCheckpoint, job, name, attempt)
+
+    async def unpin(self, job: JobView | str, name: str, *, attempt: int = 0) -> CheckpointView:
+        """Keep a checkpoint no longer than others: it goes at once if there are enough newer ones.
+
+        >>> await client.checkpoints.unpin("train", "epoch-3")
+        """
+        return await self._ordered(self._stub.UnpinCheckpoint, job, name, attempt)
+
+    async def remove(self, job: JobView | str, name: str, *, attempt: int = 0) -> CheckpointView:
+        """Remove a checkpoint, pinned or not; the one with which the present attempt began stays.
+
+        >>> await client.checkpoints.remove("train", "epoch-2", attempt=1)
+        """
+        return await self._ordered(self._stub.RemoveCheckpoint, job, name, attempt)
+
+    async def _ordered(self, call: Any, job: JobView | str, name: str, attempt: int) -> CheckpointView:  # noqa: ANN401 - as `_stub`
+        request = pb.NamedCheckpoint(job=_job_name(job), attempt=attempt, name=name)
+        return checkpoint_view_from_wire(await self._calls.ask(call, request))
+
+    async def _parts(self, job: str, name: str, attempt: int, ranks: Collection[int]) -> CheckpointParts:
+        """All parts of one checkpoint, page by page."""
+        first, found = 0, None
+        while True:
+            request = pb.CheckpointPartsRequest(job=job, attempt=attempt, name=name, ranks=sorted(ranks), first=first)
+            answer = await self._calls.ask(self._stub.CheckpointParts, request)
+            page = checkpoint_parts_from_wire(answer)
+            found = page if found is None else replace(page, parts=(*found.parts, *page.parts))
+            (attempt, name), job, first = found.checkpoint.id, found.job, answer.following
+            if not first:
+                return found
+
+
+def _job_name(job: JobView | str) -> str:
+    return job.id if isinstance(job, JobView) else job
 
 
 def _read(folder: Path) -> Folder:

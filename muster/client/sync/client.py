@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from muster.client.sync.attachments import SyncAttachmentsClient
     from muster.client.sync.authority import SyncAuthorityClient
     from muster.client.sync.bundles import SyncBundlesClient
-    from muster.client.sync.data import SyncDataClient, SyncOutputsClient
+    from muster.client.sync.data import SyncCheckpointsClient, SyncDataClient, SyncOutputsClient
     from muster.client.sync.jobs import SyncJobsClient
     from muster.client.sync.metrics import SyncMetricsClient
     from muster.client.sync.nodes import SyncEventsClient, SyncFleetClient, SyncNodesClient, SyncWindowsClient
@@ -120,6 +120,13 @@ class SyncClient(SyncAdministrationNouns):
         from muster.client.sync.data import SyncOutputsClient
 
         return SyncOutputsClient(self._own.outputs, self._loop)
+
+    @cached_property
+    def checkpoints(self) -> "SyncCheckpointsClient":
+        """What jobs have saved: which checkpoints there are, getting them, and which of them stay."""
+        from muster.client.sync.data import SyncCheckpointsClient
+
+        return SyncCheckpointsClient(self._own.checkpoints, self._loop)
 
     @cached_property
     def data(self) -> "SyncDataClient":

@@ -4,7 +4,8 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
 from muster.client.blocking.loop_thread import LoopThread
-from muster.client.services.data import DataClient, OutputsClient
+from muster.client.services.data import CheckpointsClient, DataClient, OutputsClient
+from muster.domain.data.checkpoint import CheckpointView, FetchedCheckpoint, JobCheckpoints
 from muster.domain.data.depot_use import DepotUse
 from muster.domain.data.outputs import FetchedOutputs, JobOutputs, OutputFile
 from muster.domain.data.upload import UploadedFolder
@@ -97,3 +98,59 @@ class SyncOutputsClient:
         >>> print((client.outputs.get("train", "results")).files)
         """
         return self._loop.run(self._own.get(job, into, only=only, attempt=attempt, ranks=ranks, told=told))
+
+
+class SyncCheckpointsClient:
+    """What jobs have saved, reached as `client.checkpoints`."""
+
+    def __init__(self, own: CheckpointsClient, loop: LoopThread) -> None:
+        self._own = own
+        self._loop = loop
+
+    def of(self, job: JobView | str) -> JobCheckpoints:
+        """What a job has saved, whole or not, the newest first.
+
+        >>> whole = [each.name for each in (client.checkpoints.of("train")).checkpoints if each.whole]
+        """
+        return self._loop.run(self._own.of(job))
+
+    def get(
+        self,
+        job: JobView | str,
+        into: Path | str,
+        *,
+        name: str = "",
+        attempt: int = 0,
+        ranks: Collection[int] = (),
+        told: Callable[[int, int], None] | None = None,
+    ) -> FetchedCheckpoint:
+        """Fetch a checkpoint, each file compared with its SHA-256: the newest whole one unless one is named.
+
+        `attempt` 0: the newest that has one of this name. Parts lie in a directory for each rank; where one rank alone
+        has a part, it lies in `into` itself. After a break the same call goes on where it was. `told` hears how many
+        bytes of how many are there.
+
+        >>> print((client.checkpoints.get("train", "saved")).checkpoint.name)
+        """
+        return self._loop.run(self._own.get(job, into, name=name, attempt=attempt, ranks=ranks, told=told))
+
+    def pin(self, job: JobView | str, name: str, *, attempt: int = 0) -> CheckpointView:
+        """Keep a checkpoint until it is unpinned or its job is deleted; `attempt` is as for `get`.
+
+        >>> client.checkpoints.pin("train", "epoch-3")
+        """
+        return self._loop.run(self._own.pin(job, name, attempt=attempt))
+
+    def unpin(self, job: JobView | str, name: str, *, attempt: int = 0) -> CheckpointView:
+        """Keep a checkpoint no longer than others: it goes at once if there are enough newer ones.
+
+        >>> client.checkpoints.unpin("train", "epoch-3")
+        """
+        return self._loop.run(self._own.unpin(job, name, attempt=attempt))
+
+    def remove(self, job: JobView | str, name: str, *, attempt: int = 0) -> CheckpointView:
+        """Remove a checkpoint, pinned or not; the one with which the present attempt began stays.
+
+        >>> client.checkpoints.remove("train", "epoch-2", attempt=1)
+        """
+        return self._loop.run(self._own.remove(job, name, attempt=attempt))

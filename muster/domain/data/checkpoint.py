@@ -1,6 +1,6 @@
 """Checkpoints of jobs: what user code saves while it runs, and what the next attempt finds."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import NamedTuple
@@ -145,8 +145,11 @@ class CheckpointPartView:
     files: int
     bytes: int
     tree: str
+    """SHA-256 of its content tree; empty: the rank has written it anew, and there is nothing to fetch."""
     size: int
     """Bytes of the canonical form of the tree."""
+    ticket: str = field(default="", repr=False)
+    """What opens the depot for the tree; empty where there is nothing to fetch."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,10 +162,14 @@ class CheckpointView:
     """When its last part was stored."""
     files: int
     bytes: int
+    parts: int
+    """How many ranks have stored theirs."""
+    needed: int
+    """How many must have."""
     lacking: tuple[int, ...] = ()
-    """Ranks without a part, of very many the first ones; none: it is whole."""
+    """Ranks without a part, of very many the first ones."""
     spoiled: tuple[int, ...] = ()
-    """Ranks that wrote their part anew; it is never whole."""
+    """Ranks that wrote their part anew, of very many the first ones; it is never whole."""
     pinned: bool = False
     bad: bool = False
     """Whether attempts that began with it failed at once, so that none begins with it any more."""
@@ -176,8 +183,53 @@ class CheckpointView:
 
     @property
     def whole(self) -> bool:
-        """Whether every rank that must have a part has one."""
-        return not self.lacking and not self.spoiled
+        """Whether every rank that must have a part has one, so that an attempt can begin with it."""
+        return self.parts == self.needed and not self.spoiled
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointTrouble:
+    """Why a rank of the newest attempt cannot store its newest checkpoint."""
+
+    rank: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobCheckpoints:
+    """What a job has saved."""
+
+    job: str
+    job_name: str
+    checkpoints: tuple[CheckpointView, ...] = ()
+    """The newest first: of later attempts before earlier ones, and of one attempt those that were stored last."""
+    troubles: tuple[CheckpointTrouble, ...] = ()
+    """The first of those whose newest one cannot be stored, by rank."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointParts:
+    """The parts of one checkpoint, and the way to them."""
+
+    job: str
+    job_name: str
+    checkpoint: CheckpointView
+    depot: str
+    """HOST:PORT; an empty host is the one at which the coordinator was reached. Empty: no depot is there."""
+    parts: tuple[CheckpointPartView, ...] = ()
+    """The parts in the order of their ranks."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchedCheckpoint:
+    """What came of fetching a checkpoint."""
+
+    checkpoint: CheckpointView
+    files: int
+    """Files that are in their places now."""
+    bytes: int
+    fetched: int
+    """How many of the files were not there before."""
 
 
 def is_checkpoint_name(name: str) -> bool:

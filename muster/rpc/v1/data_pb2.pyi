@@ -296,3 +296,319 @@ class RankOutputs(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___RankOutputs: _TypeAlias = RankOutputs  # noqa: Y015
+
+@_typing.final
+class CheckpointsRequest(_message.Message):
+    """Asks what a job has saved."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    JOB_FIELD_NUMBER: _builtins.int
+    job: _builtins.str
+    """Its id, the unique beginning of one, or its name."""
+    def __init__(
+        self,
+        *,
+        job: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["job", b"job"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CheckpointsRequest: _TypeAlias = CheckpointsRequest  # noqa: Y015
+
+@_typing.final
+class CheckpointsResponse(_message.Message):
+    """What a job has saved."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    JOB_FIELD_NUMBER: _builtins.int
+    JOB_NAME_FIELD_NUMBER: _builtins.int
+    CHECKPOINTS_FIELD_NUMBER: _builtins.int
+    TROUBLES_FIELD_NUMBER: _builtins.int
+    job: _builtins.str
+    """The job's id."""
+    job_name: _builtins.str
+    """Its name."""
+    @_builtins.property
+    def checkpoints(self) -> _containers.RepeatedCompositeFieldContainer[Global___SavedCheckpoint]:
+        """Those of later attempts first, and of one attempt those that were stored last."""
+
+    @_builtins.property
+    def troubles(self) -> _containers.RepeatedCompositeFieldContainer[Global___CheckpointTrouble]:
+        """The first of the ranks whose newest one cannot be stored."""
+
+    def __init__(
+        self,
+        *,
+        job: _builtins.str = ...,
+        job_name: _builtins.str = ...,
+        checkpoints: _abc.Iterable[Global___SavedCheckpoint] | None = ...,
+        troubles: _abc.Iterable[Global___CheckpointTrouble] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["checkpoints", b"checkpoints", "job", b"job", "job_name", b"job_name", "troubles", b"troubles"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CheckpointsResponse: _TypeAlias = CheckpointsResponse  # noqa: Y015
+
+@_typing.final
+class SavedCheckpoint(_message.Message):
+    """One checkpoint of a job."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ATTEMPT_FIELD_NUMBER: _builtins.int
+    NAME_FIELD_NUMBER: _builtins.int
+    AT_FIELD_NUMBER: _builtins.int
+    FILES_FIELD_NUMBER: _builtins.int
+    BYTES_FIELD_NUMBER: _builtins.int
+    PARTS_FIELD_NUMBER: _builtins.int
+    NEEDED_FIELD_NUMBER: _builtins.int
+    LACKING_FIELD_NUMBER: _builtins.int
+    SPOILED_FIELD_NUMBER: _builtins.int
+    PINNED_FIELD_NUMBER: _builtins.int
+    BAD_FIELD_NUMBER: _builtins.int
+    RESTORED_FIELD_NUMBER: _builtins.int
+    attempt: _builtins.int
+    """The attempt that has saved it."""
+    name: _builtins.str
+    """Its name."""
+    files: _builtins.int
+    """Files in all parts."""
+    bytes: _builtins.int
+    """Bytes of them."""
+    parts: _builtins.int
+    """Ranks that have stored their part."""
+    needed: _builtins.int
+    """Ranks that must have."""
+    pinned: _builtins.bool
+    """Whether it stays until it is unpinned."""
+    bad: _builtins.bool
+    """Whether no attempt begins with it any more, as two that did failed at once."""
+    restored: _builtins.bool
+    """Whether the newest attempt began with it."""
+    @_builtins.property
+    def at(self) -> _timestamp_pb2.Timestamp:
+        """When its last part was stored."""
+
+    @_builtins.property
+    def lacking(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """Ranks without a part, of very many the first ones."""
+
+    @_builtins.property
+    def spoiled(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """Ranks that wrote their part anew, of very many the first ones; it is never whole."""
+
+    def __init__(
+        self,
+        *,
+        attempt: _builtins.int = ...,
+        name: _builtins.str = ...,
+        at: _timestamp_pb2.Timestamp | None = ...,
+        files: _builtins.int = ...,
+        bytes: _builtins.int = ...,
+        parts: _builtins.int = ...,
+        needed: _builtins.int = ...,
+        lacking: _abc.Iterable[_builtins.int] | None = ...,
+        spoiled: _abc.Iterable[_builtins.int] | None = ...,
+        pinned: _builtins.bool = ...,
+        bad: _builtins.bool = ...,
+        restored: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["at", b"at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["at", b"at", "attempt", b"attempt", "bad", b"bad", "bytes", b"bytes", "files", b"files", "lacking", b"lacking", "name", b"name", "needed", b"needed", "parts", b"parts", "pinned", b"pinned", "restored", b"restored", "spoiled", b"spoiled"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SavedCheckpoint: _TypeAlias = SavedCheckpoint  # noqa: Y015
+
+@_typing.final
+class CheckpointTrouble(_message.Message):
+    """Why a rank of the newest attempt cannot store its newest checkpoint."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RANK_FIELD_NUMBER: _builtins.int
+    WHY_FIELD_NUMBER: _builtins.int
+    rank: _builtins.int
+    """The rank."""
+    why: _builtins.str
+    """Why, as a sentence."""
+    def __init__(
+        self,
+        *,
+        rank: _builtins.int = ...,
+        why: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["rank", b"rank", "why", b"why"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CheckpointTrouble: _TypeAlias = CheckpointTrouble  # noqa: Y015
+
+@_typing.final
+class CheckpointPartsRequest(_message.Message):
+    """Asks for the parts of a checkpoint."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    JOB_FIELD_NUMBER: _builtins.int
+    ATTEMPT_FIELD_NUMBER: _builtins.int
+    NAME_FIELD_NUMBER: _builtins.int
+    RANKS_FIELD_NUMBER: _builtins.int
+    FIRST_FIELD_NUMBER: _builtins.int
+    job: _builtins.str
+    """Its job: an id, the unique beginning of one, or a name."""
+    attempt: _builtins.int
+    """The attempt that has saved it; 0: the newest that has one of this name."""
+    name: _builtins.str
+    """Its name; empty: the newest whole one."""
+    first: _builtins.int
+    """The rank with which the page begins."""
+    @_builtins.property
+    def ranks(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """Only these ranks; empty: all."""
+
+    def __init__(
+        self,
+        *,
+        job: _builtins.str = ...,
+        attempt: _builtins.int = ...,
+        name: _builtins.str = ...,
+        ranks: _abc.Iterable[_builtins.int] | None = ...,
+        first: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "first", b"first", "job", b"job", "name", b"name", "ranks", b"ranks"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CheckpointPartsRequest: _TypeAlias = CheckpointPartsRequest  # noqa: Y015
+
+@_typing.final
+class CheckpointPartsResponse(_message.Message):
+    """A page of the parts of a checkpoint."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    JOB_FIELD_NUMBER: _builtins.int
+    JOB_NAME_FIELD_NUMBER: _builtins.int
+    CHECKPOINT_FIELD_NUMBER: _builtins.int
+    DEPOT_FIELD_NUMBER: _builtins.int
+    PARTS_FIELD_NUMBER: _builtins.int
+    FOLLOWING_FIELD_NUMBER: _builtins.int
+    job: _builtins.str
+    """The job's id."""
+    job_name: _builtins.str
+    """Its name."""
+    depot: _builtins.str
+    """HOST:PORT of the depot; an empty host is the one that the client has reached the coordinator at. Empty: there is none."""
+    following: _builtins.int
+    """The rank with which the next page begins; 0: there is none."""
+    @_builtins.property
+    def checkpoint(self) -> Global___SavedCheckpoint:
+        """The checkpoint."""
+
+    @_builtins.property
+    def parts(self) -> _containers.RepeatedCompositeFieldContainer[Global___CheckpointPart]:
+        """By rank."""
+
+    def __init__(
+        self,
+        *,
+        job: _builtins.str = ...,
+        job_name: _builtins.str = ...,
+        checkpoint: Global___SavedCheckpoint | None = ...,
+        depot: _builtins.str = ...,
+        parts: _abc.Iterable[Global___CheckpointPart] | None = ...,
+        following: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["checkpoint", b"checkpoint"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["checkpoint", b"checkpoint", "depot", b"depot", "following", b"following", "job", b"job", "job_name", b"job_name", "parts", b"parts"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CheckpointPartsResponse: _TypeAlias = CheckpointPartsResponse  # noqa: Y015
+
+@_typing.final
+class CheckpointPart(_message.Message):
+    """The part of one rank."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RANK_FIELD_NUMBER: _builtins.int
+    FILES_FIELD_NUMBER: _builtins.int
+    BYTES_FIELD_NUMBER: _builtins.int
+    TREE_FIELD_NUMBER: _builtins.int
+    SIZE_FIELD_NUMBER: _builtins.int
+    TICKET_FIELD_NUMBER: _builtins.int
+    rank: _builtins.int
+    """The rank."""
+    files: _builtins.int
+    """Files in it."""
+    bytes: _builtins.int
+    """Bytes of them."""
+    tree: _builtins.str
+    """SHA-256 of its content tree, in hexadecimal digits; empty: it was written anew."""
+    size: _builtins.int
+    """Bytes of the canonical form of the tree."""
+    ticket: _builtins.str
+    """What opens the depot for the tree; empty where there is nothing to fetch."""
+    def __init__(
+        self,
+        *,
+        rank: _builtins.int = ...,
+        files: _builtins.int = ...,
+        bytes: _builtins.int = ...,
+        tree: _builtins.str = ...,
+        size: _builtins.int = ...,
+        ticket: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["bytes", b"bytes", "files", b"files", "rank", b"rank", "size", b"size", "ticket", b"ticket", "tree", b"tree"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CheckpointPart: _TypeAlias = CheckpointPart  # noqa: Y015
+
+@_typing.final
+class NamedCheckpoint(_message.Message):
+    """Names one checkpoint, for an order about it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    JOB_FIELD_NUMBER: _builtins.int
+    ATTEMPT_FIELD_NUMBER: _builtins.int
+    NAME_FIELD_NUMBER: _builtins.int
+    job: _builtins.str
+    """Its job: an id, the unique beginning of one, or a name."""
+    attempt: _builtins.int
+    """The attempt that has saved it; 0: the newest that has one of this name."""
+    name: _builtins.str
+    """Its name."""
+    def __init__(
+        self,
+        *,
+        job: _builtins.str = ...,
+        attempt: _builtins.int = ...,
+        name: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "job", b"job", "name", b"name"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___NamedCheckpoint: _TypeAlias = NamedCheckpoint  # noqa: Y015

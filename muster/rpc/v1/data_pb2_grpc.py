@@ -50,6 +50,31 @@ class DataServiceStub(object):
                 request_serializer=muster_dot_rpc_dot_v1_dot_data__pb2.OutputsRequest.SerializeToString,
                 response_deserializer=muster_dot_rpc_dot_v1_dot_data__pb2.OutputsResponse.FromString,
                 _registered_method=True)
+        self.Checkpoints = channel.unary_unary(
+                '/muster.rpc.v1.DataService/Checkpoints',
+                request_serializer=muster_dot_rpc_dot_v1_dot_data__pb2.CheckpointsRequest.SerializeToString,
+                response_deserializer=muster_dot_rpc_dot_v1_dot_data__pb2.CheckpointsResponse.FromString,
+                _registered_method=True)
+        self.CheckpointParts = channel.unary_unary(
+                '/muster.rpc.v1.DataService/CheckpointParts',
+                request_serializer=muster_dot_rpc_dot_v1_dot_data__pb2.CheckpointPartsRequest.SerializeToString,
+                response_deserializer=muster_dot_rpc_dot_v1_dot_data__pb2.CheckpointPartsResponse.FromString,
+                _registered_method=True)
+        self.PinCheckpoint = channel.unary_unary(
+                '/muster.rpc.v1.DataService/PinCheckpoint',
+                request_serializer=muster_dot_rpc_dot_v1_dot_data__pb2.NamedCheckpoint.SerializeToString,
+                response_deserializer=muster_dot_rpc_dot_v1_dot_data__pb2.SavedCheckpoint.FromString,
+                _registered_method=True)
+        self.UnpinCheckpoint = channel.unary_unary(
+                '/muster.rpc.v1.DataService/UnpinCheckpoint',
+                request_serializer=muster_dot_rpc_dot_v1_dot_data__pb2.NamedCheckpoint.SerializeToString,
+                response_deserializer=muster_dot_rpc_dot_v1_dot_data__pb2.SavedCheckpoint.FromString,
+                _registered_method=True)
+        self.RemoveCheckpoint = channel.unary_unary(
+                '/muster.rpc.v1.DataService/RemoveCheckpoint',
+                request_serializer=muster_dot_rpc_dot_v1_dot_data__pb2.NamedCheckpoint.SerializeToString,
+                response_deserializer=muster_dot_rpc_dot_v1_dot_data__pb2.SavedCheckpoint.FromString,
+                _registered_method=True)
 
 
 class DataServiceServicer(object):
@@ -77,6 +102,41 @@ class DataServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Checkpoints(self, request, context):
+        """What a job has saved.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def CheckpointParts(self, request, context):
+        """The parts of one checkpoint, and the way to them.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def PinCheckpoint(self, request, context):
+        """Keeps a checkpoint until it is unpinned.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def UnpinCheckpoint(self, request, context):
+        """Keeps a checkpoint no longer than others.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RemoveCheckpoint(self, request, context):
+        """Removes a checkpoint.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_DataServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -94,6 +154,31 @@ def add_DataServiceServicer_to_server(servicer, server):
                     servicer.Outputs,
                     request_deserializer=muster_dot_rpc_dot_v1_dot_data__pb2.OutputsRequest.FromString,
                     response_serializer=muster_dot_rpc_dot_v1_dot_data__pb2.OutputsResponse.SerializeToString,
+            ),
+            'Checkpoints': grpc.unary_unary_rpc_method_handler(
+                    servicer.Checkpoints,
+                    request_deserializer=muster_dot_rpc_dot_v1_dot_data__pb2.CheckpointsRequest.FromString,
+                    response_serializer=muster_dot_rpc_dot_v1_dot_data__pb2.CheckpointsResponse.SerializeToString,
+            ),
+            'CheckpointParts': grpc.unary_unary_rpc_method_handler(
+                    servicer.CheckpointParts,
+                    request_deserializer=muster_dot_rpc_dot_v1_dot_data__pb2.CheckpointPartsRequest.FromString,
+                    response_serializer=muster_dot_rpc_dot_v1_dot_data__pb2.CheckpointPartsResponse.SerializeToString,
+            ),
+            'PinCheckpoint': grpc.unary_unary_rpc_method_handler(
+                    servicer.PinCheckpoint,
+                    request_deserializer=muster_dot_rpc_dot_v1_dot_data__pb2.NamedCheckpoint.FromString,
+                    response_serializer=muster_dot_rpc_dot_v1_dot_data__pb2.SavedCheckpoint.SerializeToString,
+            ),
+            'UnpinCheckpoint': grpc.unary_unary_rpc_method_handler(
+                    servicer.UnpinCheckpoint,
+                    request_deserializer=muster_dot_rpc_dot_v1_dot_data__pb2.NamedCheckpoint.FromString,
+                    response_serializer=muster_dot_rpc_dot_v1_dot_data__pb2.SavedCheckpoint.SerializeToString,
+            ),
+            'RemoveCheckpoint': grpc.unary_unary_rpc_method_handler(
+                    servicer.RemoveCheckpoint,
+                    request_deserializer=muster_dot_rpc_dot_v1_dot_data__pb2.NamedCheckpoint.FromString,
+                    response_serializer=muster_dot_rpc_dot_v1_dot_data__pb2.SavedCheckpoint.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -178,6 +263,141 @@ class DataService(object):
             '/muster.rpc.v1.DataService/Outputs',
             muster_dot_rpc_dot_v1_dot_data__pb2.OutputsRequest.SerializeToString,
             muster_dot_rpc_dot_v1_dot_data__pb2.OutputsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Checkpoints(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/muster.rpc.v1.DataService/Checkpoints',
+            muster_dot_rpc_dot_v1_dot_data__pb2.CheckpointsRequest.SerializeToString,
+            muster_dot_rpc_dot_v1_dot_data__pb2.CheckpointsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CheckpointParts(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/muster.rpc.v1.DataService/CheckpointParts',
+            muster_dot_rpc_dot_v1_dot_data__pb2.CheckpointPartsRequest.SerializeToString,
+            muster_dot_rpc_dot_v1_dot_data__pb2.CheckpointPartsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def PinCheckpoint(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/muster.rpc.v1.DataService/PinCheckpoint',
+            muster_dot_rpc_dot_v1_dot_data__pb2.NamedCheckpoint.SerializeToString,
+            muster_dot_rpc_dot_v1_dot_data__pb2.SavedCheckpoint.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def UnpinCheckpoint(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/muster.rpc.v1.DataService/UnpinCheckpoint',
+            muster_dot_rpc_dot_v1_dot_data__pb2.NamedCheckpoint.SerializeToString,
+            muster_dot_rpc_dot_v1_dot_data__pb2.SavedCheckpoint.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RemoveCheckpoint(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/muster.rpc.v1.DataService/RemoveCheckpoint',
+            muster_dot_rpc_dot_v1_dot_data__pb2.NamedCheckpoint.SerializeToString,
+            muster_dot_rpc_dot_v1_dot_data__pb2.SavedCheckpoint.FromString,
             options,
             channel_credentials,
             insecure,

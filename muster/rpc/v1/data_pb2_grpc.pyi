@@ -39,6 +39,16 @@ class DataServiceStub:
     """What the depot held when it was looked through last."""
     Outputs: _grpc.UnaryUnaryMultiCallable[_data_pb2.OutputsRequest, _data_pb2.OutputsResponse]
     """What the executions of a job have left, and the way to it."""
+    Checkpoints: _grpc.UnaryUnaryMultiCallable[_data_pb2.CheckpointsRequest, _data_pb2.CheckpointsResponse]
+    """What a job has saved."""
+    CheckpointParts: _grpc.UnaryUnaryMultiCallable[_data_pb2.CheckpointPartsRequest, _data_pb2.CheckpointPartsResponse]
+    """The parts of one checkpoint, and the way to them."""
+    PinCheckpoint: _grpc.UnaryUnaryMultiCallable[_data_pb2.NamedCheckpoint, _data_pb2.SavedCheckpoint]
+    """Keeps a checkpoint until it is unpinned."""
+    UnpinCheckpoint: _grpc.UnaryUnaryMultiCallable[_data_pb2.NamedCheckpoint, _data_pb2.SavedCheckpoint]
+    """Keeps a checkpoint no longer than others."""
+    RemoveCheckpoint: _grpc.UnaryUnaryMultiCallable[_data_pb2.NamedCheckpoint, _data_pb2.SavedCheckpoint]
+    """Removes a checkpoint."""
 
 @_typing.type_check_only
 class DataServiceAsyncStub(DataServiceStub):
@@ -51,6 +61,16 @@ class DataServiceAsyncStub(DataServiceStub):
     """What the depot held when it was looked through last."""
     Outputs: _aio.UnaryUnaryMultiCallable[_data_pb2.OutputsRequest, _data_pb2.OutputsResponse]  # type: ignore[assignment]
     """What the executions of a job have left, and the way to it."""
+    Checkpoints: _aio.UnaryUnaryMultiCallable[_data_pb2.CheckpointsRequest, _data_pb2.CheckpointsResponse]  # type: ignore[assignment]
+    """What a job has saved."""
+    CheckpointParts: _aio.UnaryUnaryMultiCallable[_data_pb2.CheckpointPartsRequest, _data_pb2.CheckpointPartsResponse]  # type: ignore[assignment]
+    """The parts of one checkpoint, and the way to them."""
+    PinCheckpoint: _aio.UnaryUnaryMultiCallable[_data_pb2.NamedCheckpoint, _data_pb2.SavedCheckpoint]  # type: ignore[assignment]
+    """Keeps a checkpoint until it is unpinned."""
+    UnpinCheckpoint: _aio.UnaryUnaryMultiCallable[_data_pb2.NamedCheckpoint, _data_pb2.SavedCheckpoint]  # type: ignore[assignment]
+    """Keeps a checkpoint no longer than others."""
+    RemoveCheckpoint: _aio.UnaryUnaryMultiCallable[_data_pb2.NamedCheckpoint, _data_pb2.SavedCheckpoint]  # type: ignore[assignment]
+    """Removes a checkpoint."""
 
 class DataServiceServicer(metaclass=_abc_1.ABCMeta):
     """What clients call to send data of jobs."""
@@ -78,5 +98,45 @@ class DataServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_data_pb2.OutputsResponse, _abc.Awaitable[_data_pb2.OutputsResponse]]:
         """What the executions of a job have left, and the way to it."""
+
+    @_abc_1.abstractmethod
+    def Checkpoints(
+        self,
+        request: _data_pb2.CheckpointsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_data_pb2.CheckpointsResponse, _abc.Awaitable[_data_pb2.CheckpointsResponse]]:
+        """What a job has saved."""
+
+    @_abc_1.abstractmethod
+    def CheckpointParts(
+        self,
+        request: _data_pb2.CheckpointPartsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_data_pb2.CheckpointPartsResponse, _abc.Awaitable[_data_pb2.CheckpointPartsResponse]]:
+        """The parts of one checkpoint, and the way to them."""
+
+    @_abc_1.abstractmethod
+    def PinCheckpoint(
+        self,
+        request: _data_pb2.NamedCheckpoint,
+        context: _ServicerContext,
+    ) -> _typing.Union[_data_pb2.SavedCheckpoint, _abc.Awaitable[_data_pb2.SavedCheckpoint]]:
+        """Keeps a checkpoint until it is unpinned."""
+
+    @_abc_1.abstractmethod
+    def UnpinCheckpoint(
+        self,
+        request: _data_pb2.NamedCheckpoint,
+        context: _ServicerContext,
+    ) -> _typing.Union[_data_pb2.SavedCheckpoint, _abc.Awaitable[_data_pb2.SavedCheckpoint]]:
+        """Keeps a checkpoint no longer than others."""
+
+    @_abc_1.abstractmethod
+    def RemoveCheckpoint(
+        self,
+        request: _data_pb2.NamedCheckpoint,
+        context: _ServicerContext,
+    ) -> _typing.Union[_data_pb2.SavedCheckpoint, _abc.Awaitable[_data_pb2.SavedCheckpoint]]:
+        """Removes a checkpoint."""
 
 def add_DataServiceServicer_to_server(servicer: DataServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -2,13 +2,13 @@
 
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, TypeAlias
 
 import typer
 
+from muster.cli.commands.data.short_list import ShortList
 from muster.cli.commands.logs import ranks_from
 from muster.cli.context import answers, session_of
-from muster.cli.help import Group
 from muster.cli.options import JobName
 from muster.cli.output.documents import Format, SheetFormat, text_of
 from muster.cli.output.screen import clear_status, draw_share, say, say_lines, screen
@@ -20,18 +20,7 @@ NOTES_SHOWN = 5
 """Ranks of which it is said why something of theirs was not stored."""
 
 
-class _Outputs(Group):
-    """A group in which a word that is no command is the job of which outputs are listed."""
-
-    # Click is typer's own affair (some versions bring their own), so its types are not named here.
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401 - values of click, which typer hides
-        """`JOB` is short for `list JOB`."""
-        known = self.get_command(ctx, args[0]) is not None
-        return super().resolve_command(ctx, args if known else ["list", *args])
-
-
-outputs = typer.Typer(name="outputs", cls=_Outputs, no_args_is_help=True, subcommand_metavar="[JOB | COMMAND ...]")
+outputs = typer.Typer(name="outputs", cls=ShortList, no_args_is_help=True, subcommand_metavar="[JOB | COMMAND ...]")
 
 Ranks: TypeAlias = Annotated[str | None, typer.Option("--rank", help="Only these ranks: `0,2-3` (default: all).")]
 AttemptNumber: TypeAlias = Annotated[

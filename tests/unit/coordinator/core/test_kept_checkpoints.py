@@ -2,6 +2,7 @@
 
 from coordinator.core.answers import Accepted, Refused
 from muster.domain.data.checkpoint import (
+    INCOMPLETE_KEPT,
     CheckpointId,
     CheckpointOrder,
     ToldCheckpoints,
@@ -50,6 +51,16 @@ def test_the_newest_whole_ones_stay_and_what_they_overtook_goes() -> None:
 
     assert whole(w, job) == ["ahead", "c"]
     assert kept(w, job) == {"ahead", "c", "far-ahead"}
+
+
+def test_those_that_never_become_whole_do_not_pile_up() -> None:
+    w = World(("a", 0))
+    job = w.running(saving(2))
+    for number in range(1, INCOMPLETE_KEPT + 4):
+        save(w, job, 0, part(f"step-{number}", number, "0"))
+
+    assert kept(w, job) == {f"step-{number}" for number in range(4, INCOMPLETE_KEPT + 4)}
+    assert len(w.store.load().parts) == INCOMPLETE_KEPT
 
 
 def test_what_is_pinned_or_in_use_stays() -> None:
