@@ -41,6 +41,7 @@ OURS = [
         "JobService",
         "LoginService",
         "NodeService",
+        "NotificationService",
         "PoolService",
         "ProjectService",
         "SecretService",

@@ -97,15 +97,17 @@ def _add(turn: Turn, execution: Execution, told: StoredPart) -> None:
         at=turn.now,
     )
     saved = index.get(execution.job, part.id)
+    known = None if saved is None else saved.parts.get(part.rank)
     if part.id == in_use(turn.cluster, execution.job):
         return  # told late: an attempt after it began with what was there
-    known = None if saved is None else saved.parts.get(part.rank)
+    if known is not None and known.tree == part.tree:
+        return  # stored again as it was, which makes it no newer
     if saved is not None and known is not None and saved.needed > 1:
         # Others may have stored theirs of the old one or of the new one: nobody can tell.
-        part = replace(part, tree=known.tree if known.tree == told.tree else "", size=known.size)
+        part = replace(part, tree="", size=known.size)
     turn.put(part)
     saved = index.get(execution.job, part.id)
-    if saved is not None and saved.whole and (known is None or known.tree != part.tree):
+    if saved is not None and saved.whole:
         _become_whole(turn, saved, execution)
     elif saved is not None and len(saved.parts) == 1 and known is None:
         _clear(turn, execution.job)  # one more has begun, and nobody knows whether it will ever be whole

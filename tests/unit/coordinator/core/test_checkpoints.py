@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from coordinator.core.events import ResumeRequested, StopRequested, SuspendRequested
 from muster.domain.data.checkpoint import (
     BAD_WITHIN,
@@ -167,6 +169,19 @@ def test_a_single_part_that_is_written_anew_is_the_newer_checkpoint() -> None:
     found = found_by(w, job)
     assert found is not None
     assert [each.tree for each in found.trees] == [part("latest", 2, "200").tree]
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_what_is_stored_again_as_it_was_is_no_newer_for_that(count: int) -> None:
+    """A second name for a file, or another mode, is a change that an agent sees."""
+    w = World(("a", 0))
+    job = w.running(saving(count))
+    save_all(w, job, "a", 1)
+    save_all(w, job, "b", 2)
+    save_all(w, job, "a", 3)
+    fail(w, job)
+
+    assert (whole(w, job), restores(w, job)) == (["b", "a"], CheckpointId(1, "b"))
 
 
 def test_parts_of_two_attempts_never_make_one_whole() -> None:
