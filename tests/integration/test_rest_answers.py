@@ -12,6 +12,7 @@ import pytest
 from console.api import limits, listener
 from console.api.app import ROUTES
 from console.api.route import Route
+from muster.domain.notifications.subscription import Subscription, SubscriptionTarget
 from tests.integration.consoles import ServedConsole, certified, console
 from tests.integration.fleet import SECRET, running_fleet
 from tests.integration.jobs import shell
@@ -19,6 +20,8 @@ from tests.integration.jobs import shell
 NOT_ASKED = ("projects.get", "feed.follow")
 """One needs a project of its own; the other has no end, see test_mirror."""
 ASKED = [route for route in ROUTES if route.verb == "GET" and route.operation not in NOT_ASKED]
+
+TOLD = Subscription(project="default", name="ada", target=SubscriptionTarget.MAIL, to=("ada@example.com",))
 
 
 async def test_every_answer_is_as_the_openapi_document_says(tmp_path: Path) -> None:
@@ -29,9 +32,10 @@ async def test_every_answer_is_as_the_openapi_document_says(tmp_path: Path) -> N
     ):
         job = await fleet.run(shell("""echo '{"step": 1, "loss": 0.5}'; exit 3""", gpus=1))
         waits = await fleet.client.jobs.submit(shell("true", hold=True))
+        await fleet.client.notifications.put(TOLD)
         document = (await http.get("/v1/openapi.json")).json()
         jsonschema.Draft202012Validator.check_schema(document["components"]["schemas"]["JobView"])
-        names = {"node": "a", "project": "default"}
+        names = {"node": "a", "project": "default", "subscription": TOLD.name}
         for route in ASKED:
             for each in (job.id, waits.id) if "{job}" in route.path else ("",):
                 answer = await http.get(route.path.format(job=each, **names), headers={"Accept": "application/json"})
