@@ -1,6 +1,7 @@
 """What an agent notes of the checkpoints of an execution, for an agent that starts after it."""
 
 import json
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import timedelta
@@ -38,6 +39,10 @@ class CheckpointNote:
     told: ToldCheckpoints = field(default_factory=ToldCheckpoints)
     number: int = 0
     """The highest number of a part."""
+
+    def forgetting(self, present: Collection[str]) -> "CheckpointNote":
+        """The same without names that user code has removed, as a long job writes under ever new ones."""
+        return replace(self, seen={name: seen for name, seen in self.seen.items() if name in present})
 
     def stored(self, part: StoredPart, state: str) -> "CheckpointNote":
         """The same once another part is stored."""

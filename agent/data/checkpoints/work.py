@@ -11,6 +11,7 @@ from pathlib import Path
 from agent.data.checkpoints.kept import KeptParts
 from agent.data.checkpoints.looking import CheckpointLook, looks
 from agent.data.checkpoints.note import SeenCheckpoint, note_of, read_note, write_note
+from agent.data.checkpoints.remembered import RememberedTrees
 from agent.data.left_files import read_left_files
 from agent.executions.layout import ExecutionDirectory
 from muster.domain.data.checkpoint import CheckpointToRestore, NamedTree, StoredPart
@@ -53,8 +54,8 @@ class CheckpointWork:
 
     ways: CheckpointWays
     kept: KeptParts
-    trees: dict[str, ContentTree] = field(default_factory=dict)
-    """Trees of parts that executions here have stored or restored, by their digests."""
+    trees: RememberedTrees = field(default_factory=RememberedTrees)
+    """Trees of parts that executions here have stored or restored."""
 
     async def restore(self, assignment: Assignment, directory: ExecutionDirectory, told: Callable[[str], None]) -> None:
         """Have the directory of checkpoints with all that an execution is to find; raises ExecutionError."""
@@ -103,7 +104,7 @@ class CheckpointWork:
         if look.state not in {each.state for each in now if each.name == look.name}:
             raise FolderError(f"{look.name} changed while it was read")
         tree = found.tree
-        self.trees[tree.digest] = tree
+        self.trees.add(tree)
         return StoredPart(
             name=look.name, number=1, tree=tree.digest, size=len(tree.form), files=len(tree.entries), bytes=tree.size
         )
@@ -121,7 +122,7 @@ class CheckpointWork:
                 with suppress(OSError):
                     self.kept.keep(f"{note.job}.{note.rank}", tree, directory.checkpoint / name)
         for seen in note.seen.values():
-            self.trees.pop(seen.tree, None)
+            self.trees.drop(seen.tree)
 
     async def _patiently(
         self, execution: ExecutionId, restore: CheckpointToRestore, into: Path, told: Callable[[str], None]
@@ -150,7 +151,8 @@ class CheckpointWork:
             fetched += sum(each.size for each in lacking)
             if lacking:
                 await self._fetch(execution, named, lacking, into, told)
-        self.trees.update({tree.digest: tree for tree in trees})
+        for tree in trees:
+            self.trees.add(tree)
         log.info(
             "checkpoint restored",
             extra={"execution": execution, "checkpoint": restore.name, "bytes": whole.size, "fetched": fetched},

@@ -98,7 +98,9 @@ class PartStoring:
             note = await asyncio.to_thread(read_note, live.directory.path)
             if note is None:
                 return
-            for look in await asyncio.to_thread(looks, live.directory.checkpoint, note.done):
+            found = await asyncio.to_thread(looks, live.directory.checkpoint, note.done)
+            note = note.forgetting({look.name for look in found})
+            for look in found:
                 known = note.seen.get(look.name)
                 new = known is None or known.state != look.state
                 if new and (everything or look.finished(note.settle, self._clock())):

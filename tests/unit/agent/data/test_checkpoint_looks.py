@@ -9,6 +9,7 @@ import pytest
 from agent.data.checkpoints.kept import KeptParts
 from agent.data.checkpoints.looking import CheckpointLook, looks
 from agent.data.checkpoints.note import note_of, read_note, write_note
+from agent.data.checkpoints.remembered import TREES_REMEMBERED, RememberedTrees
 from agent.data.left_files import read_left_files
 from muster.domain.data.checkpoint import JobCheckpoint, StoredPart
 from muster.domain.data.tree import ContentTree
@@ -76,6 +77,26 @@ def test_what_is_noted_is_read_again(tmp_path: Path) -> None:
     assert read_note(tmp_path) == note.stored(part, "seen")
     (tmp_path / "checkpoint.json").write_text("{")
     assert read_note(tmp_path) is None
+
+
+def test_names_that_user_code_has_removed_are_noted_no_longer() -> None:
+    note = note_of("j1", 3, JobCheckpoint(), MINUTE)
+    for number, name in enumerate("abc", 1):
+        note = note.stored(StoredPart(name=name, number=number, tree="ab" * 32, size=9, files=1, bytes=2), "seen")
+    assert sorted(note.forgetting({"b", "c", "new"}).seen) == ["b", "c"]
+    assert note.forgetting({"b"}).number == 3
+
+
+def test_the_newest_trees_are_remembered_and_no_more_than_that(tmp_path: Path) -> None:
+    remembered, trees = RememberedTrees(), []
+    for number in range(TREES_REMEMBERED + 1):
+        (tmp_path / f"s{number}").write_text(str(number))
+        trees.append(tree_of(tmp_path, f"s{number}"))
+    for tree in (*trees[:2], trees[0], *trees[2:]):
+        remembered.add(tree)
+    assert [tree for tree in trees if remembered.get(tree.digest) is None] == [trees[1]]
+    remembered.drop(trees[0].digest)
+    assert remembered.get(trees[0].digest) is None
 
 
 def test_a_kept_part_is_copied_only_as_it_was_stored(saved: Path, tmp_path: Path) -> None:
