@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from console.api.answers import EVENTS_TYPE, JSON_TYPE, LINES_TYPE
+from console.api.arranging.checkpoints import CHECKPOINT_ROUTES
 from console.api.arranging.jobs import SEVERAL_ROUTES
 from console.api.arranging.notifications import NOTIFICATION_ROUTES
 from console.api.arranging.places import PLACE_ROUTES
@@ -88,6 +89,7 @@ ROUTES = (
     *PLACE_ROUTES,
     *NOTIFICATION_ROUTES,
     *SEVERAL_ROUTES,
+    *CHECKPOINT_ROUTES,
 )
 """What is asked with a token."""
 

@@ -1,13 +1,19 @@
-"""What jobs have saved, as people list, fetch, pin and remove it, with a real coordinator, agent and depot."""
+"""What jobs have saved, as people list, fetch, pin and remove it, with a real coordinator, agent, depot and console."""
 
 import asyncio
 import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from http import HTTPStatus
 from pathlib import Path
 
 from muster.cli.exit_codes import ExitCode
 from muster.cli.local.fleet import client_of
+from muster.client.client import Client
+from muster.client.endpoint import Login
 from muster.domain.data.checkpoint import JobCheckpoint
 from muster.domain.jobs.job import JobSpec, Role
+from tests.integration.consoles import console
 from tests.integration.depots import depot, uploaded
 from tests.integration.output_fleets import LIMIT, muster, place
 from tests.integration.programs import agent, coordinator
@@ -23,7 +29,9 @@ SAVES_TWICE = """
 """
 
 
-async def test_they_are_listed_fetched_pinned_and_removed(place: Path) -> None:
+@asynccontextmanager
+async def saved(place: Path) -> AsyncIterator[tuple[Login, Client, str]]:
+    """A fleet in which a job of two ranks has saved `s1` and `s2`, and its first rank alone `s3`."""
     role = Role(count=2, command=("/bin/sh", "-c", SAVES_TWICE), checkpoint=JobCheckpoint(keep=2))
     async with (
         asyncio.timeout(LIMIT),
@@ -36,7 +44,24 @@ async def test_they_are_listed_fetched_pinned_and_removed(place: Path) -> None:
         await uploaded(client, place / "folder")  # from then on the coordinator knows its depot
         job = (await client.jobs.submit(JobSpec(name="saves", roles=(role,)), queue_anyway=True)).id
         await client.jobs.wait(job)
+        yield login, client, job
 
+
+async def test_they_are_listed_pinned_and_removed_over_http(place: Path) -> None:
+    async with saved(place) as (login, _, job), console(login.address) as served, served.http(login.token) as http:
+        found = (await http.get(f"/v1/jobs/{job}/checkpoints")).json()
+        assert [(each["name"], each["parts"]) for each in found["checkpoints"]] == [("s3", 1), ("s2", 2), ("s1", 2)]
+        one = f"/v1/jobs/{job}/checkpoints/1/s1"
+        assert (await http.post(f"{one}/pin")).json()["pinned"]
+        assert not (await http.post(f"{one}/unpin")).json()["pinned"]
+        assert (await http.delete(one)).status_code == HTTPStatus.NO_CONTENT
+        assert (await http.delete(one)).status_code == HTTPStatus.NOT_FOUND
+        left = (await http.get(f"/v1/jobs/{job}/checkpoints")).json()["checkpoints"]
+        assert [each["name"] for each in left] == ["s3", "s2"]
+
+
+async def test_they_are_listed_fetched_pinned_and_removed(place: Path) -> None:
+    async with saved(place) as (login, client, job):
         code, listed, notes = await muster(login, place, "checkpoints", job)
         assert code == ExitCode.SUCCESS
         rows = [line.split() for line in listed.splitlines()]

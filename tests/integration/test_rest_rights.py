@@ -49,6 +49,8 @@ NAMES = {
     "pool": "none",
     "window": "none",
     "subscription": "none",
+    "attempt": "1",
+    "checkpoint": "none",
 }
 OWN_ACCOUNT = {"make_token", "revoke_token", "put_subscription"}
 """What may be done to what is one's own, or about it, by who may not more: the service looks whose it is."""
