@@ -182,7 +182,7 @@ def test_whether_it_fits_is_told_alike_with_and_without_seats(wanted: JobSpec, h
 
 
 @given(specs(), capacities(most=9))
-@settings(max_examples=300)
+@settings(max_examples=150)
 def test_it_comes_to_the_same_as_looking_at_every_node(wanted: JobSpec, having: list[Capacity]) -> None:
     assert seats(place(wanted, available(*having))) == place_plainly(wanted, having)
 
@@ -250,7 +250,7 @@ POOLS = st.sampled_from([None, None, ("h100", "a100"), ("h100",), ("gone", "a100
 
 
 @given(asking(), uneven(), st.integers(1, 8), POOLS)
-@settings(max_examples=500)
+@settings(max_examples=200)
 def test_on_uneven_nodes_it_comes_to_the_same_as_looking_at_every_node(
     wanted: JobSpec, having: list[Capacity], most_classes: int, pools: tuple[str, ...] | None
 ) -> None:

@@ -21,7 +21,7 @@ from tests.unit.coordinator.core.plain_placement import place_plainly
 
 SIZES = {"NVIDIA H100": (80 * GIB, 80 * GIB - 2**20), "NVIDIA A100": (40 * GIB, 80 * GIB)}
 LEFT = st.sampled_from([0, 1, 100, 250, 400, 500, 900])
-every_case = settings(max_examples=300)
+every_case = settings(max_examples=120)
 
 
 @st.composite
