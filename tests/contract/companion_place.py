@@ -3,6 +3,7 @@
 import asyncio
 import os
 import shutil
+import signal
 import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -56,6 +57,7 @@ class CompanionPlace:
         """End the companion with all that it started."""
         if self._companion is not None:
             companion, self._companion = self._companion, None
+            companion.send_signal(signal.SIGSTOP)  # it says nothing of the ends of its commands
             strike(lambda: descendants(companion.pid))
             companion.kill()
             companion.wait()
