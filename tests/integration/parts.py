@@ -3,7 +3,9 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from coordinator.engine.engine import Engine
@@ -18,10 +20,22 @@ from coordinator.trust.secrets.secrets import Secrets
 from coordinator.trust.subscriptions import Subscriptions
 
 
+@cache
+def _new_database() -> bytes:
+    """A database as a coordinator makes it, which takes a quarter of a second: once for all tests of a process."""
+    with TemporaryDirectory() as directory:
+        file = Path(directory, "coordinator.db")
+        SqlStore.open(file).close()
+        return file.read_bytes()
+
+
 @asynccontextmanager
 async def working_parts(directory: Path, **more: Any) -> AsyncIterator[Parts]:
     """All parts with their state below a directory, the engine at work until the context ends."""
     database = directory / "coordinator.db"
+    if not database.exists():
+        database.touch(mode=0o600)
+        database.write_bytes(_new_database())
     store, logs, trust = SqlStore.open(database), LogStore(directory / "logs"), SqlTrust.open(database)
     try:
         engine = Engine(store, logs.drop_job)
