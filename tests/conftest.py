@@ -15,7 +15,7 @@ settings.load_profile("muster")
 
 
 def pytest_collection_finish() -> None:
-    """What was imported for the tests stays: leave it out of every search for garbage, which took half of some tests."""
+    """What was imported for the tests stays: leave it out of searches for garbage, which took half of some tests."""
     gc.collect()
     gc.freeze()
 

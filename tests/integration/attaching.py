@@ -28,6 +28,7 @@ from muster.domain.jobs.lifecycle import State
 from muster.domain.jobs.view import JobView
 from muster.rpc.channel import Credentials
 from muster.trust.files import read_secret
+from tests.integration.parts import place_new_database
 from tests.integration.programs import PORTS, ROOT
 from tests.integration.relays import RESTARTED_AT
 
@@ -52,6 +53,7 @@ class AttachingFleet:
 
     async def start_coordinator(self, *options: str) -> None:
         """Have a coordinator serve."""
+        place_new_database(self.state)
         words = ("coordinator", "--local", "--state", str(self.state), "--listen", self.address, *options)
         await self._start("coordinator", words, b"coordinator serves")
 

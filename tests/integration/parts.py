@@ -29,13 +29,20 @@ def _new_database() -> bytes:
         return file.read_bytes()
 
 
+def place_new_database(directory: Path) -> None:
+    """Lay a database into the directory of a coordinator that has none yet, as its first start would."""
+    database = directory / "coordinator.db"
+    if not database.exists():
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        database.touch(mode=0o600)
+        database.write_bytes(_new_database())
+
+
 @asynccontextmanager
 async def working_parts(directory: Path, **more: Any) -> AsyncIterator[Parts]:
     """All parts with their state below a directory, the engine at work until the context ends."""
     database = directory / "coordinator.db"
-    if not database.exists():
-        database.touch(mode=0o600)
-        database.write_bytes(_new_database())
+    place_new_database(directory)
     store, logs, trust = SqlStore.open(database), LogStore(directory / "logs"), SqlTrust.open(database)
     try:
         engine = Engine(store, logs.drop_job)

@@ -17,6 +17,7 @@ from muster.client.client import Client
 from muster.client.endpoint import Login
 from muster.rpc.channel import Credentials
 from muster.trust.files import read_secret
+from tests.integration.parts import place_new_database
 
 ROOT = Path(__file__).parents[2]
 PORTS = range(30_180, 30_200)
@@ -54,6 +55,7 @@ async def coordinator_program(
 ) -> AsyncIterator[Coordinator]:
     """A `coordinator` for whoever kills it or reads its log; `before`: words that start it, as of another program."""
     state = directory / "coordinator"
+    place_new_database(state)
     program = await _started(
         "coordinator", "--local", "--state", str(state), "--listen", listen, *options, before=before
     )
