@@ -3,7 +3,6 @@
 import os
 import shutil
 from collections.abc import Mapping
-from hashlib import sha256
 from pathlib import Path
 
 from agent.executions.files import EXECUTABLE, READABLE
@@ -12,9 +11,8 @@ from agent.executions.whole_file import write_whole
 from muster.domain.data.tree import ContentEntry, ContentKind, ContentTree
 from muster.domain.jobs.failure import ExecutionError, FailureKind
 from muster.domain.jobs.job import InlineFile
+from muster.transfer.new_file import NEW_FILE, write_hashed
 from muster.transfer.objects import ObjectFiles
-
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def lay_out(tree: ContentTree, objects: ObjectFiles, into: Path) -> None:
@@ -52,16 +50,13 @@ def add_files(files: Mapping[str, InlineFile], into: Path) -> None:
 
 
 def _copy(entry: ContentEntry, objects: ObjectFiles, path: Path) -> None:
-    found = sha256()
-    descriptor = os.open(path, _NEW, 0o600)
-    with open(descriptor, "wb", buffering=0) as file:  # noqa: PTH123 - a descriptor
+    descriptor = os.open(path, NEW_FILE, 0o600)
+    try:
         os.fchmod(descriptor, EXECUTABLE if entry.kind is ContentKind.PROGRAM else READABLE)
-        for part in objects.read(entry.content, 0, entry.size):
-            found.update(part)
-            rest = memoryview(part)
-            while rest:
-                rest = rest[file.write(rest) :]
-    if found.hexdigest() != entry.content:
+        found = write_hashed(descriptor, objects.read(entry.content, 0, entry.size))
+    finally:
+        os.close(descriptor)
+    if found != entry.content:
         objects.remove(entry.content)
         message = f"code: what this node had of {entry.path} was damaged; another attempt fetches it anew"
         raise ExecutionError(FailureKind.RUNTIME, message)

@@ -13,11 +13,12 @@ import shutil
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from hashlib import sha256
+from functools import partial
 from pathlib import Path
 
 from agent.executions.whole_file import write_whole
 from muster.domain.data.tree import ContentEntry, ContentKind, ContentTree, MalformedTreeError, read_content_tree
+from muster.transfer.new_file import NEW_FILE, write_hashed
 
 PARTS_KEPT = 2
 """Newest parts of one rank that a node keeps."""
@@ -28,7 +29,6 @@ KEEP_PARTS_FREE = 20
 
 _PRIVATE, _DAY, _READ = 0o600, 86_400, 1024 * 1024
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class KeptParts:
@@ -92,16 +92,11 @@ class KeptParts:
 
 def _copied(source: Path, entry: ContentEntry, place: Path) -> bool:
     place.parent.mkdir(parents=True, exist_ok=True)
-    found = sha256()
     with open(os.open(source, _OPEN), "rb", buffering=0) as read:  # noqa: PTH123 - a descriptor
         mode = 0o755 if entry.kind is ContentKind.PROGRAM else 0o644
-        with open(os.open(place, _NEW, mode), "wb", buffering=0) as written:  # noqa: PTH123 - a descriptor
-            while part := read.read(_READ):
-                found.update(part)
-                rest = memoryview(part)
-                while rest:
-                    rest = rest[written.write(rest) :]
-    if found.hexdigest() != entry.content:
+        with open(os.open(place, NEW_FILE, mode), "wb", buffering=0) as written:  # noqa: PTH123 - a descriptor
+            found = write_hashed(written.fileno(), iter(partial(read.read, _READ), b""))
+    if found != entry.content:
         place.unlink()
         return False
     return True
