@@ -20,6 +20,7 @@ from muster.domain.jobs.job import InlineFile
 from muster.domain.quantity import size_text
 from muster.rpc.channel import Credentials
 from muster.transfer.objects import ObjectFiles
+from muster.transfer.progress import adding_up
 
 if TYPE_CHECKING:  # loaded once there is something to fetch
     from muster.transfer.depot_client import DepotClient
@@ -136,13 +137,11 @@ class KeptCode:
         client: "DepotClient", objects: ObjectFiles, missing: Sequence[ContentObject], progress: Callable[[str], None]
     ) -> None:
         """Go on with each object from where it was left."""
-        done, total = 0, sum(each.size for each in missing)
 
-        def arrived(count: int) -> None:
-            nonlocal done
-            done += count
+        def told(done: int, total: int) -> None:
             progress(f"fetching code {size_text(done)} of {size_text(total)}")
 
+        arrived = adding_up(sum(each.size for each in missing), told)
         for at in range(0, len(missing), FETCHED_TOGETHER):
             with ExitStack() as open_ones:
                 arriving = [

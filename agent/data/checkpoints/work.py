@@ -27,6 +27,7 @@ from muster.rpc.channel import Credentials
 from muster.transfer.depot_client import reaching_depot
 from muster.transfer.downloads import fetch_files
 from muster.transfer.folder import FolderError
+from muster.transfer.progress import adding_up
 
 log = logging.getLogger(__name__)
 
@@ -179,13 +180,10 @@ class CheckpointWork:
         into: Path,
         told: Callable[[str], None],
     ) -> None:
-        done, total = 0, sum(each.size for each in entries)
-
-        def arrived(count: int) -> None:
-            nonlocal done
-            done += count
+        def progress(done: int, total: int) -> None:
             told(f"restoring a checkpoint: {size_text(done)} of {size_text(total)}")
 
+        arrived = adding_up(sum(each.size for each in entries), progress)
         shown = await self.ways.ask_for_tree(execution, named.tree)
         authority = self.ways.credentials().authority
         async with reaching_depot(shown.depot, shown.ticket, self.ways.coordinator(), authority) as depot:

@@ -26,6 +26,7 @@ from muster.rpc.v1.data_pb2_grpc import DataServiceStub
 from muster.transfer.depot_client import DepotClient, reaching_depot
 from muster.transfer.downloads import fetch_files, read_contents
 from muster.transfer.folder import Folder, read_folder
+from muster.transfer.progress import adding_up
 from muster.transfer.remembered import load_remembered, remembered_file, save_remembered
 from muster.wire.data.outputs import job_outputs_from_wire
 from muster.wire.data.saved import checkpoint_parts_from_wire, checkpoint_view_from_wire, job_checkpoints_from_wire
@@ -185,15 +186,8 @@ class OutputsClient:
         >>> print((await client.outputs.get("train", "results")).files)
         """
         found = job if isinstance(job, JobOutputs) else await self.of(job, attempt=attempt, ranks=ranks)
-        files = size = fetched = done = 0
-        total = sum(each.outputs.bytes for each in found.ranks)
-
-        def arrived(count: int) -> None:
-            nonlocal done
-            done += count
-            if told is not None:
-                told(min(done, total), total)
-
+        files = size = fetched = 0
+        arrived = adding_up(sum(each.outputs.bytes for each in found.ranks), told)
         async with aclosing(self._trees(found)) as trees:
             async for rank, depot, tree in trees:
                 entries = _matching(tree, only)
@@ -269,15 +263,9 @@ class CheckpointsClient:
         stored = [each for each in found.parts if each.tree]
         if stored and not found.depot:
             raise UnavailableError(f"{_NO_DEPOT} the checkpoint (docs/depot.md)")
-        connection, files, fetched, done = self._calls.connection, 0, 0, 0
+        connection, files, fetched = self._calls.connection, 0, 0
         total = sum(each.bytes for each in stored)
-
-        def arrived(count: int) -> None:
-            nonlocal done
-            done += count
-            if told is not None:
-                told(min(done, total), total)
-
+        arrived = adding_up(total, told)
         for part in stored:
             place = Path(into) if found.checkpoint.needed == 1 else Path(into, str(part.rank))
             async with reaching_depot(
