@@ -42,22 +42,14 @@ class DataDelivery:
         wanted = tree or ("" if role.code is None else role.code.tree)
         if not wanted:
             raise UnknownNameError(f"the job of execution {id_} brings no code along")
-        depot, address = depot_there(self._depot)
-        for target in self._told.targets(id_, project, [wanted]):
-            self._audit.note(audit_entry(who, "data.deliver", target, f"ok, given to execution {id_}"))
-        ticket = depot.get_ticket(wanted, project=project, account=who.name, now=wall_time())
-        return DepotPass(depot=address, ticket=ticket)
+        return self._way_to(who, id_, project, wanted)
 
     async def restored(self, who: Caller, id_: ExecutionId, tree: str) -> DepotPass:
         """What opens the depot for a tree of the checkpoint that an execution restores."""
         project, _ = await entitled_to(self._engine, who, id_, "checkpoint")
         if not await self._engine.query(lambda cluster, _: _restores(cluster, id_, tree)):
             raise UnknownNameError(f"execution {id_} restores no tree {tree[:80]}")
-        depot, address = depot_there(self._depot)
-        for target in self._told.targets(id_, project, [tree]):
-            self._audit.note(audit_entry(who, "data.deliver", target, f"ok, given to execution {id_}"))
-        ticket = depot.get_ticket(tree, project=project, account=who.name, now=wall_time())
-        return DepotPass(depot=address, ticket=ticket)
+        return self._way_to(who, id_, project, tree)
 
     async def taking(self, who: Caller, id_: ExecutionId) -> OutputsPass:
         """What opens the depot to those outputs of an execution that are wanted, also once it is over.
@@ -74,6 +66,14 @@ class DataDelivery:
         """What opens the depot to checkpoints of an execution, also once it is over; raises as `taking` does."""
         project, limit = await self._engine.query(lambda cluster, _: _saves_into(cluster, who, id_))
         return self._room(who, id_, project, limit, "checkpoints")
+
+    def _way_to(self, who: Caller, id_: ExecutionId, project: str, tree: str) -> DepotPass:
+        """What opens the depot for a tree that an execution may have; UnavailableError where no depot is."""
+        depot, address = depot_there(self._depot)
+        for target in self._told.targets(id_, project, [tree]):
+            self._audit.note(audit_entry(who, "data.deliver", target, f"ok, given to execution {id_}"))
+        ticket = depot.get_ticket(tree, project=project, account=who.name, now=wall_time())
+        return DepotPass(depot=address, ticket=ticket)
 
     def _room(self, who: Caller, id_: ExecutionId, project: str, limit: int, what: str) -> DepotPass:
         """What opens the depot to something of an execution, so many bytes of its project in all."""
