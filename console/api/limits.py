@@ -29,8 +29,8 @@ _HEADERS = {
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
 }
-_HEADERS_OF_TLS = {"Strict-Transport-Security": "max-age=31536000"}
-"""What browsers keep for a year: that this name is asked by HTTPS alone."""
+_HEADERS_OVER_TLS = _HEADERS | {"Strict-Transport-Security": "max-age=31536000"}
+"""The same where browsers are also to keep for a year that this name is asked by HTTPS alone."""
 
 
 class Threshold:
@@ -114,7 +114,7 @@ def _replaying(body: bytes, receive: Receive) -> Receive:
 
 
 def _hardened(send: Send, scheme: str) -> Send:
-    added = _HEADERS | _HEADERS_OF_TLS if scheme == "https" else _HEADERS
+    added = _HEADERS_OVER_TLS if scheme == "https" else _HEADERS
 
     async def sent(message: Message) -> None:
         if message["type"] == "http.response.start":

@@ -3,12 +3,12 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
 from typing import Annotated, Any
 
 from fastapi import Query
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
@@ -32,7 +32,14 @@ AttemptNumber = Annotated[int | None, Query(ge=1, le=LARGEST_COUNT, description=
 PageSize = Annotated[int, Query(ge=1, le=1000, description="Most items of one answer.")]
 Page = Annotated[str, Query(description="`next` of the answer before; empty: from the beginning.")]
 Seconds = Annotated[float, Field(ge=0, le=LONGEST_ASKED_SPAN)]
-Time = Annotated[datetime | None, Query(description="A time, like 2026-11-27T09:00:00Z.")]
+
+
+def _with_zone(said: datetime | None) -> datetime | None:
+    """A time that names no zone is one of UTC."""
+    return said.replace(tzinfo=UTC) if said is not None and said.tzinfo is None else said
+
+
+Time = Annotated[datetime | None, AfterValidator(_with_zone), Query(description="A time, like 2026-11-27T09:00:00Z.")]
 
 
 class Fields(BaseModel):

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Collection, Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import groupby
 from typing import Annotated
 
 from fastapi import Depends, Query
@@ -60,8 +61,8 @@ async def read_node_history(  # noqa: PLR0913 - one for each wish
 ) -> Response:
     """Read what a node used, a series for each quantity; of the last hour, unless a time is named."""
     found = await client.nodes.get(node)
-    end = _moment(until) or datetime.now(UTC)
-    begin = _begin(_moment(since) or end - PLOTTED_TIME, end)
+    end = until or datetime.now(UTC)
+    begin = _begin(since or end - PLOTTED_TIME, end)
     samples = await _kept(history).samples(found.name, begin, end, most)
     return many(await asyncio.to_thread(series_of_node, samples, [GpuUuid(each) for each in gpu], quantity))
 
@@ -82,13 +83,14 @@ async def read_job_history(  # noqa: PLR0913 - one for each wish
     view = await client.jobs.get(job, attempt=attempt)
     number, executions = _executions(view, rank, attempt)
     ended = next((each.ended_at for each in view.attempts if each.number == number), None)
-    end = min(_moment(until) or datetime.now(UTC), ended or datetime.max.replace(tzinfo=UTC))
-    begin = _begin(max(_moment(since) or view.submitted_at, view.submitted_at), end)
+    end = min(until or datetime.now(UTC), ended or datetime.max.replace(tzinfo=UTC))
+    begin = _begin(max(since or view.submitted_at, view.submitted_at), end)
     kept, found = _kept(history), list[UsageSeries]()
-    for each in executions:
-        assert each.node is not None, "only those are here that were placed"
-        samples = await kept.samples(each.node, begin, end, most)
-        found += series_of_rank(samples, each.id, each.gpus, quantity, attempt=number, rank=each.rank)
+    for node, members in groupby(executions, lambda each: each.node):  # ranks of one node follow each other
+        assert node is not None, "only those are here that were placed"
+        samples = await kept.samples(node, begin, end, most)
+        for each in members:
+            found += series_of_rank(samples, each.id, each.gpus, quantity, attempt=number, rank=each.rank)
     return many(found)
 
 
@@ -108,8 +110,8 @@ async def read_job_bands(  # noqa: PLR0913 - one for each wish
     kept, found = _kept(history), list[BandSeries]()
     for each in view.attempts[-PLOTTED_ATTEMPTS:]:
         if attempt is None or each.number == attempt:
-            end = min(_moment(until) or datetime.now(UTC), each.ended_at or datetime.max.replace(tzinfo=UTC))
-            begin = max(_moment(since) or view.submitted_at, each.placed_at or view.submitted_at, end - ONE_HOUR.kept)
+            end = min(until or datetime.now(UTC), each.ended_at or datetime.max.replace(tzinfo=UTC))
+            begin = max(since or view.submitted_at, each.placed_at or view.submitted_at, end - ONE_HOUR.kept)
             bands = await kept.bands(AttemptId(view.id, each.number), min(begin, end), end, most)
             found += band_series(bands, each.number, quantity)
     return many(found)
@@ -128,10 +130,6 @@ def _kept(history: HistoryRecorder | None) -> HistoryRecorder:
     if history is None:
         raise UnavailableError("this console keeps no history: it is started with --token-file and --state")
     return history
-
-
-def _moment(said: datetime | None) -> datetime | None:
-    return said.replace(tzinfo=UTC) if said is not None and said.tzinfo is None else said
 
 
 def _begin(begin: datetime, end: datetime) -> datetime:
