@@ -23,6 +23,7 @@ from console.telemetry.gangs.watcher import GangWatcher
 from console.telemetry.history.recorder import HistoryRecorder, held_history
 from console.telemetry.sample_follower import follow_samples
 from console.upstream.callers import Callers
+from console.watched.follows import SharedFollows
 from muster.daemon.journal import configure
 from muster.daemon.refusal import refusing
 from muster.daemon.systemd import Systemd
@@ -53,23 +54,22 @@ async def run(settings: ConsoleSettings, systemd: Systemd) -> None:
         callers = await stack.enter_async_context(Callers(settings.coordinator, _authority(settings)))
         own = OwnEvents()
         beside = [*_notifying(settings, callers, stack, own)]
-        follower, watcher = None, None
         history = _history(settings, stack)
+        parts = ConsoleParts()
         if settings.token_file is None:
             log.info("the console keeps no mirror and no history, as it was given no token of its own")
         else:
             client = await callers.client(read_secret(settings.token_file))
-            follower, watcher = (
-                MirrorFollower(client),
-                GangWatcher(
-                    client, own.tell if settings.notify else None, None if history is None else history.hear_bands
-                ),
+            follower = MirrorFollower(client)
+            watcher = GangWatcher(
+                client, own.tell if settings.notify else None, None if history is None else history.hear_bands
             )
+            parts = ConsoleParts(follower, history, watcher, SharedFollows(client))
             hearing = [watcher.hear] if history is None else [watcher.hear, history.hear]
             beside += [follower.run, watcher.run, partial(follow_samples, client, hearing)]
         beside += [history.run] if history is not None else []
         tasks = await stack.enter_async_context(asyncio.TaskGroup())
-        app = application(callers, settings.hosts, seal, settings.origin, ConsoleParts(follower, history, watcher))
+        app = application(callers, settings.hosts, seal, settings.origin, parts)
         listener = ConsoleListener(app, settings.listen, settings.cert, settings.key)
         running = [tasks.create_task(work(), name=repr(work)) for work in (systemd.keep_alive, *beside)]
         url = settings.url or f"{'http' if settings.cert is None else 'https'}://{listener.address}"

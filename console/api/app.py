@@ -24,6 +24,7 @@ from console.api.history.series import HISTORY_ROUTES
 from console.api.jobs import JOB_ROUTES
 from console.api.limits import Threshold
 from console.api.mirrored.live import LIVE_ROUTES
+from console.api.mirrored.live_seats import LiveSeats
 from console.api.problems import PROBLEM, answer_error, answer_fault, answer_http, answer_wrong_parts
 from console.api.prometheus import PROMETHEUS_ROUTES
 from console.api.route import Listed, Route, Streamed, TextOf
@@ -37,6 +38,7 @@ from console.mirror.follower import MirrorFollower
 from console.telemetry.gangs.watcher import GangWatcher
 from console.telemetry.history.recorder import HistoryRecorder
 from console.upstream.callers import Callers
+from console.watched.follows import SharedFollows
 from muster import __version__
 from muster.domain.errors import MusterError
 from muster.jobfile import job_schema
@@ -106,6 +108,8 @@ class ConsoleParts(NamedTuple):
     """What was used."""
     watcher: GangWatcher | None = None
     """Which rank differs."""
+    follows: SharedFollows | None = None
+    """Streams about single jobs, each for all who look."""
 
 
 NO_PARTS = ConsoleParts()
@@ -129,6 +133,8 @@ def application(
     app.state.follower = parts.follower
     app.state.history = parts.history
     app.state.watcher = parts.watcher
+    app.state.follows = parts.follows
+    app.state.seats = LiveSeats()
     app.state.doorkeeper = Doorkeeper(callers, seal, origin)
     for route in (*PUBLIC_ROUTES, *ROUTES):
         app.add_api_route(

@@ -18,6 +18,7 @@ from console.telemetry.gangs.watcher import GangWatcher
 from console.telemetry.history.recorder import HistoryRecorder, held_history
 from console.telemetry.sample_follower import follow_samples
 from console.upstream.callers import Callers
+from console.watched.follows import SharedFollows
 from coordinator.clock import wall_time
 from muster.trust.certificates import issue_server, make_authority
 from muster.trust.sealing import new_sealing_key
@@ -33,6 +34,8 @@ class ServedConsole:
     url: str
     authority: Path | None
     """The authority that its callers believe; None: it speaks plain HTTP."""
+    follows: SharedFollows | None
+    """What it follows for its callers; None: it has no token of its own."""
 
     def http(self, token: str | None = None) -> httpx.AsyncClient:
         """Whoever has that token; None: nobody has given one."""
@@ -77,6 +80,7 @@ async def console(  # noqa: PLR0913 - one for each thing that a console can have
         callers = await stack.enter_async_context(Callers(coordinator, authority))
         tasks = await stack.enter_async_context(asyncio.TaskGroup())
         follower = None if token is None else MirrorFollower(await callers.client(token))
+        follows = None if token is None else SharedFollows(await callers.client(token))
         following = None if follower is None else tasks.create_task(follower.run(), name="mirror")
         if follower is not None:
             assert await follower.has_reached(0, ANSWERED_WITHIN), "the console has a mirror"
@@ -89,13 +93,13 @@ async def console(  # noqa: PLR0913 - one for each thing that a console can have
             works = (follow_samples(client, [history.hear, watcher.hear]), history.run(), watcher.run())
             beside = [tasks.create_task(work, name="part of a console") for work in works]
         seal = SessionSeal(new_sealing_key())
-        app = application(callers, LOOPBACK_NAMES, seal, parts=ConsoleParts(follower, history, watcher))
+        app = application(callers, LOOPBACK_NAMES, seal, parts=ConsoleParts(follower, history, watcher, follows))
         listener = ConsoleListener(app, "127.0.0.1:0", cert, key)
         stopped = asyncio.Event()
         serving = tasks.create_task(listener.run_until(stopped), name="console")
         scheme = "http" if cert is None else "https"
         try:
-            yield ServedConsole(url=f"{scheme}://{listener.address}", authority=believed)
+            yield ServedConsole(url=f"{scheme}://{listener.address}", authority=believed, follows=follows)
         finally:
             stopped.set()
             await serving

@@ -1,0 +1,39 @@
+"""What a live stream is asked to tell; pure."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from console.watched.wish import WatchWish, wish_of
+from muster.domain.errors import InvalidJobError
+from muster.domain.feed import FeedPart
+
+MOST_LIVE_WISHES = 20
+"""Things that one live stream tells of."""
+
+
+class LiveWishes(NamedTuple):
+    """What a live stream tells of."""
+
+    parts: tuple[FeedPart, ...]
+    """Parts of the mirror."""
+    jobs: tuple[WatchWish, ...]
+    """What it tells of single jobs."""
+
+
+def live_wishes(written: Sequence[str]) -> LiveWishes:
+    """What words like `jobs,queue` and `logs:k3f0abcd` ask for; none: jobs. Raises InvalidJobError."""
+    words = [word for each in written for word in each.split(",") if word]
+    if len(words) > MOST_LIVE_WISHES:
+        raise InvalidJobError(f"on names {len(words)} things; at most {MOST_LIVE_WISHES} are told on one stream")
+    parts, jobs = dict[FeedPart, None](), dict[WatchWish, None]()
+    for word in words or [FeedPart.JOBS]:
+        if word in list(FeedPart):
+            parts[FeedPart(word)] = None
+        elif (wish := wish_of(word)) is not None:
+            jobs[wish] = None
+        else:
+            known = ", ".join(FeedPart)
+            raise InvalidJobError(
+                f"on={word[:80]} is nothing that is told; there are {known}, job:ID, logs:ID and points:ID:KEY"
+            )
+    return LiveWishes(tuple(parts), tuple(jobs))
