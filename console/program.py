@@ -11,6 +11,7 @@ from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 from functools import partial
 
+from console.alerts.alert_watch import AlertWatch
 from console.api.app import ConsoleParts, application
 from console.api.listener import ConsoleListener
 from console.api.sessions.session import SessionSeal, session_key
@@ -64,9 +65,10 @@ async def run(settings: ConsoleSettings, systemd: Systemd) -> None:
             watcher = GangWatcher(
                 client, own.tell if settings.notify else None, None if history is None else history.hear_bands
             )
-            parts = ConsoleParts(follower, history, watcher, SharedFollows(client))
+            alerts = AlertWatch(follower, watcher.differing)
+            parts = ConsoleParts(follower, history, watcher, SharedFollows(client), alerts)
             hearing = [watcher.hear] if history is None else [watcher.hear, history.hear]
-            beside += [follower.run, watcher.run, partial(follow_samples, client, hearing)]
+            beside += [follower.run, watcher.run, alerts.run, partial(follow_samples, client, hearing)]
         beside += [history.run] if history is not None else []
         tasks = await stack.enter_async_context(asyncio.TaskGroup())
         app = application(callers, settings.hosts, seal, settings.origin, parts)

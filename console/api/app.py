@@ -11,6 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from console.alerts.alert_watch import AlertWatch
 from console.api.answers import EVENTS_TYPE, JSON_TYPE, LINES_TYPE
 from console.api.arranging.checkpoints import CHECKPOINT_ROUTES
 from console.api.arranging.jobs import SEVERAL_ROUTES
@@ -23,6 +24,7 @@ from console.api.history.differences import DIFFERENCE_ROUTES
 from console.api.history.series import HISTORY_ROUTES
 from console.api.jobs import JOB_ROUTES
 from console.api.limits import Threshold
+from console.api.mirrored.alerts import ALERT_ROUTES
 from console.api.mirrored.live import LIVE_ROUTES
 from console.api.mirrored.live_seats import LiveSeats
 from console.api.problems import PROBLEM, answer_error, answer_fault, answer_http, answer_wrong_parts
@@ -84,6 +86,7 @@ ROUTES = (
     *HISTORY_ROUTES,
     *DIFFERENCE_ROUTES,
     *LIVE_ROUTES,
+    *ALERT_ROUTES,
     *FLEET_ROUTES,
     *SHARING_ROUTES,
     *TRUST_ROUTES,
@@ -110,6 +113,8 @@ class ConsoleParts(NamedTuple):
     """Which rank differs."""
     follows: SharedFollows | None = None
     """Streams about single jobs, each for all who look."""
+    alerts: AlertWatch | None = None
+    """What somebody should look at."""
 
 
 NO_PARTS = ConsoleParts()
@@ -134,6 +139,7 @@ def application(
     app.state.history = parts.history
     app.state.watcher = parts.watcher
     app.state.follows = parts.follows
+    app.state.alerts = parts.alerts
     app.state.seats = LiveSeats()
     app.state.doorkeeper = Doorkeeper(callers, seal, origin)
     for route in (*PUBLIC_ROUTES, *ROUTES):

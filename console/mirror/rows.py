@@ -32,7 +32,7 @@ class MirrorRow:
     place: int
     """The place in a list that nobody has sorted: the least comes first."""
     fields: Mapping[str, Scalar]
-    """What conditions and orders are about; a label is under `label.KEY`."""
+    """What conditions, orders and alerts are about; a label is under `label.KEY`."""
     data: EncodedJson
 
 
@@ -41,6 +41,9 @@ class MirrorLine:
     """A line of the queue, for who may look at its job and for others."""
 
     project: str
+    pool: str
+    since: datetime
+    """When the job was queued."""
     named: EncodedJson
     unnamed: EncodedJson
 
@@ -100,6 +103,7 @@ def node_row(node: NodeView) -> MirrorRow:
         "executions": float(len(node.executions)),
         "agent_version": node.agent_version,
         "joined_at": node.joined_at,
+        "last_seen_at": node.last_seen_at,
     }
     fields |= {LABEL_FIELD + name: value for name, value in inventory.labels.items()}
     return MirrorRow(FeedKey(FeedPart.NODES, node.name), "", 0, fields, encoded(node))
@@ -113,7 +117,7 @@ def project_row(project: Project) -> MirrorRow:
 
 def queue_line(line: QueueLine) -> MirrorLine:
     """A line of the queue."""
-    return MirrorLine(line.project, encoded(line), encoded(line.unnamed))
+    return MirrorLine(line.project, line.pool, line.since, encoded(line), encoded(line.unnamed))
 
 
 JOB_FIELDS = frozenset(

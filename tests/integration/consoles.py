@@ -9,6 +9,7 @@ from pathlib import Path
 
 import httpx
 
+from console.alerts.alert_watch import AlertWatch
 from console.api.app import ConsoleParts, application
 from console.api.listener import ConsoleListener
 from console.api.sessions.session import SessionSeal
@@ -92,8 +93,13 @@ async def console(  # noqa: PLR0913 - one for each thing that a console can have
             watcher = GangWatcher(client, keep=history.hear_bands)
             works = (follow_samples(client, [history.hear, watcher.hear]), history.run(), watcher.run())
             beside = [tasks.create_task(work, name="part of a console") for work in works]
+        alerts = None
+        if follower is not None:
+            alerts = AlertWatch(follower, watcher.differing if watcher is not None else lambda: ())
+            beside.append(tasks.create_task(alerts.run(), name="alerts"))
         seal = SessionSeal(new_sealing_key())
-        app = application(callers, LOOPBACK_NAMES, seal, parts=ConsoleParts(follower, history, watcher, follows))
+        parts = ConsoleParts(follower, history, watcher, follows, alerts)
+        app = application(callers, LOOPBACK_NAMES, seal, parts=parts)
         listener = ConsoleListener(app, "127.0.0.1:0", cert, key)
         stopped = asyncio.Event()
         serving = tasks.create_task(listener.run_until(stopped), name="console")

@@ -1,16 +1,20 @@
-"""Live streams about single jobs: what they tell, that viewers share them, and with whose rights."""
+"""Live streams about single jobs, and alerts: what they tell, that viewers share them, and with whose rights."""
 
 import asyncio
 import json
+import os
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, aclosing
 from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 
+from agent.gpus.open import NvmlSource
 from muster.domain.fleet.access import EVERYWHERE, Access
 from muster.domain.jobs.lifecycle import JobPhase
+from tests.fake_nvml import COMPILER, NO_COMPILER, FakeNvml
 from tests.integration.consoles import ServedConsole, console
 from tests.integration.fleet import SECRET, running_fleet
 from tests.integration.jobs import shell
@@ -109,3 +113,24 @@ async def test_who_may_not_look_at_a_job_is_told_nothing_of_it(tmp_path: Path) -
     assert refused == (404, 400)
     assert seen == job.id
     assert problem["status"] == 401
+
+
+@pytest.mark.skipif(COMPILER is None, reason=NO_COMPILER)
+async def test_a_gpu_that_breaks_is_an_alert(tmp_path: Path) -> None:
+    driver = FakeNvml(tmp_path / "driver", gpus=1)
+    async with running_fleet(tmp_path) as fleet, asyncio.timeout(60):
+        await fleet.start_agent("a", gpus=NvmlSource({**os.environ, **driver.environ}))
+        await fleet.connected("a")
+        driver.raise_xid(0, 79)
+        async with aclosing(fleet.client.nodes.events("a", follow=True)) as story:
+            while (await anext(story)).kind != "gpu_fault":
+                pass
+        async with console(fleet.address, token=SECRET) as served, AsyncExitStack() as stack:
+            told, alerts = await looking(served, stack, "alerts"), list[dict[str, Any]]()
+            while not alerts:
+                alerts = (await anext(told))["alerts"]
+            async with served.http(SECRET) as http:
+                listed = (await http.get("/v1/alerts")).json()["items"]
+
+    assert [(each["kind"], each["subject"], each["until"]) for each in alerts] == [("gpu_broken", "nodes/a", None)]
+    assert listed == alerts

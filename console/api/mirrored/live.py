@@ -9,11 +9,12 @@ from fastapi import Header, Query
 from starlette.requests import Request
 from starlette.responses import Response
 
+from console.alerts.alert_watch import AlertWatch, ViewedAlerts
 from console.api.answers import StreamItem, stream
 from console.api.asking import AsCaller, Doorkeeper
 from console.api.mirrored.lists import NO_MIRROR
 from console.api.mirrored.live_seats import LiveSeats
-from console.api.mirrored.live_wishes import LiveWishes, live_wishes
+from console.api.mirrored.live_wishes import ALERTS, LiveWishes, live_wishes
 from console.api.route import Route, Streamed
 from console.mirror.follower import MirrorFollower
 from console.mirror.viewing import LiveView, ViewerRights
@@ -32,8 +33,8 @@ LONGEST_PLACE = 200
 On = Annotated[
     Sequence[Annotated[str, Query(max_length=LONGEST_WISH * 20)]],
     Query(
-        description="What is told: `jobs`, `nodes`, `projects`, `queue`, `job:ID`, `logs:ID`, `points:ID:KEY`; "
-        "several with commas between them, or each as a parameter of its own. None: jobs."
+        description="What is told: `jobs`, `nodes`, `projects`, `queue`, `alerts`, `job:ID`, `logs:ID`, "
+        "`points:ID:KEY`; several with commas between them, or each as a parameter of its own. None: jobs."
     ),
 ]
 LastPlace = Annotated[
@@ -51,6 +52,7 @@ class LiveSources(NamedTuple):
 
     follower: MirrorFollower | None
     follows: SharedFollows | None
+    alerts: AlertWatch | None
     seats: LiveSeats
 
 
@@ -59,13 +61,13 @@ async def show_live(request: Request, client: AsCaller, on: On = (), last_seen: 
 
     Each event has lists under the names of the parts, and under `jobs_gone` and the like the names of what is gone. One
     with `anew` says that what was told before does not count any more. `job:ID` tells the whole view of a job,
-    `logs:ID` its newest lines and those that come, `points:ID:KEY` the numbers under a key. The stream ends when the
-    caller's rights change.
+    `logs:ID` its newest lines and those that come, `points:ID:KEY` the numbers under a key, `alerts` what somebody
+    should look at. The stream ends when the caller's rights change.
     """
     wishes = live_wishes(on)
     state = request.app.state
     doorkeeper: Doorkeeper = state.doorkeeper
-    sources = LiveSources(state.follower, state.follows, state.seats)
+    sources = LiveSources(state.follower, state.follows, state.alerts, state.seats)
     return await stream(request, _told(client, doorkeeper.token_of(request), sources, wishes, last_seen))
 
 
@@ -77,21 +79,25 @@ async def _told(
         held = await stack.enter_async_context(aclosing(client.fleet.feed(())))
         await anext(held)  # raises unless the caller may look at something
         follower = sources.follower
-        if follower is None or sources.follows is None:
+        if follower is None or sources.follows is None or sources.alerts is None:
             raise UnavailableError(NO_MIRROR)
-        seen = ViewerRights.of(await client.accounts.myself())
+        myself = await client.accounts.myself()
+        seen = ViewerRights.of(myself)
         view = LiveView(seen, wishes.parts, last_seen)
         heard = stack.enter_context(follower.looking())
-        follows = await _viewed(client, sources.follows, wishes.jobs, heard, stack)
+        told: list[tuple[str, ViewedFollow | ViewedAlerts]] = []
+        if wishes.alerts:
+            told.append((ALERTS, stack.enter_context(sources.alerts.viewing(myself.grants, heard))))
+        told += await _viewed(client, sources.follows, wishes.jobs, heard, stack)
         rights = asyncio.create_task(_last(held, client, seen), name="rights of a viewer")
         try:
             while True:
                 if wishes.parts and (mirror := follower.current) is not None:
                     for event in view.news(mirror):
                         yield StreamItem(value=event.data, name="changes", id=event.place)
-                for wish, follow in follows:
-                    if (news := follow.news()) is not None:
-                        yield StreamItem(value=news, name=str(wish.part))
+                for name, each in told:
+                    if (news := each.news()) is not None:
+                        yield StreamItem(value=news, name=name)
                 await _either(rights, asyncio.sleep(LIVE_PACE))
                 await _either(rights, heard.wait())
                 heard.clear()
@@ -102,7 +108,7 @@ async def _told(
 
 async def _viewed(
     client: Client, follows: SharedFollows, wishes: Sequence[WatchWish], heard: asyncio.Event, stack: AsyncExitStack
-) -> list[tuple[WatchWish, ViewedFollow]]:
+) -> list[tuple[str, ViewedFollow]]:
     """What is told of single jobs; raises what the coordinator says to who may not look at one of them."""
     views = {name: await client.jobs.get(name) for name in dict.fromkeys(wish.job for wish in wishes)}
     found = []
@@ -110,7 +116,7 @@ async def _viewed(
         job = views[wish.job]
         meant = wish._replace(job=JobId(job.id))  # of a name there may be a newer one later
         viewing = follows.viewing(meant, job.spec.size, heard)
-        found.append((meant, await stack.enter_async_context(viewing)))
+        found.append((str(wish.part), await stack.enter_async_context(viewing)))
     return found
 
 

@@ -10,6 +10,9 @@ from muster.domain.feed import FeedPart
 MOST_LIVE_WISHES = 20
 """Things that one live stream tells of."""
 
+ALERTS = "alerts"
+"""The word for alerts."""
+
 
 class LiveWishes(NamedTuple):
     """What a live stream tells of."""
@@ -18,6 +21,8 @@ class LiveWishes(NamedTuple):
     """Parts of the mirror."""
     jobs: tuple[WatchWish, ...]
     """What it tells of single jobs."""
+    alerts: bool = False
+    """Whether it tells of alerts."""
 
 
 def live_wishes(written: Sequence[str]) -> LiveWishes:
@@ -25,15 +30,15 @@ def live_wishes(written: Sequence[str]) -> LiveWishes:
     words = [word for each in written for word in each.split(",") if word]
     if len(words) > MOST_LIVE_WISHES:
         raise InvalidJobError(f"on names {len(words)} things; at most {MOST_LIVE_WISHES} are told on one stream")
-    parts, jobs = dict[FeedPart, None](), dict[WatchWish, None]()
+    parts, jobs, alerts = dict[FeedPart, None](), dict[WatchWish, None](), False
     for word in words or [FeedPart.JOBS]:
         if word in list(FeedPart):
             parts[FeedPart(word)] = None
+        elif word == ALERTS:
+            alerts = True
         elif (wish := wish_of(word)) is not None:
             jobs[wish] = None
         else:
-            known = ", ".join(FeedPart)
-            raise InvalidJobError(
-                f"on={word[:80]} is nothing that is told; there are {known}, job:ID, logs:ID and points:ID:KEY"
-            )
-    return LiveWishes(tuple(parts), tuple(jobs))
+            known = ", ".join((*FeedPart, ALERTS, "job:ID", "logs:ID", "points:ID:KEY"))
+            raise InvalidJobError(f"on={word[:80]} is nothing that is told; there are {known}")
+    return LiveWishes(tuple(parts), tuple(jobs), alerts)

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import aclosing
 from datetime import UTC, datetime, timedelta
 
@@ -11,7 +11,7 @@ from console.telemetry.history.bands import GangBands
 from muster.client.client import Client
 from muster.domain.errors import MusterError
 from muster.domain.ids import AttemptId, JobId
-from muster.domain.notifications.happening import EventPlace, Happening
+from muster.domain.notifications.happening import EventPlace, Happening, ToldJob
 from muster.domain.telemetry.sample import NodeSample, Sample
 
 log = logging.getLogger(__name__)
@@ -67,6 +67,13 @@ class GangWatcher:
         """What differs, or did, in the attempts of a job that run or did a moment ago."""
         gangs = [gang for attempt, gang in self._gangs.items() if attempt.job == job and gang is not None]
         return [each for gang in gangs for each in gang.differences]
+
+    def differing(self) -> Iterator[tuple[ToldJob, JobDifference]]:
+        """What differs in any gang, or did a moment ago, with its job."""
+        for gang in self._gangs.values():
+            if gang is not None:
+                for each in gang.differences:
+                    yield gang.told, each
 
     async def run(self) -> None:
         """Watch until cancelled, whatever becomes of the coordinator."""
