@@ -306,7 +306,7 @@ def _seated(cluster: Cluster) -> dict[NodeId, list[Execution]]:
 
 
 def _is_listed(execution: Execution) -> bool:
-    return execution.state not in TERMINAL or not execution.log_complete or execution.stores
+    return execution.state not in TERMINAL or not execution.log_complete or execution.stores or execution.stores_again
 
 
 def _no_gpu_is_given_twice(cluster: Cluster, node: NodeId, seated: list[Execution]) -> None:

@@ -57,6 +57,16 @@ class Remove:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StoreAgain:
+    """Store again what an execution that is over has left, and say OutputsSeen with this number."""
+
+    execution: ExecutionId
+    retries: int
+    owner_counts: bool
+    """Whether its files are those alone that belong to its user, as it was a plain process."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Tell:
     """Report to the coordinator, if it can be reached; otherwise the next Hello does."""
 
@@ -95,7 +105,7 @@ class NoteDeadlines:
 FenceAction = AskPeers | LeavePeers | AnswerPeer | NoteDeadlines
 """Orders that keep the fence."""
 
-LedgerAction = Prepare | Arm | Start | Halt | Remove | Tell
+LedgerAction = Prepare | Arm | Start | Halt | Remove | StoreAgain | Tell
 """Orders that concern an execution."""
 
 Action = LedgerAction | FenceAction

@@ -6,10 +6,11 @@ from datetime import datetime
 from typing import Any
 
 from agent.core.actions import Halt, LedgerAction, Tell
-from agent.core.local import ALIVE, OVER, LocalExecution, LocalState, Move, after, next_action, report
+from agent.core.local import ALIVE, OVER, LocalExecution, LocalState, Move, after, next_action, report, storing_again
 from agent.core.past import Past
 from agent.core.terms import Guarded, Terms
 from agent.core.watching.gpu_faults import GpuFaults
+from muster.domain.data.outputs import STORING_OUTPUTS
 from muster.domain.gangs.plan import Plan, Report
 from muster.domain.gangs.roster import Roster
 from muster.domain.ids import AttemptId, ExecutionId, GpuUuid
@@ -119,13 +120,20 @@ class Ledger:
         local = self._locals[execution]
         following = next_action(local, now)
         if following is None:
-            return []
+            return self._store_again(local)
         move, action = following
         notice = action.notice if isinstance(action, Halt) else None
         moved = replace(local, phase=after(local, move), since=now, notice=notice or local.notice)
         self._locals[execution] = moved
         told = report(moved) if moved.phase is LocalState.PREPARING else None
         return [action] if told is None else [Tell(report=told), action]
+
+    def _store_again(self, local: LocalExecution) -> list[LedgerAction]:
+        """Have outputs stored again where that is wanted, and tell that they are on their way."""
+        order = storing_again(local)
+        if order is None:
+            return []
+        return [*self.keep(replace(local, outputs=replace(STORING_OUTPUTS, retries=order.retries))), order]
 
     def forget(self, local: LocalExecution) -> None:
         """Remember of an execution that was cleared away only what its peers may still ask."""

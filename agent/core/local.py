@@ -1,11 +1,11 @@
 """One execution as its agent sees it: a table of its moves, and a function that tells the next one."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from agent.core.actions import Arm, Halt, LedgerAction, Prepare, Remove, Start
+from agent.core.actions import Arm, Halt, LedgerAction, Prepare, Remove, Start, StoreAgain
 from agent.core.terms import Terms
 from muster.domain.data.checkpoint import ToldCheckpoints
 from muster.domain.data.outputs import ExecutionOutputs
@@ -14,6 +14,7 @@ from muster.domain.gangs.plan import Assignment, Goal, Report, Stage
 from muster.domain.gangs.roster import PortLease, Roster
 from muster.domain.ids import ExecutionId
 from muster.domain.jobs.failure import Exit, Failure, FailureKind
+from muster.domain.jobs.job import RuntimeKind
 from muster.domain.jobs.stopping.notice import StopNotice, StopOrder, StopReason
 from muster.domain.jobs.stopping.preemption import PreemptSignal
 
@@ -84,6 +85,8 @@ MOVES: Mapping[tuple[LocalState, Move], LocalState] = {
 OVER = frozenset({LocalState.EXITED, LocalState.FAILED, LocalState.STOPPED, LocalState.REMOVING})
 """How it ended does not change any more."""
 
+_SETTLED = OVER - {LocalState.REMOVING}
+
 ALIVE = frozenset({LocalState.STARTING, LocalState.RUNNING, LocalState.TERMINATING})
 """User code runs, or may run at any moment."""
 
@@ -116,6 +119,8 @@ class WantedExecution:
     """How it is to be stopped, once it is; None: with the grace of its terms."""
     cause: str = ""
     """What the coordinator acted on when it last told something of it, for the journal."""
+    store_again: int = 0
+    """How often somebody has asked to have its outputs stored again, once it is over."""
 
     @property
     def over(self) -> bool:
@@ -299,6 +304,27 @@ def _towards_run(
     if local.phase is LocalState.ARMED and wanted.goal >= Goal.RUN:
         return (Move.START, Start(execution=local.execution))
     return None
+
+
+def storing_again(local: LocalExecution) -> StoreAgain | None:
+    """What is to be done where its outputs are wanted once more; None: nothing, or it is under way."""
+    wanted, assignment, known = local.wanted, local.wanted.assignment, local.outputs
+    done = 0 if known is None else known.retries
+    busy = known is not None and known.on_their_way
+    if local.phase not in _SETTLED or not wanted.listed or assignment is None or busy or done >= wanted.store_again:
+        return None
+    return StoreAgain(
+        execution=local.execution,
+        retries=wanted.store_again,
+        owner_counts=assignment.role.runtime is RuntimeKind.PROCESS,
+    )
+
+
+def only_to_store(execution: ExecutionId, wanted: WantedExecution, now: datetime) -> LocalExecution:
+    """An execution of which nothing but outputs is left here; it holds none of what it was given."""
+    if wanted.assignment is not None:
+        wanted = replace(wanted, assignment=replace(wanted.assignment, gpus=(), gpu_share=None))
+    return LocalExecution(execution=execution, wanted=wanted, since=now, phase=LocalState.STOPPED, log_complete=True)
 
 
 def report(local: LocalExecution) -> Report | None:

@@ -39,6 +39,7 @@ from agent.core.local import (
     Move,
     WantedExecution,
     halt,
+    only_to_store,
 )
 from muster.domain.fleet.pool import PortionRule
 from muster.domain.gangs.plan import Goal
@@ -108,23 +109,31 @@ def observe(ledger: Ledger, event: Observed, now: datetime) -> list[LedgerAction
         case LogCompleted():
             return ledger.keep(replace(local, log_complete=True))
         case OutputsSeen():
-            return _see_outputs(ledger, local, event)
+            return _see_outputs(ledger, local, event, now)
         case CheckpointsSeen():
             return _see_checkpoints(ledger, local, event)
         case Removed():
-            ledger.forget(local)
-            return []
+            return _remove(ledger, local, now)
         case _:
             assert_never(event)
 
 
-def _see_outputs(ledger: Ledger, local: LocalExecution, event: OutputsSeen) -> list[LedgerAction]:
+def _see_outputs(ledger: Ledger, local: LocalExecution, event: OutputsSeen, now: datetime) -> list[LedgerAction]:
     """Before it is over nobody is told: the coordinator is to hear of both at once, as its job waits for outputs."""
     seen = replace(local, outputs=event.outputs)
     if local.phase in OVER:
-        return ledger.keep(seen)
+        return [*ledger.keep(seen), *ledger.go_on(local.execution, now)]
     ledger.put(seen)
     return []
+
+
+def _remove(ledger: Ledger, local: LocalExecution, now: datetime) -> list[LedgerAction]:
+    """Forget it, unless its outputs were wanted again while it was being cleared away."""
+    ledger.forget(local)
+    if not (local.wanted.listed and local.wanted.store_again):
+        return []
+    ledger.put(only_to_store(local.execution, local.wanted, now))
+    return ledger.go_on(local.execution, now)
 
 
 def _see_checkpoints(ledger: Ledger, local: LocalExecution, event: CheckpointsSeen) -> list[LedgerAction]:

@@ -6,7 +6,7 @@ from datetime import datetime
 from agent.core.actions import LedgerAction
 from agent.core.events import PlanReceived
 from agent.core.ledger import Ledger
-from agent.core.local import LocalEnd, LocalExecution, Move, WantedExecution, terms_of
+from agent.core.local import LocalEnd, LocalExecution, Move, WantedExecution, only_to_store, terms_of
 from muster.domain.gangs.plan import Desired, Goal, Plan, Unreadable
 from muster.domain.ids import ExecutionId
 from muster.domain.jobs.failure import Failure, FailureKind
@@ -54,6 +54,7 @@ def _refuse(ledger: Ledger, line: Unreadable, now: datetime) -> list[LedgerActio
 
 def _want(ledger: Ledger, desired: Desired, now: datetime) -> ExecutionId:
     local = ledger.get(desired.execution)
+    anew = local is None and desired.store_again > 0
     if local is None:
         local = LocalExecution(execution=desired.execution, wanted=WantedExecution(goal=desired.goal), since=now)
     wanted = local.wanted
@@ -67,7 +68,11 @@ def _want(ledger: Ledger, desired: Desired, now: datetime) -> ExecutionId:
         roster=roster,
         stop=desired.stop or wanted.stop,
         cause=cause,
+        store_again=max(wanted.store_again, desired.store_again),
     )
+    if anew:
+        ledger.put(only_to_store(desired.execution, wanted, now))
+        return desired.execution
     terms = local.terms if desired.assignment is None else terms_of(desired.assignment)
     ledger.put(replace(local, wanted=wanted, terms=terms))
     return desired.execution

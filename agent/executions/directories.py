@@ -19,7 +19,7 @@ from agent.executions.trees import remove_tree
 from agent.executions.volumes import NodeVolumes
 from agent.executions.whole_file import write_unseen
 from muster import worker
-from muster.domain.data.outputs import OutputsStage
+from muster.domain.data.outputs import ExecutionOutputs, OutputsStage
 from muster.domain.gangs.roster import CONFIG_FILES
 from muster.domain.ids import ExecutionId
 
@@ -94,6 +94,15 @@ class ExecutionDirectories:
         _remove(directory)
         self._add_spare()
 
+    def kept_outputs(self, execution: ExecutionId) -> Path:
+        """Where outputs of an execution lie that was cleared away before anybody had stored them, if any do."""
+        return self._outputs / execution
+
+    def drop_kept_outputs(self, execution: ExecutionId) -> None:
+        """Remove these. Raises OSError."""
+        if (kept := self.kept_outputs(execution)).exists():
+            remove_tree(kept)
+
     def close(self) -> None:
         """Leave no spares. Nothing else may be called afterwards."""
         self._clear_spares()
@@ -131,18 +140,17 @@ def _make_files(directory: ExecutionDirectory) -> None:
 def _keep_outputs(directory: ExecutionDirectory, outputs: Path) -> None:
     with suppress(OSError):
         directory.outputs.rmdir()
-    if directory.outputs.exists() and not _may_go(directory):
+    if directory.outputs.exists() and not may_go(noted_outputs(directory.path)):
         outputs.mkdir(mode=0o700, parents=True, exist_ok=True)
         outputs.chmod(0o700)  # what jobs have left is not for the jobs that come after them
         shutil.move(directory.outputs, outputs / directory.path.name)
 
 
-def _may_go(directory: ExecutionDirectory) -> bool:
+def may_go(known: ExecutionOutputs | None) -> bool:
     """Whether the depot has all outputs that are wanted, so that the node need not keep any."""
-    noted = noted_outputs(directory.path)
-    if noted is None or noted.stage is OutputsStage.UNWANTED:
-        return noted is not None
-    return noted.stage is OutputsStage.STORED and not noted.left_out
+    if known is None or known.stage is OutputsStage.UNWANTED:
+        return known is not None
+    return known.stage is OutputsStage.STORED and not known.left_out
 
 
 def _remove(directory: ExecutionDirectory) -> None:

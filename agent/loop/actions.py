@@ -9,7 +9,7 @@ from functools import partial
 from typing import assert_never
 
 from agent.attach.programs import bring_companion
-from agent.core.actions import AnswerPeer, Arm, AskPeers, Halt, LeavePeers, Prepare, Remove, Start
+from agent.core.actions import AnswerPeer, Arm, AskPeers, Halt, LeavePeers, Prepare, Remove, Start, StoreAgain
 from agent.core.beginnings import BEGINNINGS, fields_of
 from agent.core.containers.inputs import input_place
 from agent.core.door.names import INSIDE
@@ -17,6 +17,7 @@ from agent.core.events import Armed, Event, Halted, Prepared, Progressed, Remove
 from agent.core.launching.launch import CONTAINER_CONFIG, CONTAINER_OUTPUTS, CONTAINER_RUN, CONTAINER_STATUS, launch
 from agent.core.launching.site import LaunchSite
 from agent.core.step import AgentState
+from agent.executions.directories import may_go
 from agent.executions.inputs import link_inputs, note_inputs
 from agent.executions.layout import DOOR, ExecutionDirectory
 from agent.executions.notices import give_notice
@@ -28,6 +29,7 @@ from agent.loop.exits import Exits
 from agent.loop.failures import failed
 from agent.loop.live_execution import LiveExecution
 from agent.loop.retry import insist
+from agent.loop.saving.outputs import store_again
 from agent.loop.workbench import OngoingWork, Workbench, ended
 from muster.domain.data.code import CODE_DIRECTORY
 from muster.domain.data.job_input import INPUTS_DIRECTORY, INPUTS_FILE
@@ -42,7 +44,7 @@ log = logging.getLogger(__name__)
 
 TOO_LATE = "its agent had no word from the coordinator for so long that it did not start it"
 
-ActionInTime = Prepare | Arm | Start | Halt | Remove | AskPeers | LeavePeers | AnswerPeer
+ActionInTime = Prepare | Arm | Start | Halt | Remove | StoreAgain | AskPeers | LeavePeers | AnswerPeer
 """Actions that take time."""
 
 
@@ -59,7 +61,7 @@ class Actions:
         self._exits = exits
         self._doors = doors
 
-    def carry_out(self, action: ActionInTime) -> None:
+    def carry_out(self, action: ActionInTime) -> None:  # noqa: C901 - one line for each kind of action
         """Begin an action."""
         if isinstance(action, Prepare | Arm | Start):
             self._bench.launches.note()
@@ -75,6 +77,8 @@ class Actions:
             case Remove():
                 halting = self._work.under_way(action.execution)
                 self._begin(action.execution, partial(self._remove, action.execution, halting))
+            case StoreAgain():
+                self._work.watch(action.execution, store_again(self._bench, action))
             case AskPeers():
                 self._work.beside(self._ask_peers(action), "ask peers")
             case LeavePeers():
@@ -270,6 +274,12 @@ class Actions:
         bench.code.forget(execution)
         bench.inputs.forget(execution)
         await insist(execution, partial(asyncio.to_thread, bench.directories.clear, bench.directories.of(execution)))
+        if (
+            (local := self._state.ledger.get(execution)) is not None
+            and local.wanted.store_again
+            and may_go(local.outputs)
+        ):
+            await insist(execution, partial(asyncio.to_thread, bench.directories.drop_kept_outputs, execution))
         bench.live.pop(execution, None)
         bench.usage.forget(execution)
         self._work.forget(execution)

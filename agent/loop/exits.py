@@ -11,20 +11,19 @@ from agent.core.events import Exited, Fenced, GpusBusy, LogCompleted, OutputsSee
 from agent.core.launching.main_program import SETUP_FAILED
 from agent.data.outputs import left_something
 from agent.executions.layout import ExecutionDirectory
-from agent.executions.record import note_outputs, noted_outputs
 from agent.fencing.deadlines import why_fenced
 from agent.loop.checkpoints import CheckpointWatch
 from agent.loop.disk import VolumeWatch
 from agent.loop.failures import failed
 from agent.loop.live_execution import LiveExecution
 from agent.loop.retry import insist
+from agent.loop.saving.outputs import store_outputs
 from agent.loop.uses import UseWatch
 from agent.loop.workbench import OngoingWork, Workbench, ended
 from agent.runtimes.runtime import Sandbox
-from muster.domain.data.outputs import STORING_OUTPUTS, ExecutionOutputs
+from muster.domain.data.outputs import STORING_OUTPUTS
 from muster.domain.ids import ExecutionId
 from muster.domain.jobs.failure import ExecutionError
-from muster.domain.jobs.job import RuntimeKind
 
 log = logging.getLogger(__name__)
 
@@ -76,7 +75,7 @@ class Exits:
             self._bench.inbox.put(await failed(self._bench, execution, error))
             await self._vacate(execution, sandbox)
             await self._saves.parts.finish(execution, live, well=False)
-            await self._store(execution, live) if stores else None
+            await store_outputs(self._bench, execution, live) if stores else None
             return
         ended_as = Exited(execution=execution, exit=exit_)
         if exit_.code != 0:
@@ -89,7 +88,7 @@ class Exits:
         await self._complete_log(execution, live)
         await self._bench.secrets.clear(execution)
         await self._saves.parts.finish(execution, live, well=exit_.code == 0)
-        await self._store(execution, live) if stores else None
+        await store_outputs(self._bench, execution, live) if stores else None
 
     async def _explained(self, execution: ExecutionId, live: LiveExecution, sandbox: Sandbox) -> tuple[str, ...]:
         """The last lines of a failed one, once whatever may explain its end is known."""
@@ -127,23 +126,6 @@ class Exits:
             self._bench.inbox.put(OutputsSeen(execution=execution, outputs=STORING_OUTPUTS))
         return stores
 
-    async def _store(self, execution: ExecutionId, live: LiveExecution) -> None:
-        """Have what it has left stored, unless an agent before has done that; what became of it is told once noted."""
-        directory = live.directory
-
-        def tell(outputs: ExecutionOutputs) -> None:
-            self._bench.inbox.put(OutputsSeen(execution=execution, outputs=outputs))
-
-        known = await asyncio.to_thread(noted_outputs, directory.path)
-        if known is None:
-            owner = await asyncio.to_thread(_owner, directory) if live.kind is RuntimeKind.PROCESS else None
-            known = await self._bench.outputs.store(execution, directory.outputs, owner, tell)
-            with suppress(OSError):  # the next agent stores it again, which changes nothing
-                await asyncio.to_thread(note_outputs, directory.path, known)
-        told = {"execution": execution, "stage": known.stage, "files": known.files, "why": known.why}
-        log.info("outputs are stored" if known.tree else "outputs are not stored", extra=told)
-        tell(known)
-
     async def _leave(self, execution: ExecutionId, sandbox: Sandbox) -> None:
         """Have its ports and GPUs for the next one; the log is not to wait for what cannot be killed."""
         if sandbox.vacant:
@@ -169,13 +151,6 @@ async def _within(seconds: float, wait: Awaitable[None]) -> None:
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             await wait
-
-
-def _owner(directory: ExecutionDirectory) -> int | None:
-    """The user of a process: the one to whom the directory was given."""
-    with suppress(OSError):
-        return directory.outputs.stat().st_uid
-    return None
 
 
 def _took_setup_failure(directory: ExecutionDirectory) -> bool:

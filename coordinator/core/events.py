@@ -15,7 +15,7 @@ from muster.domain.fleet.project_use import ProjectUse
 from muster.domain.fleet.quota import UnitChange
 from muster.domain.fleet.window import Window
 from muster.domain.gangs.plan import Report
-from muster.domain.ids import ExecutionId, JobId, NodeId
+from muster.domain.ids import AttemptId, ExecutionId, JobId, NodeId
 from muster.domain.jobs.job import LOCAL_OWNER, JobSpec
 from muster.domain.jobs.placing.taint import Taint, TaintName
 from muster.domain.jobs.queueing.change import JobChange
@@ -80,6 +80,16 @@ class CheckpointOrdered:
     job: JobId
     checkpoint: CheckpointId
     order: CheckpointOrder
+    cause: EventCause = UNKNOWN_CAUSE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputsRetried:
+    """A client wants outputs of an attempt that are not in the depot stored again."""
+
+    attempt: AttemptId
+    ranks: tuple[int, ...]
+    """Those that can be are; of others nothing changes."""
     cause: EventCause = UNKNOWN_CAUSE
 
 
@@ -363,6 +373,7 @@ Event = (
     | StopRequested
     | DeleteRequested
     | CheckpointOrdered
+    | OutputsRetried
     | HoldRequested
     | UnholdRequested
     | SuspendRequested

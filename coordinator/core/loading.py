@@ -53,7 +53,7 @@ def load(records: Iterable[Record], now: datetime, fleet_key: bytes = b"") -> Cl
 def _watch_outputs(cluster: Cluster, now: datetime) -> None:
     """Have outputs looked at that are on their way, when their time is over."""
     for each in cluster.executions.values():
-        if each.stores and each.outputs is not None:
+        if (each.stores or each.stores_again) and each.outputs is not None:
             noted = min(each.outputs.at or now, now)
             cluster.deadlines.add(noted + cluster.jobs[each.job].spec.timeouts.store, StoreDue(execution=each.id))
 

@@ -233,10 +233,15 @@ class Execution:
         """Whether something that it left is on its way, so that its node is to keep that and its job to wait."""
         return self.checkpoints.storing or (self.outputs is not None and self.outputs.on_their_way)
 
+    @property
+    def stores_again(self) -> bool:
+        """Whether its node is to store its outputs again, which its job does not wait for."""
+        return self.outputs is not None and self.outputs.stage is OutputsStage.STORING_AGAIN
+
     def given_up(self, why: str) -> "Execution":
         """The same where nobody waits for the rest of its log, of its checkpoints and its outputs."""
         outputs = self.outputs
-        if outputs is not None and outputs.on_their_way:
+        if outputs is not None and (outputs.on_their_way or self.stores_again):
             outputs = replace(outputs, stage=OutputsStage.ON_NODE, why=why)
         checkpoints = replace(self.checkpoints, storing=False)
         return replace(self, log_complete=True, outputs=outputs, checkpoints=checkpoints)

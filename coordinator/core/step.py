@@ -4,7 +4,7 @@ from datetime import timedelta
 from typing import assert_never
 
 from coordinator.core.answers import Answer, Noted
-from coordinator.core.attempts import attempts, starts, storing, unused, waiting
+from coordinator.core.attempts import attempts, starts, storing, storing_again, unused, waiting
 from coordinator.core.causes import EventCause
 from coordinator.core.cluster.deadlines import (
     CheckInDue,
@@ -40,6 +40,7 @@ from coordinator.core.events import (
     NodeConnected,
     NodeDisconnected,
     NodeLabelled,
+    OutputsRetried,
     PlanTooLarge,
     PoolRemoved,
     PoolSet,
@@ -101,6 +102,8 @@ def _take(turn: Turn, event: Event) -> Answer:  # noqa: C901, PLR0911, PLR0912 -
             return jobs.delete(turn, event)
         case CheckpointOrdered():
             return checkpoints.take(turn, event)
+        case OutputsRetried():
+            return storing_again.take(turn, event)
         case HoldRequested() | UnholdRequested() | SuspendRequested() | ResumeRequested():
             return holds.take(turn, event)
         case ChangeRequested():

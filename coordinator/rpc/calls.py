@@ -27,6 +27,7 @@ _OURS: Mapping[str, Mapping[str, str]] = {
         "Upload": "data.upload",
         "Storage": "data.storage",
         "Outputs": "data.outputs",
+        "RetryOutputs": "outputs.retry",
         "Checkpoints": "checkpoints.list",
         "CheckpointParts": "checkpoints.get",
         "PinCheckpoint": "checkpoints.pin",

@@ -71,6 +71,7 @@ RULES: Mapping[str, OperationRule] = {
     "data.upload": _JOB_ORDER,
     "data.storage": _OWN_LOOK,
     "data.outputs": OperationRule(AccessScope.PROJECT, audited=Audited.LATER),
+    "outputs.retry": _JOB_ORDER,
     "checkpoints.list": _JOB_LOOK,
     "checkpoints.get": OperationRule(AccessScope.PROJECT, audited=Audited.LATER),
     "checkpoints.pin": _JOB_ORDER,

@@ -103,6 +103,7 @@ AGAINST_A_FLEET: Sequence[Line] = (
     Line("delete --all --name none --phase failed --mine --project vision --label a=b --force --yes"),
     Line("outputs list {job} --rank 0 --attempt 1 -o csv"),
     Line("outputs get {job} model.pt --to {dir}/results --rank 0 --attempt 1", UNKNOWN),
+    Line("outputs retry {job} --rank 0 --attempt 1 -o json", REFUSED),
     Line("checkpoints list {job} -o json"),
     Line("checkpoints get {job} s --to {dir}/saved --rank 0 --attempt 1 -o json", UNKNOWN),
     Line("checkpoints pin {job} s --attempt 1 -o json", UNKNOWN),

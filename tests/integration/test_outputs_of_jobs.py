@@ -76,17 +76,28 @@ async def until_storing(client: Client, job: JobId) -> None:
         await anext(view async for view in views if view.phase is JobPhase.STORING)
 
 
-async def test_without_a_depot_they_stay_on_the_node_and_the_job_ends(place: Path) -> None:
-    async with coordinator(place) as login, client_of(login) as client, agent(place, login):
-        submitted = await client.jobs.submit(job(WRITES), queue_anyway=True)
-        assert (await client.jobs.wait(submitted.id)).phase is JobPhase.SUCCEEDED
-        assert await stage_of(client, submitted.id) == (
-            OutputsStage.ON_NODE,
-            "the fleet has no depot (docs/depot.md)",
-        )
-        kept = place / "node" / "outputs" / f"{submitted.id}-1-0" / "results.txt"
-        await until(kept.exists)
-        assert kept.read_text() == "results\n"
+async def test_without_a_depot_they_stay_on_the_node_until_somebody_has_them_stored_again(place: Path) -> None:
+    state = place / "coordinator"
+    async with coordinator(place) as login, client_of(login) as client, asyncio.timeout(LIMIT):
+        async with agent(place, login, ending=signal.SIGKILL):
+            submitted = await client.jobs.submit(job(WRITES), queue_anyway=True)
+            assert (await client.jobs.wait(submitted.id)).phase is JobPhase.SUCCEEDED
+            assert await stage_of(client, submitted.id) == (
+                OutputsStage.ON_NODE,
+                "the fleet has no depot (docs/depot.md)",
+            )
+            kept = place / "node" / "outputs" / f"{submitted.id}-1-0" / "results.txt"
+            await until(kept.exists)
+            assert kept.read_text() == "results\n"
+        async with depot(state):
+            await uploaded(client, folder_in(place / "folder"))
+            assert (await client.outputs.retry(submitted.id)).ranks == (0,)
+            assert (await stage_of(client, submitted.id))[0] is OutputsStage.STORING_AGAIN
+            async with agent(place, login):
+                await until(lambda: not kept.parent.exists())
+                assert (await stage_of(client, submitted.id))[0] is OutputsStage.STORED
+            await client.outputs.get(submitted.id, place / "results")
+    assert (place / "results" / "results.txt").read_text() == "results\n"
 
 
 async def test_a_depot_that_is_away_is_waited_for(place: Path) -> None:

@@ -2,10 +2,10 @@
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from agent.core.actions import Arm, Halt, LedgerAction, Prepare, Remove, Start, Tell
+from agent.core.actions import Arm, Halt, LedgerAction, Prepare, Remove, Start, StoreAgain, Tell
 from agent.core.events import (
     ActionFailed,
     Armed,
@@ -124,6 +124,9 @@ class AgentRuntime:
                 self._halt(action)
             case Remove():
                 self._remove(action.execution)
+            case StoreAgain():
+                outputs = replace(_stored(action.execution).outputs, retries=action.retries)
+                self._put(OutputsSeen(execution=action.execution, outputs=outputs))
             case Tell():
                 pass
 

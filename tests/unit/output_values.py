@@ -18,6 +18,7 @@ execution_outputs = st.builds(
     left_out=st.integers(0, left.LARGEST_OUTPUTS),
     why=texts,
     at=optional(moments),
+    retries=st.integers(0, 1000),
 )
 output_terms = st.builds(
     OutputTerms,
@@ -41,4 +42,12 @@ job_outputs = st.builds(
     ranks=tuples_of(
         st.builds(left.RankOutputs, rank=st.integers(0, 999), role=labels, outputs=execution_outputs, ticket=labels)
     ),
+)
+output_retries = st.builds(
+    left.OutputsRetry,
+    job=labels,
+    job_name=labels,
+    attempt=st.integers(1, 1000),
+    ranks=st.lists(st.integers(0, 999), unique=True, max_size=4).map(tuple),
+    refused=tuples_of(st.builds(left.RankNotRetried, rank=st.integers(0, 999), why=texts)),
 )

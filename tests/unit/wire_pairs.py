@@ -96,6 +96,7 @@ PAIRS = (
     Pair("execution_outputs", output_values.execution_outputs, model_pb2.ExecutionOutputs, outputs),
     Pair("output_terms", output_values.output_terms, model_pb2.OutputTerms, outputs),
     Pair("outputs_pass", output_values.output_passes, agents_pb2.DataResponse, outputs),
+    Pair("outputs_retry", output_values.output_retries, data_pb2.RetryOutputsResponse, outputs),
     Pair("job_outputs", output_values.job_outputs, data_pb2.OutputsResponse, outputs),
     Pair("job_checkpoints", checkpoint_values.job_checkpoints, data_pb2.CheckpointsResponse, saved),
     Pair("checkpoint_view", checkpoint_values.views, data_pb2.SavedCheckpoint, saved),

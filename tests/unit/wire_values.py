@@ -279,7 +279,14 @@ def desired_lines(draw: st.DrawFn) -> plan.Desired:
     assignment = draw(assignments() if goal is plan.Goal.PREPARE else optional(assignments()))
     execution = draw(execution_ids) if assignment is None else assignment.execution
     stop = draw(optional(checkpoint_values.stop_orders)) if goal is plan.Goal.STOP else None
-    return plan.Desired(execution=execution, goal=goal, assignment=assignment, stop=stop, cause=draw(texts))
+    return plan.Desired(
+        execution=execution,
+        goal=goal,
+        assignment=assignment,
+        stop=stop,
+        cause=draw(texts),
+        store_again=draw(st.integers(0, 9)),
+    )
 
 
 @st.composite

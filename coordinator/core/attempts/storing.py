@@ -42,6 +42,8 @@ def take(turn: Turn, execution: Execution, report: Report, *, ended: bool) -> No
     if told is None:
         if ended and known is not None and known.on_their_way:
             give_up(turn, execution, OutputsStage.LOST, NOT_THERE_ANY_MORE)
+    elif known is not None and told.retries < known.retries:
+        pass  # somebody has asked again since
     elif not told.on_their_way and (known is None or known.stage is not OutputsStage.STORED):
         _end(turn, execution, told)
 
@@ -50,6 +52,26 @@ def lose(turn: Turn, node: NodeId, why: str) -> None:
     """Give up what the executions of a node have not stored yet."""
     for name in [each.id for each in turn.cluster.load.planned(node)]:
         give_up(turn, turn.cluster.executions[name], OutputsStage.LOST, why)
+
+
+def again(turn: Turn, execution: Execution) -> None:
+    """Have the outputs of an execution that is over stored again by its node, which nobody waits for."""
+    known = execution.outputs
+    if known is not None and not execution.stores_again:
+        retries = known.retries + 1
+        _put(turn, execution, replace(known, stage=OutputsStage.STORING_AGAIN, why="", retries=retries))
+        limit = turn.cluster.jobs[execution.job].spec.timeouts.store
+        turn.cluster.deadlines.add(turn.now + limit, StoreDue(execution=execution.id))
+        turn.replan(execution)
+
+
+def lose_for_good(turn: Turn, node: NodeId, why: str) -> None:
+    """Give up also what a node that does not come back was to store again."""
+    lose(turn, node, why)
+    for name in [each.id for each in turn.cluster.load.planned(node) if each.stores_again]:
+        execution = turn.cluster.executions[name]
+        if execution.outputs is not None:
+            _end(turn, execution, replace(execution.outputs, stage=OutputsStage.LOST, why=why))
 
 
 def leave(turn: Turn, job: JobId) -> None:
@@ -64,8 +86,10 @@ def come_due(turn: Turn, name: ExecutionId) -> None:
     execution = turn.cluster.executions.get(name)
     if execution is not None:
         limit = turn.cluster.jobs[execution.job].spec.timeouts.store
-        why = f"they were not stored within {format_duration(limit)} (timeouts.store)"
+        outputs, why = execution.outputs, f"they were not stored within {format_duration(limit)} (timeouts.store)"
         give_up(turn, execution, OutputsStage.ON_NODE, why)
+        if outputs is not None and execution.stores_again and turn.now >= (outputs.at or turn.now) + limit:
+            _end(turn, execution, replace(outputs, stage=OutputsStage.ON_NODE, why=why))
 
 
 def give_up(turn: Turn, execution: Execution, stage: OutputsStage, why: str) -> None:
@@ -81,7 +105,7 @@ def _end(turn: Turn, execution: Execution, outputs: ExecutionOutputs) -> None:
     ended = _put(turn, execution, outputs)
     if ended.log_complete and not ended.stores:
         turn.dismiss(ended)
-    if execution.stores:
+    if execution.stores or execution.stores_again:
         tell_outputs(turn, execution.attempt_id)
     end_job(turn, execution.job)
 

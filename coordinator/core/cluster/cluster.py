@@ -54,7 +54,10 @@ class Cluster:
             self.queue.try_all_again,
         )
         self.draining = Draining(
-            lambda node: bool(self.load.used(node).executions) or any(each.stores for each in self.load.planned(node))
+            lambda node: (
+                bool(self.load.used(node).executions)
+                or any(each.stores or each.stores_again for each in self.load.planned(node))
+            )
         )
         self.unit_load = UnitLoad(self.records, lambda node: not self.presence.believes_in(node), self.load.used)
         self.presence = Presences(self.load.touch, self.unit_load.touch)

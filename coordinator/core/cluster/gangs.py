@@ -30,7 +30,7 @@ class Gangs:
         self._storing: Counter[JobId] = Counter()
         """How many executions of each job have outputs on their way; none of them is zero."""
         self._storing_in: Counter[AttemptId] = Counter()
-        """The same of each attempt."""
+        """The same of each attempt, also where they are stored again."""
         self._saving: Counter[AttemptId] = Counter()
         """How many executions of each attempt have parts of checkpoints on their way; none of them is zero."""
         self.checkpoints = SavedCheckpoints(jobs)
@@ -54,7 +54,7 @@ class Gangs:
         return self._storing.get(job, 0)
 
     def storing_in(self, attempt: AttemptId) -> int:
-        """How many executions of an attempt have outputs on their way."""
+        """How many executions of an attempt have outputs on their way, also for the second time."""
         return self._storing_in.get(attempt, 0)
 
     def saving(self, attempt: AttemptId) -> bool:
@@ -104,6 +104,7 @@ class Gangs:
     def _count_storing(self, execution: Execution | None, change: int) -> None:
         if execution is not None and execution.stores:
             _count(self._storing, execution.job, change)
+        if execution is not None and (execution.stores or execution.stores_again):
             _count(self._storing_in, execution.attempt_id, change)
         if execution is not None and execution.checkpoints.storing:
             _count(self._saving, execution.attempt_id, change)

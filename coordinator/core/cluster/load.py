@@ -62,7 +62,7 @@ class Load:
     # reading
 
     def planned(self, node: NodeId) -> Iterable[Execution]:
-        """The executions that the plan of a node lists: live ones, and ended ones whose log is not complete."""
+        """The executions that the plan of a node lists: live ones, and ended ones that it has to send something of."""
         return (self._records.executions[execution] for execution in self._planned[node])
 
     def is_planned(self, node: NodeId, execution: ExecutionId) -> bool:
@@ -218,4 +218,5 @@ def _holds(execution: Execution) -> bool:
 
 def _listed(execution: Execution) -> bool:
     """A lost one, too: its node may come back, with the rest of its log."""
-    return execution.state not in TERMINAL or not execution.log_complete or execution.stores
+    waits = not execution.log_complete or execution.stores or execution.stores_again
+    return execution.state not in TERMINAL or waits

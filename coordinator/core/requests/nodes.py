@@ -188,7 +188,7 @@ def remove(turn: Turn, event: RemovalRequested) -> Answer:
     for name in [planned.id for planned in turn.cluster.load.planned(event.node)]:
         attempts.lose(turn, turn.cluster.executions[name], failure)
         turn.put(replace(turn.cluster.executions[name], log_complete=True))  # as complete as it will ever be
-    storing.lose(turn, event.node, "its node was removed by an operator")
+    storing.lose_for_good(turn, event.node, "its node was removed by an operator")
     notice_node(turn, event.node, NodeEventKind.REMOVED)
     turn.forget(turn.cluster.nodes[event.node])
     return Noted()

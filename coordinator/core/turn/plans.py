@@ -67,6 +67,7 @@ def whole(cluster: Cluster, node: NodeId, facts: GangFacts, cause: EventCause) -
                 assignment=_assignment(cluster, member, facts),
                 stop=stop_order(cluster, member),
                 cause=cause.what,
+                store_again=_store_again(member),
             )
             for member in planned
         ),
@@ -88,15 +89,25 @@ def change(cluster: Cluster, node: NodeId, executions: Mapping[ExecutionId, Even
             Desired(
                 execution=member.id,
                 goal=goals[member.id],
-                assignment=_assignment(cluster, member, facts) if goals[member.id] is Goal.PREPARE else None,
+                assignment=_assignment(cluster, member, facts) if _is_new(member, goals[member.id]) else None,
                 stop=stop_order(cluster, member),
                 cause=executions[member.id].what,
+                store_again=_store_again(member),
             )
             for member in members
         ),
         rosters=tuple(cluster.gangs.roster(attempt_id) for attempt_id in sorted(armed)),
         removed=tuple(execution for execution in executions if not cluster.load.is_planned(node, execution)),
     )
+
+
+def _is_new(execution: Execution, goal: Goal) -> bool:
+    """Whether its node may know nothing of it."""
+    return goal is Goal.PREPARE or execution.stores_again
+
+
+def _store_again(execution: Execution) -> int:
+    return execution.outputs.retries if execution.outputs is not None and execution.stores_again else 0
 
 
 def goal(cluster: Cluster, execution: Execution) -> Goal:

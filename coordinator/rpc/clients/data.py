@@ -10,7 +10,7 @@ from muster.rpc.v1 import data_pb2 as pb
 from muster.rpc.v1 import data_pb2_grpc
 from muster.wire import checks
 from muster.wire.data.checkpoints import checkpoint_name
-from muster.wire.data.outputs import job_outputs_to_wire
+from muster.wire.data.outputs import job_outputs_to_wire, outputs_retry_to_wire
 from muster.wire.data.saved import checkpoint_parts_to_wire, checkpoint_view_to_wire, job_checkpoints_to_wire
 from muster.wire.sharing.storage import depot_use_to_wire
 
@@ -42,6 +42,15 @@ class DataService(data_pb2_grpc.DataServiceServicer):
             caller(), request.job, attempt=request.attempt, ranks=frozenset(request.ranks), first=request.first
         )
         return job_outputs_to_wire(found, following)
+
+    @translated
+    async def RetryOutputs(self, request: pb.RetryOutputsRequest, context: Context) -> pb.RetryOutputsResponse:
+        """Have outputs stored again that are not in the depot."""
+        checks.few(request.ranks, "RetryOutputsRequest.ranks")
+        retry = await self._outputs.retry(
+            caller(), request.job, attempt=request.attempt, ranks=frozenset(request.ranks)
+        )
+        return outputs_retry_to_wire(retry)
 
     @translated
     async def Checkpoints(self, request: pb.CheckpointsRequest, context: Context) -> pb.CheckpointsResponse:

@@ -7,21 +7,34 @@ from typing import Protocol
 
 from coordinator.clock import wall_time
 from coordinator.core.attempts.history import is_whole
+from coordinator.core.attempts.storing_again import why_not
 from coordinator.core.cluster.cluster import Cluster
+from coordinator.core.events import OutputsRetried
 from coordinator.core.records import Execution, Job
 from coordinator.engine.engine import Engine
 from coordinator.service.archive import StoredPast
+from coordinator.service.causes import answer_to
 from coordinator.service.data.trees import DepotSide
 from coordinator.service.finding import resolved
 from coordinator.service.operations import Operation, Operations
 from coordinator.trust.caller import Caller
 from coordinator.views.outputs import outputs_now
-from muster.domain.data.outputs import JobOutputs, RankOutputs
-from muster.domain.errors import UnknownNameError
+from muster.domain.data.outputs import (
+    RETRIED_STAGES,
+    JobOutputs,
+    OutputsRetry,
+    RankNotRetried,
+    RankOutputs,
+)
+from muster.domain.errors import ConflictError, UnknownNameError
 from muster.domain.ids import AttemptId
+from muster.domain.quantity import counted
 
 OUTPUTS_PAGE = 500
 """Ranks whose outputs are told in one answer."""
+
+NOT_RETRIED_TOLD = 20
+"""Ranks of which it is told why their outputs cannot be stored again."""
 
 
 class OutputOperations:
@@ -56,6 +69,41 @@ class OutputOperations:
                 ranks=tuple(self._with_ticket(each, caller, spec.project) for each in found),
             )
             return shown, following
+
+    async def retry(self, caller: Caller, name: str, *, attempt: int = 0, ranks: Collection[int] = ()) -> OutputsRetry:
+        """Have outputs of an attempt stored again that are not in the depot; whose they are, and whose cannot be.
+
+        `attempt` and `ranks` are as for `list`. Where it goes on already, nothing changes. Raises ConflictError where
+        there are none that can be stored again.
+        """
+
+        def find(cluster: Cluster, now: datetime) -> tuple[_Asked, list[int], list[RankNotRetried]]:
+            asked = read(cluster, now)
+            wanted = [each for each in asked.members or () if each.rank in ranks or (not ranks and _is_left(each))]
+            reasons = [(each.rank, why_not(cluster, each)) for each in wanted]
+            refused = [RankNotRetried(rank=rank, why=why) for rank, why in reasons if why is not None]
+            return asked, [rank for rank, why in reasons if why is None], refused
+
+        async with self._operations.begin(caller, "outputs.retry", name) as operation:
+            read = _reading(operation, name, attempt)
+            asked, again, refused = await self._engine.query(find)
+            job = asked.job
+            if asked.members is None:
+                raise ConflictError(f"attempt {asked.attempt} of job {job.id} is too old: only its results are known")
+            if not again:
+                why = f"rank {refused[0].rank}: {refused[0].why}" if refused else "none lie on a node alone"
+                raise ConflictError(f"attempt {asked.attempt} of job {job.id} has no outputs to store again ({why})")
+            operation.target = f"{job.id} attempt {asked.attempt}, {counted(len(again), 'rank')}"
+            attempt_id = AttemptId(job.id, asked.attempt)
+            order = OutputsRetried(attempt=attempt_id, ranks=tuple(again), cause=operation.cause)
+            await answer_to(self._engine, order)
+            return OutputsRetry(
+                job=job.id,
+                job_name=job.spec.name,
+                attempt=asked.attempt,
+                ranks=tuple(again),
+                refused=tuple(refused[:NOT_RETRIED_TOLD]),
+            )
 
     def _with_ticket(self, each: RankOutputs, caller: Caller, project: str) -> RankOutputs:
         if self._depot is None or self._depot.address is None or not each.outputs.tree:
@@ -106,3 +154,8 @@ def _reading(operation: Operation, name: str, attempt: int) -> _Question:
         return _Asked(job, number, now, tuple(cluster.gangs.members(AttemptId(job.id, number))) if at_hand else None)
 
     return read
+
+
+def _is_left(execution: Execution) -> bool:
+    """Whether outputs of an execution are not in the depot, but could be."""
+    return execution.outputs is not None and execution.outputs.stage in RETRIED_STAGES

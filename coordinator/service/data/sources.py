@@ -165,11 +165,16 @@ def _stored(job: Job, member: Execution, now: datetime) -> InputTree | None:
         raise ConflictError(f"job {job.id} is still storing its outputs; submit again after `muster wait {job.id}`")
     if outputs.stage is not OutputsStage.STORED:
         where = f"on node {member.node} alone" if outputs.stage is OutputsStage.ON_NODE else _GONE[outputs.stage]
-        raise ConflictError(f"what rank {member.rank} of job {job.id} has left is {where}: {outputs.why}")
+        because = f": {outputs.why}" if outputs.why else ""
+        raise ConflictError(f"what rank {member.rank} of job {job.id} has left is {where}{because}")
     return InputTree(tree=outputs.tree, size=outputs.size) if outputs.tree else None
 
 
-_GONE = {OutputsStage.LOST: "lost", OutputsStage.EXPIRED: "not there any more"}
+_GONE = {
+    OutputsStage.LOST: "lost",
+    OutputsStage.EXPIRED: "not there any more",
+    OutputsStage.STORING_AGAIN: "being stored again",
+}
 
 
 def _place(job: Job, member: Execution) -> tuple[str, int]:

@@ -14,7 +14,7 @@ from muster.domain.data.checkpoint import CheckpointParts, CheckpointView, Fetch
 from muster.domain.data.code import JobCode
 from muster.domain.data.depot_use import DepotUse
 from muster.domain.data.output_metadata import OutputMetadata, metadata_files, read_metadata
-from muster.domain.data.outputs import FetchedOutputs, JobOutputs, OutputFile, RankOutputs
+from muster.domain.data.outputs import FetchedOutputs, JobOutputs, OutputFile, OutputsRetry, RankOutputs
 from muster.domain.data.pattern import name_pattern
 from muster.domain.data.tree import ContentEntry, ContentTree
 from muster.domain.data.upload import UploadedFolder
@@ -28,7 +28,7 @@ from muster.transfer.downloads import fetch_files, read_contents
 from muster.transfer.folder import Folder, read_folder
 from muster.transfer.progress import adding_up
 from muster.transfer.remembered import load_remembered, remembered_file, save_remembered
-from muster.wire.data.outputs import job_outputs_from_wire
+from muster.wire.data.outputs import job_outputs_from_wire, outputs_retry_from_wire
 from muster.wire.data.saved import checkpoint_parts_from_wire, checkpoint_view_from_wire, job_checkpoints_from_wire
 from muster.wire.sharing.storage import depot_use_from_wire
 
@@ -196,6 +196,17 @@ class OutputsClient:
         if only and not files:
             raise UnknownNameError(f"job {found.job} has stored no file like {', '.join(only)}")
         return FetchedOutputs(files=files, bytes=size, fetched=fetched)
+
+    async def retry(self, job: JobView | str, *, attempt: int = 0, ranks: Collection[int] = ()) -> OutputsRetry:
+        """Have outputs stored again that lie on their nodes alone; of the newest attempt unless one is named.
+
+        `of` tells what becomes of that. Nodes that are away do it once they are back. Raises ConflictError where there
+        are no outputs that can be stored again.
+
+        >>> print((await client.outputs.retry("train")).ranks)
+        """
+        request = pb.RetryOutputsRequest(job=_job_name(job), attempt=attempt, ranks=sorted(ranks))
+        return outputs_retry_from_wire(await self._calls.ask(self._stub.RetryOutputs, request))
 
     async def _trees(self, found: JobOutputs) -> AsyncGenerator[tuple[RankOutputs, DepotClient, ContentTree], None]:
         """What each rank has stored, and the depot that has it."""

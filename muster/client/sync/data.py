@@ -7,7 +7,7 @@ from muster.client.blocking.loop_thread import LoopThread
 from muster.client.services.data import CheckpointsClient, DataClient, OutputsClient
 from muster.domain.data.checkpoint import CheckpointView, FetchedCheckpoint, JobCheckpoints
 from muster.domain.data.depot_use import DepotUse
-from muster.domain.data.outputs import FetchedOutputs, JobOutputs, OutputFile
+from muster.domain.data.outputs import FetchedOutputs, JobOutputs, OutputFile, OutputsRetry
 from muster.domain.data.upload import UploadedFolder
 from muster.domain.jobs.job import JobSpec
 from muster.domain.jobs.view import JobView
@@ -98,6 +98,16 @@ class SyncOutputsClient:
         >>> print((client.outputs.get("train", "results")).files)
         """
         return self._loop.run(self._own.get(job, into, only=only, attempt=attempt, ranks=ranks, told=told))
+
+    def retry(self, job: JobView | str, *, attempt: int = 0, ranks: Collection[int] = ()) -> OutputsRetry:
+        """Have outputs stored again that lie on their nodes alone; of the newest attempt unless one is named.
+
+        `of` tells what becomes of that. Nodes that are away do it once they are back. Raises ConflictError where there
+        are no outputs that can be stored again.
+
+        >>> print((client.outputs.retry("train")).ranks)
+        """
+        return self._loop.run(self._own.retry(job, attempt=attempt, ranks=ranks))
 
 
 class SyncCheckpointsClient:

@@ -31,6 +31,7 @@ class OutputsStage(StrEnum):
     LOST = "lost"  #: their node went away before they were stored
     UNWANTED = "unwanted"  #: user code did not end as `outputs.on` wants it, so they went with the execution
     EXPIRED = "expired"  #: they were stored, for as long as `outputs.keep` says
+    STORING_AGAIN = "storing_again"  #: somebody asked to have them stored again; their job does not wait for that
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +52,8 @@ class ExecutionOutputs:
     """Why they were not stored, or some of what was left out, each with its reason."""
     at: datetime | None = None
     """When the coordinator heard of it."""
+    retries: int = 0
+    """How often somebody has asked to have them stored again, as far as this is what came of it."""
 
     @property
     def on_their_way(self) -> bool:
@@ -63,6 +66,32 @@ STORING_OUTPUTS = ExecutionOutputs(stage=OutputsStage.STORING)
 
 UNWANTED_OUTPUTS = ExecutionOutputs(stage=OutputsStage.UNWANTED)
 """Outputs that nobody has looked at, as nobody wants them."""
+
+
+RETRIED_STAGES = frozenset({OutputsStage.ON_NODE, OutputsStage.LOST, OutputsStage.STORING_AGAIN})
+"""Stages of outputs that can be stored again, or already are; nodes that were lost may come back."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankNotRetried:
+    """A rank whose outputs cannot be stored again."""
+
+    rank: int
+    why: str
+    """Why, as a sentence."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputsRetry:
+    """What came of asking for the outputs of an attempt to be stored again."""
+
+    job: str
+    job_name: str
+    attempt: int
+    ranks: tuple[int, ...] = ()
+    """Ranks whose nodes store them again, or do so once they are there."""
+    refused: tuple[RankNotRetried, ...] = ()
+    """Ranks whose outputs are not in the depot and cannot be stored again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

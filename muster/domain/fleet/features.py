@@ -45,6 +45,9 @@ GPU_PORTIONS = "gpu-portions"
 STORED_CHECKPOINTS = "checkpoints"
 """The agent stores checkpoints of its executions, and has them find those of attempts before."""
 
+STORE_AGAIN = "store-again"
+"""The agent stores outputs again of executions that are over, where it is told to."""
+
 ALL_FEATURES = frozenset(
     {
         SECRETS,
@@ -59,6 +62,7 @@ ALL_FEATURES = frozenset(
         OUTPUT_TERMS,
         GPU_PORTIONS,
         STORED_CHECKPOINTS,
+        STORE_AGAIN,
     }
 )
 """Features of the agent of this version."""
@@ -77,6 +81,7 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         OUTPUT_TERMS: "what jobs say of their outputs",
         GPU_PORTIONS: "portions of GPUs",
         STORED_CHECKPOINTS: "checkpoints",
+        STORE_AGAIN: "storing outputs again",
     }
 )
 """The words as a person reads them in `muster why`."""

@@ -105,11 +105,13 @@ class Desired:
     execution: ExecutionId
     goal: Goal
     assignment: Assignment | None = None
-    """There whenever the agent may not have it yet: with goal PREPARE, and in whole plans."""
+    """There whenever the agent may not have it yet: with goal PREPARE or `store_again`, and in whole plans."""
     stop: StopOrder | None = None
     """Why it is to be stopped and how long it has, with goal STOP; None: its assignment's grace counts."""
     cause: str = ""
     """Why this line is sent, for the agent's journal: the call, message or deadline that the coordinator acted on."""
+    store_again: int = 0
+    """How often somebody has asked to have the outputs of an execution that is over stored again; 0: nobody has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -466,6 +466,7 @@ class DesiredExecution(_message.Message):
     REASON_FIELD_NUMBER: _builtins.int
     GRACE_FIELD_NUMBER: _builtins.int
     CAUSE_FIELD_NUMBER: _builtins.int
+    STORE_AGAIN_FIELD_NUMBER: _builtins.int
     execution: _builtins.str
     """Its id."""
     goal: Global___Goal.ValueType
@@ -474,9 +475,13 @@ class DesiredExecution(_message.Message):
     """With GOAL_STOP: why it is stopped, a StopReason of muster/domain/jobs/stopping/notice.py; empty: nobody says why."""
     cause: _builtins.str
     """The call, message or deadline that the coordinator acted on, for the agent's journal; empty: not known."""
+    store_again: _builtins.int
+    """With GOAL_STOP, of an execution that is over: how often somebody has asked to have its outputs stored again. The agent
+    does that where it has told less of them, whether or not it knows the execution any more; 0: nobody has.
+    """
     @_builtins.property
     def assignment(self) -> Global___Assignment:
-        """There whenever the agent may not have it yet: with GOAL_PREPARE, and in whole plans."""
+        """There whenever the agent may not have it yet: with GOAL_PREPARE or `store_again`, and in whole plans."""
 
     @_builtins.property
     def grace(self) -> _duration_pb2.Duration:
@@ -491,10 +496,11 @@ class DesiredExecution(_message.Message):
         reason: _builtins.str = ...,
         grace: _duration_pb2.Duration | None = ...,
         cause: _builtins.str = ...,
+        store_again: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["assignment", b"assignment", "grace", b"grace"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["assignment", b"assignment", "cause", b"cause", "execution", b"execution", "goal", b"goal", "grace", b"grace", "reason", b"reason"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["assignment", b"assignment", "cause", b"cause", "execution", b"execution", "goal", b"goal", "grace", b"grace", "reason", b"reason", "store_again", b"store_again"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -298,6 +298,106 @@ class RankOutputs(_message.Message):
 Global___RankOutputs: _TypeAlias = RankOutputs  # noqa: Y015
 
 @_typing.final
+class RetryOutputsRequest(_message.Message):
+    """Asks to have outputs stored again."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    JOB_FIELD_NUMBER: _builtins.int
+    ATTEMPT_FIELD_NUMBER: _builtins.int
+    RANKS_FIELD_NUMBER: _builtins.int
+    job: _builtins.str
+    """The job's id, the unique beginning of one, or its name."""
+    attempt: _builtins.int
+    """The number of the attempt; 0: the newest."""
+    @_builtins.property
+    def ranks(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """Only these; empty: all whose outputs are not in the depot."""
+
+    def __init__(
+        self,
+        *,
+        job: _builtins.str = ...,
+        attempt: _builtins.int = ...,
+        ranks: _abc.Iterable[_builtins.int] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "job", b"job", "ranks", b"ranks"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RetryOutputsRequest: _TypeAlias = RetryOutputsRequest  # noqa: Y015
+
+@_typing.final
+class RetryOutputsResponse(_message.Message):
+    """Whose outputs are stored again."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    JOB_FIELD_NUMBER: _builtins.int
+    JOB_NAME_FIELD_NUMBER: _builtins.int
+    ATTEMPT_FIELD_NUMBER: _builtins.int
+    RANKS_FIELD_NUMBER: _builtins.int
+    REFUSED_FIELD_NUMBER: _builtins.int
+    job: _builtins.str
+    """The job's id."""
+    job_name: _builtins.str
+    """Its name."""
+    attempt: _builtins.int
+    """The number of the attempt."""
+    @_builtins.property
+    def ranks(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """Ranks whose nodes store them again, or do so once they are there."""
+
+    @_builtins.property
+    def refused(self) -> _containers.RepeatedCompositeFieldContainer[Global___RankNotRetried]:
+        """The first of the ranks whose outputs cannot be stored again."""
+
+    def __init__(
+        self,
+        *,
+        job: _builtins.str = ...,
+        job_name: _builtins.str = ...,
+        attempt: _builtins.int = ...,
+        ranks: _abc.Iterable[_builtins.int] | None = ...,
+        refused: _abc.Iterable[Global___RankNotRetried] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "job", b"job", "job_name", b"job_name", "ranks", b"ranks", "refused", b"refused"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RetryOutputsResponse: _TypeAlias = RetryOutputsResponse  # noqa: Y015
+
+@_typing.final
+class RankNotRetried(_message.Message):
+    """A rank whose outputs cannot be stored again."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    RANK_FIELD_NUMBER: _builtins.int
+    WHY_FIELD_NUMBER: _builtins.int
+    rank: _builtins.int
+    """The rank."""
+    why: _builtins.str
+    """Why, as a sentence."""
+    def __init__(
+        self,
+        *,
+        rank: _builtins.int = ...,
+        why: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["rank", b"rank", "why", b"why"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RankNotRetried: _TypeAlias = RankNotRetried  # noqa: Y015
+
+@_typing.final
 class CheckpointsRequest(_message.Message):
     """Asks what a job has saved."""
 

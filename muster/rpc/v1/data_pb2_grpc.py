@@ -50,6 +50,11 @@ class DataServiceStub(object):
                 request_serializer=muster_dot_rpc_dot_v1_dot_data__pb2.OutputsRequest.SerializeToString,
                 response_deserializer=muster_dot_rpc_dot_v1_dot_data__pb2.OutputsResponse.FromString,
                 _registered_method=True)
+        self.RetryOutputs = channel.unary_unary(
+                '/muster.rpc.v1.DataService/RetryOutputs',
+                request_serializer=muster_dot_rpc_dot_v1_dot_data__pb2.RetryOutputsRequest.SerializeToString,
+                response_deserializer=muster_dot_rpc_dot_v1_dot_data__pb2.RetryOutputsResponse.FromString,
+                _registered_method=True)
         self.Checkpoints = channel.unary_unary(
                 '/muster.rpc.v1.DataService/Checkpoints',
                 request_serializer=muster_dot_rpc_dot_v1_dot_data__pb2.CheckpointsRequest.SerializeToString,
@@ -97,6 +102,13 @@ class DataServiceServicer(object):
 
     def Outputs(self, request, context):
         """What the executions of a job have left, and the way to it.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RetryOutputs(self, request, context):
+        """Has outputs that are not in the depot stored again by the nodes that keep them.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -154,6 +166,11 @@ def add_DataServiceServicer_to_server(servicer, server):
                     servicer.Outputs,
                     request_deserializer=muster_dot_rpc_dot_v1_dot_data__pb2.OutputsRequest.FromString,
                     response_serializer=muster_dot_rpc_dot_v1_dot_data__pb2.OutputsResponse.SerializeToString,
+            ),
+            'RetryOutputs': grpc.unary_unary_rpc_method_handler(
+                    servicer.RetryOutputs,
+                    request_deserializer=muster_dot_rpc_dot_v1_dot_data__pb2.RetryOutputsRequest.FromString,
+                    response_serializer=muster_dot_rpc_dot_v1_dot_data__pb2.RetryOutputsResponse.SerializeToString,
             ),
             'Checkpoints': grpc.unary_unary_rpc_method_handler(
                     servicer.Checkpoints,
@@ -263,6 +280,33 @@ class DataService(object):
             '/muster.rpc.v1.DataService/Outputs',
             muster_dot_rpc_dot_v1_dot_data__pb2.OutputsRequest.SerializeToString,
             muster_dot_rpc_dot_v1_dot_data__pb2.OutputsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RetryOutputs(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/muster.rpc.v1.DataService/RetryOutputs',
+            muster_dot_rpc_dot_v1_dot_data__pb2.RetryOutputsRequest.SerializeToString,
+            muster_dot_rpc_dot_v1_dot_data__pb2.RetryOutputsResponse.FromString,
             options,
             channel_credentials,
             insecure,

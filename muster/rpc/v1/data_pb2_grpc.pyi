@@ -39,6 +39,8 @@ class DataServiceStub:
     """What the depot held when it was looked through last."""
     Outputs: _grpc.UnaryUnaryMultiCallable[_data_pb2.OutputsRequest, _data_pb2.OutputsResponse]
     """What the executions of a job have left, and the way to it."""
+    RetryOutputs: _grpc.UnaryUnaryMultiCallable[_data_pb2.RetryOutputsRequest, _data_pb2.RetryOutputsResponse]
+    """Has outputs that are not in the depot stored again by the nodes that keep them."""
     Checkpoints: _grpc.UnaryUnaryMultiCallable[_data_pb2.CheckpointsRequest, _data_pb2.CheckpointsResponse]
     """What a job has saved."""
     CheckpointParts: _grpc.UnaryUnaryMultiCallable[_data_pb2.CheckpointPartsRequest, _data_pb2.CheckpointPartsResponse]
@@ -61,6 +63,8 @@ class DataServiceAsyncStub(DataServiceStub):
     """What the depot held when it was looked through last."""
     Outputs: _aio.UnaryUnaryMultiCallable[_data_pb2.OutputsRequest, _data_pb2.OutputsResponse]  # type: ignore[assignment]
     """What the executions of a job have left, and the way to it."""
+    RetryOutputs: _aio.UnaryUnaryMultiCallable[_data_pb2.RetryOutputsRequest, _data_pb2.RetryOutputsResponse]  # type: ignore[assignment]
+    """Has outputs that are not in the depot stored again by the nodes that keep them."""
     Checkpoints: _aio.UnaryUnaryMultiCallable[_data_pb2.CheckpointsRequest, _data_pb2.CheckpointsResponse]  # type: ignore[assignment]
     """What a job has saved."""
     CheckpointParts: _aio.UnaryUnaryMultiCallable[_data_pb2.CheckpointPartsRequest, _data_pb2.CheckpointPartsResponse]  # type: ignore[assignment]
@@ -98,6 +102,14 @@ class DataServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_data_pb2.OutputsResponse, _abc.Awaitable[_data_pb2.OutputsResponse]]:
         """What the executions of a job have left, and the way to it."""
+
+    @_abc_1.abstractmethod
+    def RetryOutputs(
+        self,
+        request: _data_pb2.RetryOutputsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_data_pb2.RetryOutputsResponse, _abc.Awaitable[_data_pb2.RetryOutputsResponse]]:
+        """Has outputs that are not in the depot stored again by the nodes that keep them."""
 
     @_abc_1.abstractmethod
     def Checkpoints(

@@ -2035,6 +2035,7 @@ class ExecutionOutputs(_message.Message):
     LEFT_OUT_FIELD_NUMBER: _builtins.int
     WHY_FIELD_NUMBER: _builtins.int
     AT_FIELD_NUMBER: _builtins.int
+    RETRIES_FIELD_NUMBER: _builtins.int
     stage: _builtins.str
     """An OutputsStage of muster/domain/data/outputs.py."""
     tree: _builtins.str
@@ -2049,6 +2050,8 @@ class ExecutionOutputs(_message.Message):
     """Entries that were left out."""
     why: _builtins.str
     """Why they were not stored, or some of what was left out."""
+    retries: _builtins.int
+    """How often somebody has asked to have them stored again, as far as this is what came of it."""
     @_builtins.property
     def at(self) -> _timestamp_pb2.Timestamp:
         """When the coordinator heard of it; absent where an agent tells."""
@@ -2064,10 +2067,11 @@ class ExecutionOutputs(_message.Message):
         left_out: _builtins.int = ...,
         why: _builtins.str = ...,
         at: _timestamp_pb2.Timestamp | None = ...,
+        retries: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["at", b"at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["at", b"at", "bytes", b"bytes", "files", b"files", "left_out", b"left_out", "size", b"size", "stage", b"stage", "tree", b"tree", "why", b"why"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["at", b"at", "bytes", b"bytes", "files", b"files", "left_out", b"left_out", "retries", b"retries", "size", b"size", "stage", b"stage", "tree", b"tree", "why", b"why"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

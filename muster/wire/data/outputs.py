@@ -8,7 +8,9 @@ from muster.domain.data.outputs import (
     ExecutionOutputs,
     JobOutputs,
     OutputsPass,
+    OutputsRetry,
     OutputsStage,
+    RankNotRetried,
     RankOutputs,
 )
 from muster.domain.data.upload import DepotPass
@@ -29,6 +31,7 @@ def execution_outputs_to_wire(outputs: ExecutionOutputs) -> pb.ExecutionOutputs:
         left_out=outputs.left_out,
         why=outputs.why,
         at=checks.timestamp(outputs.at),
+        retries=outputs.retries,
     )
 
 
@@ -45,6 +48,7 @@ def execution_outputs_from_wire(message: pb.ExecutionOutputs) -> ExecutionOutput
         left_out=checks.between(message.left_out, 0, LARGEST_OUTPUTS, "ExecutionOutputs.left_out"),
         why=checks.message(message.why),
         at=checks.optional_moment(message, "at"),
+        retries=checks.between(message.retries, 0, checks.MAX_COUNT, "ExecutionOutputs.retries"),
     )
 
 
@@ -119,4 +123,34 @@ def _rank_from_wire(message: data_pb2.RankOutputs) -> RankOutputs:
         role=checks.label(message.role, "RankOutputs.role"),
         outputs=execution_outputs_from_wire(message.outputs),
         ticket=checks.plain(message.ticket, "RankOutputs.ticket"),
+    )
+
+
+def outputs_retry_to_wire(retry: OutputsRetry) -> data_pb2.RetryOutputsResponse:
+    """Whose outputs are stored again."""
+    return data_pb2.RetryOutputsResponse(
+        job=retry.job,
+        job_name=retry.job_name,
+        attempt=retry.attempt,
+        ranks=retry.ranks,
+        refused=(data_pb2.RankNotRetried(rank=each.rank, why=each.why) for each in retry.refused),
+    )
+
+
+def outputs_retry_from_wire(message: data_pb2.RetryOutputsResponse) -> OutputsRetry:
+    """Whose outputs are stored again; raises WireError."""
+    return OutputsRetry(
+        job=checks.identifier(message.job, "RetryOutputsResponse.job"),
+        job_name=checks.label(message.job_name, "RetryOutputsResponse.job_name"),
+        attempt=checks.between(message.attempt, 1, checks.MAX_COUNT, "RetryOutputsResponse.attempt"),
+        ranks=tuple(
+            checks.between(each, 0, checks.MAX_SIZE - 1, "RetryOutputsResponse.ranks") for each in message.ranks
+        ),
+        refused=tuple(
+            RankNotRetried(
+                rank=checks.between(each.rank, 0, checks.MAX_SIZE - 1, "RankNotRetried.rank"),
+                why=checks.message(each.why),
+            )
+            for each in message.refused
+        ),
     )

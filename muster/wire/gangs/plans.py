@@ -265,6 +265,7 @@ def _desired_to_wire(desired: Desired, role_key: str) -> pb.DesiredExecution:
         reason="" if desired.stop is None else desired.stop.reason,
         grace=None if desired.stop is None else checks.duration(desired.stop.grace),
         cause=desired.cause,
+        store_again=desired.store_again,
     )
 
 
@@ -282,6 +283,7 @@ def _desired_from_wire(line: pb.DesiredExecution, roles: Mapping[str, Role | Wir
         assignment=_assignment_from_wire(line.assignment, roles) if line.HasField("assignment") else None,
         stop=_stop_from_wire(line) if line.reason else None,
         cause=line.cause[: checks.MAX_TEXT],
+        store_again=checks.between(line.store_again, 0, checks.MAX_COUNT, "DesiredExecution.store_again"),
     )
 
 

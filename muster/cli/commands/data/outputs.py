@@ -9,7 +9,7 @@ import typer
 from muster.cli.commands.data.short_list import ShortList
 from muster.cli.commands.logs import ranks_from
 from muster.cli.context import answers, session_of
-from muster.cli.options import JobName
+from muster.cli.options import JobName, Output
 from muster.cli.output.documents import Format, SheetFormat, text_of
 from muster.cli.output.screen import clear_status, draw_share, say, say_lines, screen
 from muster.domain.data.outputs import JobOutputs, OutputsStage
@@ -114,6 +114,38 @@ async def get_outputs(
     say(f"{counted(came.files, 'file')}, {size_text(came.bytes)}: {came.fetched} fetched; they are in {into}")
 
 
+@outputs.command("retry")
+@answers
+async def retry_outputs(
+    context: typer.Context,
+    job: JobName,
+    *,
+    rank: Ranks = None,
+    attempt: AttemptNumber = None,
+    output: Output = Format.TABLE,
+) -> None:
+    """Have outputs stored that lie on their nodes alone.
+
+    Nodes that are away do it once they are back. `muster outputs JOB` tells what becomes of it.
+
+    Examples:
+      muster outputs retry train
+      muster outputs retry j7k2 --rank 0,2-3 --attempt 1
+    """
+    ranks = ranks_from(rank) if rank is not None else ()
+    async with session_of(context).client() as client:
+        retry = await client.outputs.retry(job, attempt=attempt or 0, ranks=ranks)
+    if not output.for_people:
+        say_lines(text_of(retry, output))
+        return
+    many = counted(len(retry.ranks), "rank")
+    say(
+        f"outputs of {many} of attempt {retry.attempt} are stored again; `muster outputs {retry.job}` tells how it goes"
+    )
+    for each in retry.refused:
+        say(f"rank {each.rank}: {each.why}", err=True)
+
+
 def _tell_rest(left: JobOutputs) -> None:
     """Say what is not stored, and why."""
     notes = [
@@ -138,4 +170,5 @@ _NOTES = {
     OutputsStage.LOST: "its outputs were not stored before its node went away",
     OutputsStage.UNWANTED: "it did not succeed, and its job wants outputs of success alone (outputs.on)",
     OutputsStage.EXPIRED: "its outputs are not there any more",
+    OutputsStage.STORING_AGAIN: "its node stores its outputs again, once it is there",
 }

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 from agent.core.actions import Action, NoteDeadlines
-from agent.core.events import Event, PlanReceived
+from agent.core.events import Armed, Event, PlanReceived, Prepared, Started
 from agent.core.step import AgentState, Now, step
 from muster.domain.gangs.plan import Assignment, Desired, Goal, Plan
 from muster.domain.gangs.roster import MASTER_PORT_NAME, Member, PortLease, Roster
@@ -81,3 +81,15 @@ class Agent:
     def whole_plan(self, *lines: Desired, rosters: tuple[Roster, ...] = ()) -> list[Action]:
         plan = Plan(revision=self.ledger.revision + 1, desired=lines, rosters=rosters)
         return self.step(PlanReceived(plan=plan))
+
+
+def running() -> Agent:
+    """An agent that runs rank 0."""
+    agent, me = Agent(), execution()
+    agent.plan(desired(Goal.PREPARE))
+    agent.step(Prepared(execution=me, address="10.0.0.1", ports=(MASTER,)))
+    agent.plan(desired(Goal.ARM), rosters=(roster(),))
+    agent.step(Armed(execution=me))
+    agent.plan(desired(Goal.RUN))
+    agent.step(Started(execution=me))
+    return agent

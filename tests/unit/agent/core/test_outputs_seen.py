@@ -1,25 +1,14 @@
 """What an agent tells of outputs: nothing before the end, then both at once, and later what became of them."""
 
 from agent.core.actions import Action, Tell
-from agent.core.events import Armed, Exited, LogCompleted, OutputsSeen, Prepared, Started
+from agent.core.events import Exited, LogCompleted, OutputsSeen
 from muster.domain.data.outputs import STORING_OUTPUTS, ExecutionOutputs, OutputsStage
-from muster.domain.gangs.plan import Goal, Report, Stage
+from muster.domain.gangs.plan import Report, Stage
 from muster.domain.jobs.failure import Exit
-from tests.unit.agent.core.ledger_builders import MASTER, Agent, desired, execution, roster
+from tests.unit.agent.core.ledger_builders import execution, running
 
 ME = execution()
 STORED = ExecutionOutputs(stage=OutputsStage.STORED, tree="ab" * 32, size=90, files=1, bytes=7)
-
-
-def running() -> Agent:
-    agent = Agent()
-    agent.plan(desired(Goal.PREPARE))
-    agent.step(Prepared(execution=ME, address="10.0.0.1", ports=(MASTER,)))
-    agent.plan(desired(Goal.ARM), rosters=(roster(),))
-    agent.step(Armed(execution=ME))
-    agent.plan(desired(Goal.RUN))
-    agent.step(Started(execution=ME))
-    return agent
 
 
 def told(actions: list[Action]) -> list[Report]:
