@@ -120,20 +120,16 @@ class Ledger:
         local = self._locals[execution]
         following = next_action(local, now)
         if following is None:
-            return self._store_again(local)
+            if (again := storing_again(local)) is None:
+                return []
+            under_way = replace(STORING_OUTPUTS, retries=again.retries)
+            return [*self.keep(replace(local, outputs=under_way)), again]
         move, action = following
         notice = action.notice if isinstance(action, Halt) else None
         moved = replace(local, phase=after(local, move), since=now, notice=notice or local.notice)
         self._locals[execution] = moved
         told = report(moved) if moved.phase is LocalState.PREPARING else None
         return [action] if told is None else [Tell(report=told), action]
-
-    def _store_again(self, local: LocalExecution) -> list[LedgerAction]:
-        """Have outputs stored again where that is wanted, and tell that they are on their way."""
-        order = storing_again(local)
-        if order is None:
-            return []
-        return [*self.keep(replace(local, outputs=replace(STORING_OUTPUTS, retries=order.retries))), order]
 
     def forget(self, local: LocalExecution) -> None:
         """Remember of an execution that was cleared away only what its peers may still ask."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from coordinator.core.causes import UNKNOWN_CAUSE, EventCause
-from muster.domain.data.checkpoint import CheckpointId, CheckpointOrder
+from coordinator.core.data_events import CheckpointOrdered, OutputsRetried
 from muster.domain.data.job_input import FoundInput
 from muster.domain.event import FleetEventKind
 from muster.domain.fleet.access import Permissions
@@ -15,7 +15,7 @@ from muster.domain.fleet.project_use import ProjectUse
 from muster.domain.fleet.quota import UnitChange
 from muster.domain.fleet.window import Window
 from muster.domain.gangs.plan import Report
-from muster.domain.ids import AttemptId, ExecutionId, JobId, NodeId
+from muster.domain.ids import ExecutionId, JobId, NodeId
 from muster.domain.jobs.job import LOCAL_OWNER, JobSpec
 from muster.domain.jobs.placing.taint import Taint, TaintName
 from muster.domain.jobs.queueing.change import JobChange
@@ -70,26 +70,6 @@ class HoldRequested:
     job: JobId
     by_operator: bool = False
     """Whether only operators may release it."""
-    cause: EventCause = UNKNOWN_CAUSE
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckpointOrdered:
-    """A client wants a checkpoint of a job kept, kept no longer, or removed."""
-
-    job: JobId
-    checkpoint: CheckpointId
-    order: CheckpointOrder
-    cause: EventCause = UNKNOWN_CAUSE
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OutputsRetried:
-    """A client wants outputs of an attempt that are not in the depot stored again."""
-
-    attempt: AttemptId
-    ranks: tuple[int, ...]
-    """Those that can be are; of others nothing changes."""
     cause: EventCause = UNKNOWN_CAUSE
 
 

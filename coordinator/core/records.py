@@ -4,16 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from coordinator.core.checkpoint_part import (
-    FROM_NOTHING,
-    NO_MARKS,
-    NOTHING_SAVED,
-    AttemptCheckpoints,
-    CheckpointMarks,
-    CheckpointPart,
-    DropCheckpoint,
-    ExecutionCheckpoints,
-)
+from coordinator.core import checkpoint_part
+from coordinator.core.checkpoint_part import CheckpointPart, DropCheckpoint
 from coordinator.core.spent import Spent
 from muster.domain.data.job_input import FoundInput
 from muster.domain.data.outputs import ExecutionOutputs, OutputsStage
@@ -72,7 +64,7 @@ class Job:
     """How often it was changed."""
     inputs: tuple[FoundInput, ...] = ()
     """What its inputs were found to hold, each URL once; it counts for all ranks and attempts."""
-    checkpoints: CheckpointMarks = NO_MARKS
+    checkpoints: checkpoint_part.CheckpointMarks = checkpoint_part.NO_MARKS
 
     @property
     def attempt_id(self) -> AttemptId:
@@ -152,7 +144,7 @@ class Attempt:
     """When the last one ran."""
     saved_at: datetime | None = None
     """When a checkpoint was last whole: when user code told so, or its parts were stored; it never goes back."""
-    checkpoints: AttemptCheckpoints = FROM_NOTHING
+    checkpoints: checkpoint_part.AttemptCheckpoints = checkpoint_part.FROM_NOTHING
     ended_at: datetime | None = None
     failure: Failure | None = None
     """The first one; it ended the attempt."""
@@ -221,7 +213,7 @@ class Execution:
     """Whether there was a file of the log when it became complete; of silent executions there is none."""
     outputs: ExecutionOutputs | None = None
     """What it has left, once its user code has ended; None: nothing that its agent told of."""
-    checkpoints: ExecutionCheckpoints = NOTHING_SAVED
+    checkpoints: checkpoint_part.ExecutionCheckpoints = checkpoint_part.NOTHING_SAVED
 
     @property
     def attempt_id(self) -> AttemptId:

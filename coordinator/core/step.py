@@ -23,9 +23,9 @@ from coordinator.core.cluster.deadlines import (
     TaintDue,
     WindowDue,
 )
+from coordinator.core.data_events import CheckpointOrdered, OutputsRetried
 from coordinator.core.events import (
     ChangeRequested,
-    CheckpointOrdered,
     CordonRequested,
     DeleteRequested,
     Event,
@@ -40,7 +40,6 @@ from coordinator.core.events import (
     NodeConnected,
     NodeDisconnected,
     NodeLabelled,
-    OutputsRetried,
     PlanTooLarge,
     PoolRemoved,
     PoolSet,

@@ -276,17 +276,10 @@ def assignments(draw: st.DrawFn) -> plan.Assignment:
 @st.composite
 def desired_lines(draw: st.DrawFn) -> plan.Desired:
     goal = draw(st.sampled_from(plan.Goal))
-    assignment = draw(assignments() if goal is plan.Goal.PREPARE else optional(assignments()))
-    execution = draw(execution_ids) if assignment is None else assignment.execution
+    its = draw(assignments() if goal is plan.Goal.PREPARE else optional(assignments()))
+    me = draw(execution_ids) if its is None else its.execution
     stop = draw(optional(checkpoint_values.stop_orders)) if goal is plan.Goal.STOP else None
-    return plan.Desired(
-        execution=execution,
-        goal=goal,
-        assignment=assignment,
-        stop=stop,
-        cause=draw(texts),
-        store_again=draw(st.integers(0, 9)),
-    )
+    return plan.Desired(execution=me, goal=goal, assignment=its, stop=stop, cause=draw(texts), store_again=draw(counts))
 
 
 @st.composite

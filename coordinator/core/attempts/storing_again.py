@@ -3,7 +3,7 @@
 from coordinator.core.answers import Answer, Noted
 from coordinator.core.attempts import storing
 from coordinator.core.cluster.cluster import Cluster
-from coordinator.core.events import OutputsRetried
+from coordinator.core.data_events import OutputsRetried
 from coordinator.core.records import Execution
 from coordinator.core.turn.turn import Turn
 from muster.domain.data.outputs import RETRIED_STAGES, OutputsStage

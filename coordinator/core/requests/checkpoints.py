@@ -2,7 +2,7 @@
 
 from coordinator.core.answers import Accepted, Answer, RefusalCause, Refused
 from coordinator.core.attempts import checkpoints
-from coordinator.core.events import CheckpointOrdered
+from coordinator.core.data_events import CheckpointOrdered
 from coordinator.core.requests.jobs import unknown
 from coordinator.core.turn.restoring import in_use
 from coordinator.core.turn.turn import Turn

@@ -7,7 +7,7 @@ from datetime import datetime
 from coordinator.clock import wall_time
 from coordinator.core.checkpoint_part import CheckpointPart
 from coordinator.core.cluster.cluster import Cluster
-from coordinator.core.events import CheckpointOrdered
+from coordinator.core.data_events import CheckpointOrdered
 from coordinator.engine.engine import Engine
 from coordinator.service.causes import answer_to
 from coordinator.service.data.trees import DepotSide

@@ -9,7 +9,7 @@ from coordinator.clock import wall_time
 from coordinator.core.attempts.history import is_whole
 from coordinator.core.attempts.storing_again import why_not
 from coordinator.core.cluster.cluster import Cluster
-from coordinator.core.events import OutputsRetried
+from coordinator.core.data_events import OutputsRetried
 from coordinator.core.records import Execution, Job
 from coordinator.engine.engine import Engine
 from coordinator.service.archive import StoredPast

@@ -127,7 +127,7 @@ def _rank_from_wire(message: data_pb2.RankOutputs) -> RankOutputs:
 
 
 def outputs_retry_to_wire(retry: OutputsRetry) -> data_pb2.RetryOutputsResponse:
-    """Whose outputs are stored again."""
+    """The ranks whose outputs are stored again."""
     return data_pb2.RetryOutputsResponse(
         job=retry.job,
         job_name=retry.job_name,
@@ -138,7 +138,7 @@ def outputs_retry_to_wire(retry: OutputsRetry) -> data_pb2.RetryOutputsResponse:
 
 
 def outputs_retry_from_wire(message: data_pb2.RetryOutputsResponse) -> OutputsRetry:
-    """Whose outputs are stored again; raises WireError."""
+    """The ranks whose outputs are stored again; raises WireError."""
     return OutputsRetry(
         job=checks.identifier(message.job, "RetryOutputsResponse.job"),
         job_name=checks.label(message.job_name, "RetryOutputsResponse.job_name"),

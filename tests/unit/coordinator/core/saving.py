@@ -5,7 +5,7 @@ from datetime import timedelta
 from hashlib import sha256
 
 from coordinator.core.answers import Answer
-from coordinator.core.events import CheckpointOrdered
+from coordinator.core.data_events import CheckpointOrdered
 from muster.domain.data.checkpoint import (
     CheckpointId,
     CheckpointOrder,

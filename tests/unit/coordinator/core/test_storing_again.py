@@ -6,7 +6,8 @@ from datetime import timedelta
 import pytest
 
 from coordinator.core.attempts.storing_again import why_not
-from coordinator.core.events import OutputsRetried, RemovalRequested
+from coordinator.core.data_events import OutputsRetried
+from coordinator.core.events import RemovalRequested
 from muster.domain.data.outputs import STORING_OUTPUTS, ExecutionOutputs, OutputsStage
 from muster.domain.event import JobEventKind
 from muster.domain.fleet.features import ALL_FEATURES, STORE_AGAIN

@@ -1,4 +1,4 @@
-"""Who may have outputs stored again, what is refused, and what the audit log says of it."""
+"""Outputs that members have stored again: what is refused, and what the audit log says of it."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
