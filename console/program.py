@@ -66,7 +66,7 @@ async def run(settings: ConsoleSettings, systemd: Systemd) -> None:
                 client, own.tell if settings.notify else None, None if history is None else history.hear_bands
             )
             alerts = AlertWatch(follower, watcher.differing)
-            parts = ConsoleParts(follower, history, watcher, SharedFollows(client), alerts)
+            parts = ConsoleParts(follower, history, watcher, SharedFollows(client), alerts, client)
             hearing = [watcher.hear] if history is None else [watcher.hear, history.hear]
             beside += [follower.run, watcher.run, alerts.run, partial(follow_samples, client, hearing)]
         beside += [history.run] if history is not None else []

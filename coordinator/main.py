@@ -38,6 +38,7 @@ from coordinator.service.attaching.open_book import AttachmentBook
 from coordinator.service.data.naming import DepotBook, naming_trees
 from coordinator.service.known_projects import KnownProjects, make_default_project
 from coordinator.service.trust.rotations import Rotations
+from coordinator.service.trust.sessions import ConsoleKnown
 from coordinator.settings import CoordinatorSettings, parse
 from coordinator.store.bundles import BundleStore
 from coordinator.store.directory import StateDirectory
@@ -138,6 +139,7 @@ async def run(
                 log_quota=quota if quota.limited else None,
                 bundles=BundleStore(directory.bundles, signers=settings.bundle_signers),
                 logins=logins,
+                console=ConsoleKnown(url=settings.console_url),
                 relay=relay,
                 depot=depot,
                 attachments=AttachmentBook(AttachmentLimits(account=settings.attachments_per_account)),

@@ -5,8 +5,15 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
-from coordinator.logins.settings import LoginSettings, add_arguments, login_settings, without_login
+from coordinator.logins.settings import (
+    LoginSettings,
+    add_arguments,
+    login_settings,
+    permitted_url,
+    without_login,
+)
 from coordinator.service.attaching.attachment_limits import ACCOUNT_ATTACHMENTS
 from coordinator.trust.audit.exports.audit_syslog import SyslogTarget
 from muster.client.endpoint import DEFAULT_ADDRESS
@@ -53,6 +60,8 @@ class CoordinatorSettings:
     """Fingerprints of the keys one of which must have signed a bundle that is uploaded; none: any bundle is taken."""
     ready_file: Path | None = None
     """Where the bound address is written once it serves."""
+    console_url: str = ""
+    """How browsers reach the console; empty: `muster open` finds none."""
     login: LoginSettings | None = None
     """How people log in whom an identity provider knows; None: by token alone."""
     log_level: str = "info"
@@ -124,6 +133,13 @@ def parse(arguments: Sequence[str], environ: Mapping[str, str]) -> CoordinatorSe
         metavar="N",
         help="attachments that one account has open at once; ten times as many connections beside (%(default)s)",
     )
+    parser.add_argument(
+        "--console-url",
+        type=_console_url,
+        default="",
+        metavar="URL",
+        help="how browsers reach the console, like https://muster.example.org: people sign in there, and nowhere else",
+    )
     parser.add_argument("--ready-file", type=Path, help="write the bound address there once serving")
     parser.add_argument(
         "--secrets-key",
@@ -164,6 +180,15 @@ def _fingerprint(text: str) -> str:
     if not re.fullmatch(r"sha256:[0-9a-f]{64}", text):
         raise argparse.ArgumentTypeError(f"{text!r} is no fingerprint like sha256: and 64 digits")
     return text
+
+
+def _console_url(text: str) -> str:
+    url = urlsplit(text.rstrip("/"))
+    if not permitted_url(text) or url.path or url.query or url.fragment:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no URL like https://muster.example.org, without a path (plain http only on 127.0.0.1)"
+        )
+    return url.geturl()
 
 
 def _positive(text: str) -> int:

@@ -35,13 +35,16 @@ from console.api.sessions.cookies import CookieSetting
 from console.api.sessions.session import SessionSeal
 from console.api.shapes.shaping import CSV_TYPE, ShapingLists
 from console.api.sharing import SHARING_ROUTES
-from console.api.trust import SESSION_ROUTES, TRUST_ROUTES
+from console.api.signing.page import PAGE_FILES, show_page_file
+from console.api.signing.sessions import SESSION_ROUTES
+from console.api.trust import TRUST_ROUTES
 from console.mirror.follower import MirrorFollower
 from console.telemetry.gangs.watcher import GangWatcher
 from console.telemetry.history.recorder import HistoryRecorder
 from console.upstream.callers import Callers
 from console.watched.follows import SharedFollows
 from muster import __version__
+from muster.client.client import Client
 from muster.domain.errors import MusterError
 from muster.jobfile import job_schema
 
@@ -115,6 +118,8 @@ class ConsoleParts(NamedTuple):
     """Streams about single jobs, each for all who look."""
     alerts: AlertWatch | None = None
     """What somebody should look at."""
+    own: Client | None = None
+    """Asks with the console's own token, for people who sign in."""
 
 
 NO_PARTS = ConsoleParts()
@@ -141,7 +146,7 @@ def application(
     app.state.follows = parts.follows
     app.state.alerts = parts.alerts
     app.state.seats = LiveSeats()
-    app.state.doorkeeper = Doorkeeper(callers, seal, origin)
+    app.state.doorkeeper = Doorkeeper(callers, seal, origin, parts.own)
     for route in (*PUBLIC_ROUTES, *ROUTES):
         app.add_api_route(
             route.path,
@@ -154,6 +159,8 @@ def application(
             status_code=int(route.status),
             response_model=None,
         )
+    for path in PAGE_FILES:
+        app.add_api_route(path, show_page_file, include_in_schema=False)
     app.add_exception_handler(MusterError, answer_error)
     app.add_exception_handler(RequestValidationError, answer_wrong_parts)
     app.add_exception_handler(HTTPException, answer_http)

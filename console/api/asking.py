@@ -2,19 +2,21 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Annotated
 
 from fastapi import Depends
 from starlette.requests import Request
 
-from console.api.sessions.cookies import LOOKING_VERBS, refuse_foreign_page, set_cookie, token_of_session
+from console.api.sessions.cookies import LOOKING_VERBS, refuse_foreign_page, session_of, set_session_cookie
 from console.api.sessions.session import Session, SessionSeal
 from console.upstream.callers import Callers
 from muster.client.client import Client
 from muster.daemon.rates import Buckets, Rate
-from muster.domain.errors import ExhaustedError, NotSignedInError, UnavailableError
+from muster.domain.errors import ConflictError, ExhaustedError, NotSignedInError, UnavailableError
+from muster.domain.fleet.access import Myself
+from muster.domain.fleet.login import SignedIn
 
 STRANGERS = Rate(burst=20, per_second=1 / 3)
 """Tokens of one address that nobody has seen to count: so many at once, and from then on so many per second."""
@@ -26,11 +28,12 @@ _SCHEME = "bearer "
 class Doorkeeper:
     """Gives each request the client of its caller, and slows down who tries tokens."""
 
-    def __init__(self, callers: Callers, seal: SessionSeal, origin: str) -> None:
-        """`origin` is the console's own, as browsers say it."""
+    def __init__(self, callers: Callers, seal: SessionSeal, origin: str, own: Client | None) -> None:
+        """`origin` is the console's own, as browsers say it; `own` asks with its own token, if it has one."""
         self._callers = callers
         self._seal = seal
         self._origin = origin
+        self._own = own
         self._strangers = Buckets[str](STRANGERS)
 
     @asynccontextmanager
@@ -42,22 +45,57 @@ class Doorkeeper:
         async with self._client_with(self.token_of(request), request) as client:
             yield client
 
-    @asynccontextmanager
-    async def session(self, token: str, request: Request) -> AsyncIterator[Client]:
-        """The client of who signs in with a token; the answer begins a session where the body ends well."""
+    async def begin_with_token(self, token: str, request: Request) -> Myself:
+        """Whoever signs in with a token; the answer begins a session."""
         refuse_foreign_page(request, self._origin)
-        async with self._client_with(_sound(token), request) as client:
-            yield client
-        set_cookie(request, self._seal.written(Session(token=token, used_at=time.time())))
+        return await self._begun(SignedIn(token=_sound(token), own=False), request)
 
-    def end_session(self, request: Request) -> None:
-        """Have the answer end the session of a browser, if it has one."""
+    async def begin_with_code(self, code: str, request: Request) -> Myself:
+        """Whoever was handed a code; the answer begins a session."""
         refuse_foreign_page(request, self._origin)
-        set_cookie(request, "")
+        with self._trying(request):
+            return await self._begun(await self._own_client().logins.redeem(code, _browser(request)), request)
+
+    async def end_session(self, request: Request) -> None:
+        """Have the answer end the session of a browser, and the token that was made for it count no more."""
+        refuse_foreign_page(request, self._origin)
+        try:
+            session = session_of(request, self._seal, self._origin, time.time())
+            if session is not None and session.own:
+                client = await self._callers.client(session.token)
+                await client.tokens.revoke((await client.accounts.myself()).token)
+        except NotSignedInError:
+            pass  # it has ended already
+        finally:
+            set_session_cookie(request, "")
+
+    async def _begun(self, signed_in: SignedIn, request: Request) -> Myself:
+        async with self._client_with(signed_in.token, request) as client:
+            myself = await client.accounts.myself()
+        session = Session(token=signed_in.token, used_at=time.time(), own=signed_in.own)
+        set_session_cookie(request, self._seal.written(session))
+        return myself
+
+    def _own_client(self) -> Client:
+        if self._own is None:
+            raise ConflictError(
+                "this console signs in by API token alone; whoever runs it can give it a token of its own with "
+                "--token-file (docs/rest.md)"
+            )
+        return self._own
+
+    @contextmanager
+    def _trying(self, request: Request) -> Iterator[None]:
+        """Count what a stranger tries against the address, unless it ends well."""
+        address = _address(request)
+        if wait := self._strangers.take(address, asyncio.get_running_loop().time()):
+            raise _too_many(wait)
+        yield
+        self._strangers.give_back(address)
 
     @asynccontextmanager
     async def _client_with(self, token: str, request: Request) -> AsyncIterator[Client]:
-        address = request.client.host if request.client else ""
+        address = _address(request)
         counted = known = self._callers.has_counted(token)
         if not known and (wait := self._strangers.take(address, asyncio.get_running_loop().time())):
             raise _too_many(wait)
@@ -88,7 +126,18 @@ class Doorkeeper:
         shown = request.headers.get("authorization", "")
         if shown:
             return _sound(shown[len(_SCHEME) :].strip() if shown.lower().startswith(_SCHEME) else "")
-        return _sound(token_of_session(request, self._seal, self._origin, time.time()) or "")
+        session = session_of(request, self._seal, self._origin, time.time())
+        return _sound("" if session is None else session.token)
+
+
+def _address(request: Request) -> str:
+    return request.client.host if request.client else ""
+
+
+def _browser(request: Request) -> str:
+    """The address of a browser with its port, as the coordinator writes it down."""
+    host, port = request.client or ("", 0)
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def _sound(token: str) -> str:

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from console.api.answers import many, one
-from console.api.asking import LONGEST_TOKEN, AsCaller, Doorkeeper
+from console.api.asking import AsCaller
 from console.api.reading import Count, Fields, Page, PageSize, Seconds, Time, span_of
 from console.api.route import Listed, Route
 from muster.domain.fleet.access import (
@@ -31,12 +31,6 @@ class NewAccount(Fields):
     name: str = Field(min_length=1, max_length=200)
     kind: AccountKind
     grants: Mapping[str, Access] = Field(default_factory=dict, description="Access by project; `*`: everywhere.")
-
-
-class Credential(Fields):
-    """What somebody signs in with."""
-
-    token: str = Field(min_length=1, max_length=LONGEST_TOKEN, description="An API token.")
 
 
 class NewToken(Fields):
@@ -145,44 +139,6 @@ async def list_audit(  # noqa: PLR0913 - one for each condition
     )
     return many(found.entries, found.next_page)
 
-
-async def sign_in(request: Request, credential: Credential) -> Response:
-    """Sign in with an API token; the answer sets the cookie of a session.
-
-    The session ends with its token, after twelve hours without a request, or at the sign-out.
-    """
-    doorkeeper: Doorkeeper = request.app.state.doorkeeper
-    async with doorkeeper.session(credential.token, request) as client:
-        myself = await client.accounts.myself()
-    return one(request, myself, HTTPStatus.CREATED)
-
-
-async def sign_out(request: Request) -> Response:
-    """Sign out: the cookie goes. The token counts on, until it ends or is revoked."""
-    doorkeeper: Doorkeeper = request.app.state.doorkeeper
-    doorkeeper.end_session(request)
-    return Response(status_code=HTTPStatus.NO_CONTENT)
-
-
-SESSION_ROUTES = (
-    Route(
-        verb="POST",
-        path="/v1/session",
-        operation="console.sign_in",
-        handler=sign_in,
-        answer=Myself,
-        status=HTTPStatus.CREATED,
-    ),
-    Route(
-        verb="DELETE",
-        path="/v1/session",
-        operation="console.sign_out",
-        handler=sign_out,
-        answer=None,
-        status=HTTPStatus.NO_CONTENT,
-    ),
-)
-"""What a browser does before it has a session, and to be rid of it."""
 
 TRUST_ROUTES = (
     Route(verb="GET", path="/v1/whoami", operation="accounts.whoami", handler=show_myself, answer=Myself),

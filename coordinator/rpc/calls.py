@@ -107,6 +107,8 @@ _OURS: Mapping[str, Mapping[str, str]] = {
     "LoginService": {
         "Start": "logins.start",
         "Finish": "logins.finish",
+        "Hand": "logins.hand",
+        "Redeem": "logins.redeem",
     },
     "JoinService": {
         "Authority": "authority.pin",

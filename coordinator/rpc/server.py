@@ -7,7 +7,7 @@ has one, in plain text on this machine only, for whoever may read its token.
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 import grpc
@@ -68,7 +68,8 @@ async def serving_locally(parts: Parts, listen: str, secret: str) -> AsyncIterat
             attachments.look_again()
 
         parts.registry.changes.on_less = look_again
-        add_clients(server, parts, None, closings, attachments)
+        known = replace(parts, console=replace(parts.console, local_token=secret))
+        add_clients(server, known, None, closings, attachments)
         add_agents(server, parts, None, closings, AgentAttachments(lines, attachments))
         healthy = _add_health(server, (*FOR_CLIENTS, *FOR_AGENTS))
         port = _bound(server, listen, None)

@@ -62,6 +62,7 @@ from coordinator.service.trust.authority import AuthorityOperations
 from coordinator.service.trust.enrolment import EnrolmentOperations
 from coordinator.service.trust.logins import LoginOperations
 from coordinator.service.trust.rotations import Rotations
+from coordinator.service.trust.sessions import ConsoleKnown, SessionOperations
 from coordinator.service.trust.tokens import TokenOperations
 from coordinator.service.watching.newest_samples import NewestSamples
 from coordinator.store.bundles import BundleStore
@@ -152,6 +153,8 @@ class Parts:
     """None: bundles are neither kept nor served."""
     logins: LoginDesk | None = None
     """Logins of people whom an identity provider knows; None: there is none."""
+    console: ConsoleKnown = field(default_factory=ConsoleKnown)
+    """What is known of the console, in which people begin sessions."""
     relay: RelaySide | None = None
     """The relay, through which attachments go; None: nobody can attach."""
     depot: DepotSide | None = None
@@ -225,7 +228,8 @@ def add_clients(
     quotas = QuotaOperations(operations, parts.engine, parts.registry)
     usage = UsageOperations(operations, parts.engine, archive.past)
     projects_pb2_grpc.add_ProjectServiceServicer_to_server(ProjectService(projects, quotas, usage), server)
-    logins = LoginService(LoginOperations(operations, parts.registry, parts.logins))
+    sessions = SessionOperations(operations, parts.registry, parts.console)
+    logins = LoginService(LoginOperations(operations, parts.registry, parts.logins), sessions)
     trust_pb2_grpc.add_LoginServiceServicer_to_server(logins, server)
     trust_pb2_grpc.add_SecretServiceServicer_to_server(
         SecretService(SecretOperations(operations, parts.secrets)), server

@@ -139,6 +139,8 @@ RULES: Mapping[str, OperationRule] = {
     "bundles.remove": _ADMIN_ORDER,
     "logins.start": OperationRule(AccessScope.PUBLIC),
     "logins.finish": OperationRule(AccessScope.PUBLIC),
+    "logins.hand": OperationRule(AccessScope.KNOWN, audited=Audited.ALL),
+    "logins.redeem": OperationRule(AccessScope.CONSOLE, audited=Audited.FAILURES),
     "attachments.open": OperationRule(AccessScope.PROJECT, Access.MEMBER, Audited.FAILURES),
     "attachments.list": OperationRule(AccessScope.ANYWHERE),
     "attachments.close": _JOB_ORDER,

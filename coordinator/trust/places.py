@@ -20,3 +20,11 @@ def place_of(peer: str) -> str:
     if address.ipv4_mapped is not None:
         return str(address.ipv4_mapped)
     return str(ipaddress.IPv6Network((address, _SITE), strict=False))
+
+
+def peer_at(address: str) -> str:
+    """A peer as gRPC names it, from an address like `203.0.113.7:51234` or `[2001:db8::1]:51234`; raises ValueError."""
+    host, _, port = address.rpartition(":")
+    parsed = ipaddress.ip_address(host.strip("[]").partition("%")[0])
+    number = int(port)
+    return f"ipv4:{parsed}:{number}" if parsed.version == 4 else f"ipv6:[{parsed}]:{number}"  # noqa: PLR2004 - the versions of IP

@@ -6,7 +6,7 @@ from typing import Any
 from typer.core import TyperCommand, TyperGroup
 
 SUBJECTS: Mapping[str, Sequence[str]] = {
-    "Start": ("up", "down", "demo", "login", "logout", "whoami", "logins"),
+    "Start": ("up", "down", "demo", "open", "login", "logout", "whoami", "logins"),
     "Jobs": (
         "submit",
         "run",

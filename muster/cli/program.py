@@ -134,6 +134,12 @@ def _add_top(app: typer.Typer) -> None:
     app.command()(top.top)
 
 
+def _add_open(app: typer.Typer) -> None:
+    from muster.cli.commands.watching import opening
+
+    app.command("open")(opening.open_console)
+
+
 def _add_events(app: typer.Typer) -> None:
     from muster.cli.commands import events
 
@@ -271,6 +277,7 @@ Examples:
 
 _PARTS: Mapping[Add, tuple[str, ...]] = {
     _add_up: ("up", "down", "demo"),
+    _add_open: ("open",),
     _add_submit: ("submit", "schema"),
     _add_run: ("run",),
     _add_jobs: ("jobs", "show", "why"),

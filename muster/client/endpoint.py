@@ -34,6 +34,8 @@ class Login:
     """None: one has none."""
     account: str = ""
     """The name of the account there; empty: it was never told."""
+    console: str = ""
+    """The address of the console that `muster up` runs beside it; empty: the coordinator says where one is."""
 
 
 def home(environ: Mapping[str, str]) -> Path:
@@ -106,7 +108,8 @@ def login_of(environ: Mapping[str, str], address: str | None = None) -> Login:
     kept = _kept(home(environ), found)
     file = environ.get("MUSTER_TLS_CA")
     authority = kept.authority if not file else _read(Path(file))
-    return Login(address=found, authority=authority, token=environ.get("MUSTER_TOKEN") or kept.token)
+    token = environ.get("MUSTER_TOKEN") or kept.token
+    return Login(address=found, authority=authority, token=token, console=kept.console)
 
 
 def note_up(home: Path, login: Login) -> None:

@@ -218,6 +218,8 @@ AGAINST_A_FLEET: Sequence[Line] = (
         FAILED,
     ),
     # oneself
+    Line("open --print", UNKNOWN),
+    Line("open -o json", UNKNOWN),
     Line("login {address} --sso", REFUSED),
     Line("login {address} --authority sha256:{authority} --token-file {dir}/token -o json"),
     Line("logout"),

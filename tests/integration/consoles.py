@@ -79,9 +79,10 @@ async def console(  # noqa: PLR0913 - one for each thing that a console can have
     """
     async with AsyncExitStack() as stack:
         callers = await stack.enter_async_context(Callers(coordinator, authority))
+        own = None if token is None else await callers.client(token)
         tasks = await stack.enter_async_context(asyncio.TaskGroup())
-        follower = None if token is None else MirrorFollower(await callers.client(token))
-        follows = None if token is None else SharedFollows(await callers.client(token))
+        follower = None if own is None else MirrorFollower(own)
+        follows = None if own is None else SharedFollows(own)
         following = None if follower is None else tasks.create_task(follower.run(), name="mirror")
         if follower is not None:
             assert await follower.has_reached(0, ANSWERED_WITHIN), "the console has a mirror"
@@ -98,7 +99,7 @@ async def console(  # noqa: PLR0913 - one for each thing that a console can have
             alerts = AlertWatch(follower, watcher.differing if watcher is not None else lambda: ())
             beside.append(tasks.create_task(alerts.run(), name="alerts"))
         seal = SessionSeal(new_sealing_key())
-        parts = ConsoleParts(follower, history, watcher, follows, alerts)
+        parts = ConsoleParts(follower, history, watcher, follows, alerts, own)
         app = application(callers, LOOPBACK_NAMES, seal, parts=parts)
         listener = ConsoleListener(app, "127.0.0.1:0", cert, key)
         stopped = asyncio.Event()

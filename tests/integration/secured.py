@@ -29,6 +29,7 @@ from coordinator.relay.messages import RELAY_DESK_TALK
 from coordinator.rpc.pace import Pace
 from coordinator.rpc.server import Doors, serving
 from coordinator.service.trust.rotations import Rotations
+from coordinator.service.trust.sessions import ConsoleKnown
 from coordinator.store.bundles import BundleStore
 from coordinator.trust.audit.log import AuditLog
 from coordinator.trust.authority import FleetAuthority, load_or_make
@@ -109,7 +110,7 @@ async def muster(fleet: Secured, token: str, *words: str) -> Result:
 
 
 @asynccontextmanager
-async def secured(
+async def secured(  # noqa: PLR0913 - one for each thing that a coordinator can have
     directory: Path,
     clients: str = "127.0.0.1:0",
     pace: Pace | None = None,
@@ -117,10 +118,12 @@ async def secured(
     bundle_signers: frozenset[str] = frozenset(),
     *,
     beside: tuple[str, ...] = (),
+    console: ConsoleKnown | None = None,
 ) -> AsyncIterator[Secured]:
     """Serve until the context ends, clients at that address; people may come from an identity provider.
 
-    `beside` are programs beside it: a `relay`, through which they attach, and a `depot`, for code of jobs.
+    `beside` are programs beside it: a `relay`, through which they attach, and a `depot`, for code of jobs. `console` is
+    what it knows of the console.
     """
     directory.mkdir(parents=True, exist_ok=True)  # noqa: ASYNC240 - what only takes a moment
     bundles = BundleStore(directory / "bundles", signers=bundle_signers, largest=4 << 20, left_free=0)
@@ -130,6 +133,7 @@ async def secured(
     more: dict[str, Any] = {"relay": desk} if "relay" in beside else {}
     depot_desk = DepotDesk(bytes(TICKET_SECRET_BYTES), "127.0.0.1:0", lambda: authorities[0].server)
     more |= {"depot": depot_desk} if "depot" in beside else {}
+    more |= {"console": console} if console is not None else {}
     async with working_parts(directory, bundles=bundles, pace=pace or Pace(), logins=logins, **more) as parts:
         now, secret = wall_time(), new_api_token()
         admin = Account(name=ADMIN, kind=AccountKind.USER, created_at=now, grants={EVERYWHERE: Access.ADMIN})

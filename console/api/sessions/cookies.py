@@ -10,7 +10,7 @@ from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from console.api.sessions.session import LONGEST_REST, SessionSeal
+from console.api.sessions.session import LONGEST_REST, Session, SessionSeal
 from muster.domain.errors import PermissionDeniedError
 
 COOKIE = "__Host-muster"
@@ -18,12 +18,12 @@ COOKIE = "__Host-muster"
 ATTRIBUTES = "Path=/; Secure; HttpOnly; SameSite=Strict"
 LOOKING_VERBS = frozenset({"GET", "HEAD", "OPTIONS"})
 """Verbs that change nothing."""
-_WRITTEN = "session_cookie"
-"""Where a request keeps the cookie that its answer sets."""
+_WRITTEN = "written_cookies"
+"""Where a request keeps the cookies that its answer sets, by name."""
 
 
-def token_of_session(request: Request, seal: SessionSeal, origin: str, now: float) -> str | None:
-    """The token of whoever has signed in; None where there is no session. `origin` is the console's own.
+def session_of(request: Request, seal: SessionSeal, origin: str, now: float) -> Session | None:
+    """The session of whoever has signed in; None where there is none. `origin` is the console's own.
 
     Raises NotSignedInError for one that has ended, and PermissionDeniedError for a page of somebody else.
     """
@@ -36,8 +36,8 @@ def token_of_session(request: Request, seal: SessionSeal, origin: str, now: floa
         )
     session = seal.read(written, now)
     if (renewed := seal.renewed(session, now)) is not None:
-        set_cookie(request, seal.written(renewed))
-    return session.token
+        set_session_cookie(request, seal.written(renewed))
+    return session
 
 
 def is_own_page(request: Request, origin: str) -> bool:
@@ -53,10 +53,14 @@ def refuse_foreign_page(request: Request, origin: str) -> None:
         raise PermissionDeniedError("this request comes from a page of somebody else")
 
 
-def set_cookie(request: Request, written: str) -> None:
-    """Have the answer set the cookie; an empty one ends the session."""
-    rest = int(LONGEST_REST) if written else 0
-    setattr(request.state, _WRITTEN, f"{COOKIE}={written}; Max-Age={rest}; {ATTRIBUTES}")
+def set_session_cookie(request: Request, written: str) -> None:
+    """Have the answer set the cookie of the session; an empty one ends it."""
+    _set(request, COOKIE, f"{written}; Max-Age={int(LONGEST_REST) if written else 0}; {ATTRIBUTES}")
+
+
+def _set(request: Request, name: str, content: str) -> None:
+    written: dict[str, str] = getattr(request.state, _WRITTEN, {})
+    setattr(request.state, _WRITTEN, {**written, name: content})
 
 
 class CookieSetting:
@@ -70,8 +74,9 @@ class CookieSetting:
         state: dict[str, Any] = scope.setdefault("state", {})
 
         async def sent(message: Message) -> None:
-            if message["type"] == "http.response.start" and _WRITTEN in state:
-                MutableHeaders(scope=message).append("set-cookie", state[_WRITTEN])
+            if message["type"] == "http.response.start":
+                for name, content in state.get(_WRITTEN, {}).items():
+                    MutableHeaders(scope=message).append("set-cookie", f"{name}={content}")
             await send(message)
 
         await self._app(scope, receive, sent)

@@ -25,6 +25,8 @@ class Session:
     token: str = field(repr=False)
     used_at: float
     """When it was written last, in seconds since 1970."""
+    own: bool = False
+    """Whether the token was made for this session, and is revoked at its end."""
 
 
 class SessionSeal:
@@ -35,7 +37,7 @@ class SessionSeal:
 
     def written(self, session: Session) -> str:
         """A session as the value of a cookie."""
-        content = json.dumps({"token": session.token, "used_at": session.used_at}).encode()
+        content = json.dumps({"token": session.token, "used_at": session.used_at, "own": session.own}).encode()
         return base64.urlsafe_b64encode(seal(self._key, content, _BOUND_TO)).decode().rstrip("=")
 
     def read(self, text: str, now: float) -> Session:
@@ -45,7 +47,7 @@ class SessionSeal:
             content = json.loads(unseal([self._key], sealed, _BOUND_TO))
         except (binascii.Error, ValueError, SealError) as error:
             raise NotSignedInError("this session does not count; sign in again") from error
-        session = Session(token=content["token"], used_at=content["used_at"])
+        session = Session(token=content["token"], used_at=content["used_at"], own=content.get("own", False))
         if now - session.used_at > LONGEST_REST:
             raise NotSignedInError(f"this session has rested for {LONGEST_REST / 3600:.0f} hours; sign in again")
         return session

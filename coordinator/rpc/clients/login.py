@@ -1,8 +1,9 @@
-"""The calls by which people log in whom the identity provider knows, as gRPC has them."""
+"""The calls by which people log in, as gRPC has them."""
 
 from coordinator.rpc.callers import Context, caller
 from coordinator.rpc.refusals import translated
 from coordinator.service.trust.logins import FinishedLogin, LoginOperations
+from coordinator.service.trust.sessions import SessionOperations
 from muster.rpc.v1 import trust_pb2 as pb
 from muster.rpc.v1 import trust_pb2_grpc
 from muster.wire import checks, trust
@@ -11,8 +12,9 @@ from muster.wire import checks, trust
 class LoginService(trust_pb2_grpc.LoginServiceServicer):
     """Translates calls about logins."""
 
-    def __init__(self, logins: LoginOperations) -> None:
+    def __init__(self, logins: LoginOperations, sessions: SessionOperations) -> None:
         self._logins = logins
+        self._sessions = sessions
 
     @translated
     async def Start(self, request: pb.StartLoginRequest, context: Context) -> pb.StartLoginResponse:
@@ -35,3 +37,16 @@ class LoginService(trust_pb2_grpc.LoginServiceServicer):
         if not isinstance(found, FinishedLogin):
             return pb.FinishLoginResponse(interval=checks.duration(found))
         return pb.FinishLoginResponse(secret=found.secret, token=trust.token_to_wire(found.token))
+
+    @translated
+    async def Hand(self, request: pb.HandRequest, context: Context) -> pb.HandResponse:
+        """A code with which a browser begins a session of the caller."""
+        made = await self._sessions.hand(caller())
+        return pb.HandResponse(code=made.code, expires_at=checks.timestamp(made.expires_at), console=made.console)
+
+    @translated
+    async def Redeem(self, request: pb.RedeemRequest, context: Context) -> pb.SignedIn:
+        """The session of whoever was handed a code."""
+        code = checks.text(request.code, "RedeemRequest.code")
+        signed_in = await self._sessions.redeem(caller(), code, request.browser)
+        return pb.SignedIn(secret=signed_in.token, own=signed_in.own)

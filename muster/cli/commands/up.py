@@ -72,7 +72,16 @@ async def up(
       muster up
       muster up --nodes 2 --gpu-provider fake:8xH100
     """
-    from muster.cli.local.fleet import CONSOLE, DEPOT, RELAY, FleetPlan, local_fleet, parse_listen, require_programs
+    from muster.cli.local.fleet import (
+        CONSOLE,
+        DEPOT,
+        RELAY,
+        FleetPlan,
+        link_of,
+        local_fleet,
+        parse_listen,
+        require_programs,
+    )
 
     require_programs("muster up")
     own = home(os.environ)
@@ -91,7 +100,7 @@ async def up(
         try:
             async with local_fleet(plan) as fleet:
                 with _noted(own, fleet.login):
-                    _tell(fleet, plan)
+                    _tell(fleet, plan, await link_of(fleet.login))
                     await asyncio.Event().wait()
         except asyncio.CancelledError:
             say("stopped", flush=True)
@@ -181,7 +190,7 @@ def _size(text: str) -> int:
         raise InvalidJobError(f"--memory {error}") from None
 
 
-def _tell(fleet: "LocalFleet", plan: "FleetPlan") -> None:
+def _tell(fleet: "LocalFleet", plan: "FleetPlan", link: str) -> None:
     from muster.cli.output.nodes import nodes_table
 
     out = screen()
@@ -191,9 +200,13 @@ def _tell(fleet: "LocalFleet", plan: "FleetPlan") -> None:
     if offered:
         say(offered)
     say(f"the coordinator serves at {fleet.login.address}; logs: {', '.join(map(str, fleet.logs))}")
-    if fleet.console is not None:
-        say(f"the console serves HTTP at {fleet.console} (docs/rest.md)")
-    say("try `muster run -N 3 -- hostname` or `muster nodes` in another terminal; Ctrl-C stops all of it", flush=True)
+    if link:
+        say(f"the console serves HTTP at {fleet.login.console} (docs/rest.md); within a minute this signs you in:")
+        say(f"  {link}")
+    say(
+        "try `muster run -N 3 -- hostname` or `muster open` in another terminal; Ctrl-C stops all of it",
+        flush=True,
+    )
 
 
 def _offered(plan: "FleetPlan") -> str:

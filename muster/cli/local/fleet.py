@@ -6,7 +6,7 @@ import os
 import socket
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -57,8 +57,6 @@ class LocalFleet:
     login: Login
     nodes: tuple[NodeView, ...]
     logs: tuple[Path, ...]
-    console: str | None
-    """The address of the console; None where there is none."""
 
 
 @asynccontextmanager
@@ -81,11 +79,11 @@ async def local_fleet(plan: FleetPlan) -> AsyncIterator[LocalFleet]:
                 claim.serves(address)
                 programs = [_companion(name, plan, address) for name in plan.companions]
                 async with companions_beside(programs, plan.directory, claim) as beside:
+                    served = beside[CONSOLE].address if CONSOLE in beside else None
                     yield LocalFleet(
-                        login=login,
+                        login=replace(login, console=served or ""),
                         nodes=nodes,
                         logs=(coordinator_log, agent_log, *(each.log for each in beside.values())),
-                        console=beside[CONSOLE].address if CONSOLE in beside else None,
                     )
 
 
@@ -207,6 +205,14 @@ def require_programs(command: str) -> None:
         raise MusterError(
             f"`{command}` starts a coordinator and agents, which are not installed: `pip install muster-fleet`"
         )
+
+
+async def link_of(login: Login) -> str:
+    """The link with which a browser is signed in at the console of a local fleet, once; empty where there is none."""
+    if not login.console:
+        return ""
+    async with client_of(login) as client:
+        return (await client.logins.hand()).link(login.console)
 
 
 def client_of(login: Login) -> Client:

@@ -6,7 +6,7 @@ from typing import Any
 
 from muster.client.calls import Calls
 from muster.domain.fleet.access import Access, IssuedJoinToken, IssuedToken
-from muster.domain.fleet.login import PendingLogin
+from muster.domain.fleet.login import HandedCode, PendingLogin, SignedIn
 from muster.rpc.v1 import trust_pb2 as pb
 from muster.rpc.v1.trust_pb2_grpc import LoginServiceStub, TrustServiceStub
 from muster.wire import checks, trust
@@ -112,7 +112,10 @@ class JoinTokensClient:
 
 
 class LoginsClient:
-    """Logins, reached as `client.logins`; they need no token. Provider and coordinator want time: allow 45 s."""
+    """Logins, reached as `client.logins`: through the identity provider, without a token, and sessions of browsers.
+
+    Provider and coordinator want time: allow 45 s.
+    """
 
     def __init__(self, calls: Calls) -> None:
         self._calls = calls
@@ -129,9 +132,11 @@ class LoginsClient:
         """
         answer = await self._calls.ask(self._stub.Start, pb.StartLoginRequest(), pauses=())
         return PendingLogin(
-            verification_uri=_line(answer.verification_uri, "verification_uri"),
-            verification_uri_complete=_line(answer.verification_uri_complete, "verification_uri_complete"),
-            user_code=_line(answer.user_code, "user_code"),
+            verification_uri=_line(answer.verification_uri, "StartLoginResponse.verification_uri"),
+            verification_uri_complete=_line(
+                answer.verification_uri_complete, "StartLoginResponse.verification_uri_complete"
+            ),
+            user_code=_line(answer.user_code, "StartLoginResponse.user_code"),
             expires_at=checks.moment(answer.expires_at, "StartLoginResponse.expires_at"),
             interval=max(checks.span(answer.interval, "StartLoginResponse.interval"), SHORTEST_INTERVAL),
             secret=answer.login,
@@ -149,10 +154,31 @@ class LoginsClient:
             return max(checks.span(answer.interval, "FinishLoginResponse.interval"), SHORTEST_INTERVAL)
         return answer.secret, trust.token_from_wire(answer.token)
 
+    async def hand(self) -> HandedCode:
+        """Make a code with which a browser begins a session of one's own at the console; it counts once, for 60 s.
 
-def _line(value: str, name: str) -> str:
+        >>> code = await client.logins.hand()
+        >>> print("open", code.link())
+        """
+        answer = await self._calls.ask(self._stub.Hand, pb.HandRequest(), pauses=())
+        return HandedCode(
+            code=_line(answer.code, "HandResponse.code"),
+            expires_at=checks.moment(answer.expires_at, "HandResponse.expires_at"),
+            console=_line(answer.console, "HandResponse.console"),
+        )
+
+    async def redeem(self, code: str, browser: str) -> SignedIn:
+        """Begin the session of whoever was handed a code, for the browser at this address; only consoles do.
+
+        >>> signed_in = await client.logins.redeem(code, "203.0.113.7:51234")
+        """
+        request = pb.RedeemRequest(code=code, browser=browser)
+        answer = await self._calls.ask(self._stub.Redeem, request, pauses=())
+        return SignedIn(token=answer.secret, own=answer.own)
+
+
+def _line(value: str, where: str) -> str:
     """A text that is shown to a person, and does nothing else to a terminal."""
-    where = f"StartLoginResponse.{name}"
     if not value.isprintable():
         raise WireError(where, "has characters that cannot be shown")
     return value

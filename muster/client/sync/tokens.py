@@ -6,7 +6,7 @@ from datetime import timedelta
 from muster.client.blocking.loop_thread import LoopThread
 from muster.client.services.tokens import JoinTokensClient, LoginsClient, TokensClient
 from muster.domain.fleet.access import Access, IssuedJoinToken, IssuedToken
-from muster.domain.fleet.login import PendingLogin
+from muster.domain.fleet.login import HandedCode, PendingLogin, SignedIn
 
 
 class SyncTokensClient:
@@ -88,7 +88,10 @@ class SyncJoinTokensClient:
 
 
 class SyncLoginsClient:
-    """Logins, reached as `client.logins`; they need no token. Provider and coordinator want time: allow 45 s."""
+    """Logins, reached as `client.logins`: through the identity provider, without a token, and sessions of browsers.
+
+    Provider and coordinator want time: allow 45 s.
+    """
 
     def __init__(self, own: LoginsClient, loop: LoopThread) -> None:
         self._own = own
@@ -110,3 +113,18 @@ class SyncLoginsClient:
         >>> answer = client.logins.finish(login)
         """
         return self._loop.run(self._own.finish(login))
+
+    def hand(self) -> HandedCode:
+        """Make a code with which a browser begins a session of one's own at the console; it counts once, for 60 s.
+
+        >>> code = client.logins.hand()
+        >>> print("open", code.link())
+        """
+        return self._loop.run(self._own.hand())
+
+    def redeem(self, code: str, browser: str) -> SignedIn:
+        """Begin the session of whoever was handed a code, for the browser at this address; only consoles do.
+
+        >>> signed_in = client.logins.redeem(code, "203.0.113.7:51234")
+        """
+        return self._loop.run(self._own.redeem(code, browser))

@@ -1,4 +1,4 @@
-"""A login that waits for its person to confirm it at the identity provider, as a value."""
+"""Logins and sessions that begin, as values."""
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -19,3 +19,26 @@ class PendingLogin:
     """How often to ask."""
     secret: str = field(repr=False)
     """Whoever has it gets the token."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandedCode:
+    """A code with which a browser begins a session of whoever made it; it counts once."""
+
+    code: str = field(repr=False)
+    expires_at: datetime
+    console: str
+    """How browsers reach the console; empty: the coordinator was not told."""
+
+    def link(self, console: str = "", path: str = "") -> str:
+        """The link to a page, which a browser opens and is signed in: nobody but the page sees what follows the `#`."""
+        return f"{self.console or console}/{path}#code={self.code}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignedIn:
+    """The session of somebody who has signed in at a console."""
+
+    token: str = field(repr=False)
+    own: bool
+    """Whether the token was made for this session, and is revoked at its end."""

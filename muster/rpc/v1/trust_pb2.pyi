@@ -1470,6 +1470,107 @@ class FinishLoginResponse(_message.Message):
 Global___FinishLoginResponse: _TypeAlias = FinishLoginResponse  # noqa: Y015
 
 @_typing.final
+class HandRequest(_message.Message):
+    """Makes a code for the caller."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___HandRequest: _TypeAlias = HandRequest  # noqa: Y015
+
+@_typing.final
+class HandResponse(_message.Message):
+    """A code that counts once, and for a short while."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CODE_FIELD_NUMBER: _builtins.int
+    EXPIRES_AT_FIELD_NUMBER: _builtins.int
+    CONSOLE_FIELD_NUMBER: _builtins.int
+    code: _builtins.str
+    """The code; a secret."""
+    console: _builtins.str
+    """How browsers reach the console, like `https://muster.example.org`; empty: the coordinator was not told."""
+    @_builtins.property
+    def expires_at(self) -> _timestamp_pb2.Timestamp:
+        """When it counts no more."""
+
+    def __init__(
+        self,
+        *,
+        code: _builtins.str = ...,
+        expires_at: _timestamp_pb2.Timestamp | None = ...,
+        console: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["expires_at", b"expires_at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["code", b"code", "console", b"console", "expires_at", b"expires_at"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___HandResponse: _TypeAlias = HandResponse  # noqa: Y015
+
+@_typing.final
+class RedeemRequest(_message.Message):
+    """Begins the session of whoever was handed a code."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CODE_FIELD_NUMBER: _builtins.int
+    BROWSER_FIELD_NUMBER: _builtins.int
+    code: _builtins.str
+    """As it was handed."""
+    browser: _builtins.str
+    """The address of the browser that has shown it, like `203.0.113.7:51234`."""
+    def __init__(
+        self,
+        *,
+        code: _builtins.str = ...,
+        browser: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["browser", b"browser", "code", b"code"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RedeemRequest: _TypeAlias = RedeemRequest  # noqa: Y015
+
+@_typing.final
+class SignedIn(_message.Message):
+    """Somebody has signed in at a console."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    SECRET_FIELD_NUMBER: _builtins.int
+    OWN_FIELD_NUMBER: _builtins.int
+    secret: _builtins.str
+    """The whole API token of the session; a secret."""
+    own: _builtins.bool
+    """Whether the token was made for this session, and is revoked at its end."""
+    def __init__(
+        self,
+        *,
+        secret: _builtins.str = ...,
+        own: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["own", b"own", "secret", b"secret"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SignedIn: _TypeAlias = SignedIn  # noqa: Y015
+
+@_typing.final
 class Secret(_message.Message):
     """What is known of a secret; its values are not."""
 

@@ -147,7 +147,7 @@ class JoinService(object):
 
 
 class LoginServiceStub(object):
-    """How people log in who have an account at the organisation's identity provider (OpenID Connect, device flow: RFC 8628).
+    """How people log in: by the organisation's identity provider (OpenID Connect), or in a browser with what they have here.
     """
 
     def __init__(self, channel):
@@ -166,10 +166,20 @@ class LoginServiceStub(object):
                 request_serializer=muster_dot_rpc_dot_v1_dot_trust__pb2.FinishLoginRequest.SerializeToString,
                 response_deserializer=muster_dot_rpc_dot_v1_dot_trust__pb2.FinishLoginResponse.FromString,
                 _registered_method=True)
+        self.Hand = channel.unary_unary(
+                '/muster.rpc.v1.LoginService/Hand',
+                request_serializer=muster_dot_rpc_dot_v1_dot_trust__pb2.HandRequest.SerializeToString,
+                response_deserializer=muster_dot_rpc_dot_v1_dot_trust__pb2.HandResponse.FromString,
+                _registered_method=True)
+        self.Redeem = channel.unary_unary(
+                '/muster.rpc.v1.LoginService/Redeem',
+                request_serializer=muster_dot_rpc_dot_v1_dot_trust__pb2.RedeemRequest.SerializeToString,
+                response_deserializer=muster_dot_rpc_dot_v1_dot_trust__pb2.SignedIn.FromString,
+                _registered_method=True)
 
 
 class LoginServiceServicer(object):
-    """How people log in who have an account at the organisation's identity provider (OpenID Connect, device flow: RFC 8628).
+    """How people log in: by the organisation's identity provider (OpenID Connect), or in a browser with what they have here.
     """
 
     def Start(self, request, context):
@@ -181,6 +191,20 @@ class LoginServiceServicer(object):
 
     def Finish(self, request, context):
         """Asks whether it was confirmed; then the answer has an API token.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Hand(self, request, context):
+        """Makes a code with which a browser begins a session of the caller.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Redeem(self, request, context):
+        """Begins the session of whoever was handed a code; only consoles do.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -199,6 +223,16 @@ def add_LoginServiceServicer_to_server(servicer, server):
                     request_deserializer=muster_dot_rpc_dot_v1_dot_trust__pb2.FinishLoginRequest.FromString,
                     response_serializer=muster_dot_rpc_dot_v1_dot_trust__pb2.FinishLoginResponse.SerializeToString,
             ),
+            'Hand': grpc.unary_unary_rpc_method_handler(
+                    servicer.Hand,
+                    request_deserializer=muster_dot_rpc_dot_v1_dot_trust__pb2.HandRequest.FromString,
+                    response_serializer=muster_dot_rpc_dot_v1_dot_trust__pb2.HandResponse.SerializeToString,
+            ),
+            'Redeem': grpc.unary_unary_rpc_method_handler(
+                    servicer.Redeem,
+                    request_deserializer=muster_dot_rpc_dot_v1_dot_trust__pb2.RedeemRequest.FromString,
+                    response_serializer=muster_dot_rpc_dot_v1_dot_trust__pb2.SignedIn.SerializeToString,
+            ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
             'muster.rpc.v1.LoginService', rpc_method_handlers)
@@ -208,7 +242,7 @@ def add_LoginServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class LoginService(object):
-    """How people log in who have an account at the organisation's identity provider (OpenID Connect, device flow: RFC 8628).
+    """How people log in: by the organisation's identity provider (OpenID Connect), or in a browser with what they have here.
     """
 
     @staticmethod
@@ -255,6 +289,60 @@ class LoginService(object):
             '/muster.rpc.v1.LoginService/Finish',
             muster_dot_rpc_dot_v1_dot_trust__pb2.FinishLoginRequest.SerializeToString,
             muster_dot_rpc_dot_v1_dot_trust__pb2.FinishLoginResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Hand(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/muster.rpc.v1.LoginService/Hand',
+            muster_dot_rpc_dot_v1_dot_trust__pb2.HandRequest.SerializeToString,
+            muster_dot_rpc_dot_v1_dot_trust__pb2.HandResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Redeem(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/muster.rpc.v1.LoginService/Redeem',
+            muster_dot_rpc_dot_v1_dot_trust__pb2.RedeemRequest.SerializeToString,
+            muster_dot_rpc_dot_v1_dot_trust__pb2.SignedIn.FromString,
             options,
             channel_credentials,
             insecure,

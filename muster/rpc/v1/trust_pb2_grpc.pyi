@@ -76,7 +76,7 @@ class JoinServiceServicer(metaclass=_abc_1.ABCMeta):
 def add_JoinServiceServicer_to_server(servicer: JoinServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
 
 class LoginServiceStub:
-    """How people log in who have an account at the organisation's identity provider (OpenID Connect, device flow: RFC 8628)."""
+    """How people log in: by the organisation's identity provider (OpenID Connect), or in a browser with what they have here."""
 
     @_typing.overload
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
@@ -86,19 +86,27 @@ class LoginServiceStub:
     """Begins a login; tells where the person confirms it."""
     Finish: _grpc.UnaryUnaryMultiCallable[_trust_pb2.FinishLoginRequest, _trust_pb2.FinishLoginResponse]
     """Asks whether it was confirmed; then the answer has an API token."""
+    Hand: _grpc.UnaryUnaryMultiCallable[_trust_pb2.HandRequest, _trust_pb2.HandResponse]
+    """Makes a code with which a browser begins a session of the caller."""
+    Redeem: _grpc.UnaryUnaryMultiCallable[_trust_pb2.RedeemRequest, _trust_pb2.SignedIn]
+    """Begins the session of whoever was handed a code; only consoles do."""
 
 @_typing.type_check_only
 class LoginServiceAsyncStub(LoginServiceStub):
-    """How people log in who have an account at the organisation's identity provider (OpenID Connect, device flow: RFC 8628)."""
+    """How people log in: by the organisation's identity provider (OpenID Connect), or in a browser with what they have here."""
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     Start: _aio.UnaryUnaryMultiCallable[_trust_pb2.StartLoginRequest, _trust_pb2.StartLoginResponse]  # type: ignore[assignment]
     """Begins a login; tells where the person confirms it."""
     Finish: _aio.UnaryUnaryMultiCallable[_trust_pb2.FinishLoginRequest, _trust_pb2.FinishLoginResponse]  # type: ignore[assignment]
     """Asks whether it was confirmed; then the answer has an API token."""
+    Hand: _aio.UnaryUnaryMultiCallable[_trust_pb2.HandRequest, _trust_pb2.HandResponse]  # type: ignore[assignment]
+    """Makes a code with which a browser begins a session of the caller."""
+    Redeem: _aio.UnaryUnaryMultiCallable[_trust_pb2.RedeemRequest, _trust_pb2.SignedIn]  # type: ignore[assignment]
+    """Begins the session of whoever was handed a code; only consoles do."""
 
 class LoginServiceServicer(metaclass=_abc_1.ABCMeta):
-    """How people log in who have an account at the organisation's identity provider (OpenID Connect, device flow: RFC 8628)."""
+    """How people log in: by the organisation's identity provider (OpenID Connect), or in a browser with what they have here."""
 
     @_abc_1.abstractmethod
     def Start(
@@ -115,6 +123,22 @@ class LoginServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_trust_pb2.FinishLoginResponse, _abc.Awaitable[_trust_pb2.FinishLoginResponse]]:
         """Asks whether it was confirmed; then the answer has an API token."""
+
+    @_abc_1.abstractmethod
+    def Hand(
+        self,
+        request: _trust_pb2.HandRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_trust_pb2.HandResponse, _abc.Awaitable[_trust_pb2.HandResponse]]:
+        """Makes a code with which a browser begins a session of the caller."""
+
+    @_abc_1.abstractmethod
+    def Redeem(
+        self,
+        request: _trust_pb2.RedeemRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_trust_pb2.SignedIn, _abc.Awaitable[_trust_pb2.SignedIn]]:
+        """Begins the session of whoever was handed a code; only consoles do."""
 
 def add_LoginServiceServicer_to_server(servicer: LoginServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
 

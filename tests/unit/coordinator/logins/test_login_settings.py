@@ -103,3 +103,21 @@ def test_other_urls_are_not_permitted(url: str) -> None:
 @given(st.text())
 def test_nonsense_is_no_reason_to_fail(text: str) -> None:
     assert permitted_url(f"http://{text}.example/{text}") in {True, False}
+
+
+@pytest.mark.parametrize(
+    ("said", "url"),
+    [
+        ("https://muster.example.org:7464/", "https://muster.example.org:7464"),
+        ("http://127.0.0.1:7464", "http://127.0.0.1:7464"),
+    ],
+)
+def test_the_console_has_a_url_that_nobody_can_listen_to(said: str, url: str) -> None:
+    assert parse(["--state", "/nowhere", "--console-url", said], {}).console_url == url
+
+
+@pytest.mark.parametrize(
+    "said", ["http://muster.example.org", "https://muster.example.org/there", "muster.example.org"]
+)
+def test_another_url_of_the_console_is_refused(said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert f"'{said}' is no URL like https://muster.example.org" in refusal(capsys, "--console-url", said)
