@@ -33,6 +33,9 @@ from muster.trust.files import read_secret, write_private
 
 log = logging.getLogger(__name__)
 
+Work = Callable[[], Coroutine[None, None, None]]
+"""Something that a console does for as long as it runs."""
+
 
 def main() -> None:
     """Entry point of `muster-console`."""
@@ -54,7 +57,7 @@ async def run(settings: ConsoleSettings, systemd: Systemd) -> None:
     async with AsyncExitStack() as stack:
         callers = await stack.enter_async_context(Callers(settings.coordinator, _authority(settings)))
         own = OwnEvents()
-        beside = [*_notifying(settings, callers, stack, own)]
+        beside: list[Work] = []
         history = _history(settings, stack)
         parts = ConsoleParts()
         if settings.token_file is None:
@@ -62,8 +65,10 @@ async def run(settings: ConsoleSettings, systemd: Systemd) -> None:
         else:
             client = await callers.client(read_secret(settings.token_file))
             follower = MirrorFollower(client)
+            notifying = _notifying(settings, callers, stack, own, follower)
+            beside += notifying
             watcher = GangWatcher(
-                client, own.tell if settings.notify else None, None if history is None else history.hear_bands
+                client, own.tell if notifying else None, None if history is None else history.hear_bands
             )
             alerts = AlertWatch(follower, watcher.differing)
             parts = ConsoleParts(follower, history, watcher, SharedFollows(client), alerts, client)
@@ -96,8 +101,8 @@ async def send_one_test(settings: ConsoleSettings) -> None:
 
 
 def _notifying(
-    settings: ConsoleSettings, callers: Callers, stack: AsyncExitStack, own: OwnEvents
-) -> Sequence[Callable[[], Coroutine[None, None, None]]]:
+    settings: ConsoleSettings, callers: Callers, stack: AsyncExitStack, own: OwnEvents, mirror: MirrorFollower
+) -> Sequence[Work]:
     """What notifies, where there is a state to keep deliveries and a token to follow events; raises MusterError."""
     if settings.state is None or settings.token_file is None:
         return ()
@@ -110,7 +115,7 @@ def _notifying(
             raise
         log.info("another console delivers events, which uses the same state", extra={"state": str(settings.state)})
         return ()
-    return (partial(notify, wanted, outbox, lambda: callers.client(token), own),)
+    return (partial(notify, wanted, outbox, lambda: callers.client(token), own, mirror),)
 
 
 def _history(settings: ConsoleSettings, stack: AsyncExitStack) -> HistoryRecorder | None:

@@ -20,9 +20,13 @@ from console.events.mqtt.states import StatePublisher
 from console.events.notify_file import NotifySettings
 from console.events.outbox import EventOutbox
 from console.events.own_events import OwnEvents
+from console.events.seen.deleted_jobs import DeletedJobs
+from console.events.seen.quota_watch import watch_quotas
 from console.events.sender import EventTargets, Sender
 from console.events.subscription import MqttTarget
 from console.events.web_target import WebTargets
+from console.mirror.follower import MirrorFollower
+from console.upstream.fleet_id import FleetId
 from muster.client.client import Client
 from muster.domain.errors import ConflictError, MusterError, UnknownNameError
 from muster.domain.notifications.happening import Happening
@@ -57,9 +61,16 @@ def targets_of(settings: NotifySettings, broker: Broker | None = None) -> EventT
 
 
 async def notify(
-    settings: NotifySettings, outbox: EventOutbox, client: Callable[[], Awaitable[Client]], own: OwnEvents
+    settings: NotifySettings,
+    outbox: EventOutbox,
+    client: Callable[[], Awaitable[Client]],
+    own: OwnEvents,
+    mirror: MirrorFollower | None = None,
 ) -> None:
-    """Follow events and deliver them until cancelled, with those that the console itself has seen."""
+    """Follow events and deliver them until cancelled, with those that the console itself has seen.
+
+    Without a mirror it does not see which jobs are deleted.
+    """
     broker = None if settings.broker is None else Broker(settings.broker)
     book, targets = SubscriptionBook(settings.subscriptions), targets_of(settings, broker)
     reports = DeliveryReports(client)
@@ -72,7 +83,8 @@ async def notify(
         if states is not None:
             states.changed(happenings)
 
-    follower = EventFollower(client, outbox, book, told)
+    follower, fleet = EventFollower(client, outbox, book, told), FleetId(client)
+    deleted = None if mirror is None else DeletedJobs(mirror, fleet, outbox, book, told)
     await asyncio.to_thread(outbox.forget_others, [each.name for each in settings.subscriptions])
     log.info("events are delivered", extra={"subscriptions": len(settings.subscriptions)})
     while True:
@@ -83,6 +95,9 @@ async def notify(
                 tasks.create_task(follower.run(), name="follow events")
                 tasks.create_task(sender.run(), name="send events")
                 tasks.create_task(own.deliver(outbox, book, told), name="events of the console")
+                tasks.create_task(watch_quotas(client, fleet, own.tell), name="quotas")
+                if deleted is not None:
+                    tasks.create_task(deleted.run(), name="jobs that are deleted")
                 if broker is not None and states is not None:
                     tasks.create_task(broker.run(), name="connection to the broker")
                     tasks.create_task(states.run(), name="states for the broker")

@@ -2,12 +2,13 @@
 
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from muster.domain.errors import MusterError
+from muster.domain.ids import JobId
 from muster.domain.notifications.happening import EventPlace
 
 MOST_EVENTS_WAITING = 10_000
@@ -15,6 +16,7 @@ MOST_EVENTS_WAITING = 10_000
 LOG_KEPT = 500
 """Newest outcomes of each subscription that are kept."""
 _TABLES = """
+CREATE TABLE IF NOT EXISTS seen (job TEXT PRIMARY KEY, body TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS retained (topic TEXT PRIMARY KEY) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS place (one INTEGER PRIMARY KEY CHECK (one = 1), text TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS waiting (
@@ -106,6 +108,20 @@ class EventOutbox:
     def add(self, deliveries: Iterable[NewDelivery], now: float) -> int:
         """Keep deliveries of events that the console itself has seen; how many old ones had to go for them."""
         with self._changing() as database:
+            return self._put(database, deliveries, now)
+
+    def seen(self) -> tuple[str, ...]:
+        """The jobs that the console has seen and that were not gone yet, as it has written them."""
+        with self._changing() as database:
+            return tuple(body for (body,) in database.execute("SELECT body FROM seen").fetchall())
+
+    def see(
+        self, jobs: Mapping[JobId, str], gone: Iterable[JobId], deliveries: Iterable[NewDelivery], now: float
+    ) -> int:
+        """Keep that jobs are there, that others are gone, and the deliveries that tell so; how many old ones went."""
+        with self._changing() as database:
+            database.executemany("INSERT OR REPLACE INTO seen (job, body) VALUES (?, ?)", jobs.items())
+            database.executemany("DELETE FROM seen WHERE job = ?", [(job,) for job in gone])
             return self._put(database, deliveries, now)
 
     def first_due(self, subscription: str) -> Delivery | None:

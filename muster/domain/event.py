@@ -41,6 +41,7 @@ class JobEventKind(StrEnum):
     SUCCEEDED = "succeeded"  #: the job ended well
     FAILED = "failed"  #: the job failed
     STOPPED = "stopped"  #: the job was stopped
+    DELETED = "deleted"  #: the job is there no longer, nor is its story; told by a console that has seen it
 
     @property
     def ends_job(self) -> bool:
@@ -174,6 +175,7 @@ class FleetEventKind(StrEnum):
     POOL_SET = "pool_set"  #: other nodes may be in a pool, or something else holds there
     POOL_REMOVED = "pool_removed"  #: nothing is said of a pool any longer
     DELIVERY_FAILING = "delivery_failing"  #: the target of a subscription has not taken events for some tries
+    QUOTA_REACHED = "quota_reached"  #: a project holds all that its quota gives it; told by a console that looks at it
 
     @property
     def words(self) -> str:
@@ -196,6 +198,7 @@ _FLEET_WORDS: Mapping[FleetEventKind, str] = {
     FleetEventKind.POOL_SET: "pool was set",
     FleetEventKind.POOL_REMOVED: "pool was removed",
     FleetEventKind.DELIVERY_FAILING: "target of a subscription takes no events",
+    FleetEventKind.QUOTA_REACHED: "project has reached its quota",
 }
 
 

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 from console.telemetry.gangs.gang_watch import WATCHED_POINTS, GangWatch, JobDifference
 from console.telemetry.history.bands import GangBands
+from console.upstream.fleet_id import FleetId
 from muster.client.client import Client
 from muster.domain.errors import MusterError
 from muster.domain.ids import AttemptId, JobId
@@ -53,7 +54,7 @@ class GangWatcher:
         self._new = asyncio.Event()
         self._followed: dict[AttemptId, asyncio.Task[None]] = {}
         """The tasks that follow the points of attempts."""
-        self._fleet = ""
+        self._fleet = FleetId(self._asking)
 
     def hear(self, batch: Sequence[NodeSample]) -> None:
         """Take in what nodes use."""
@@ -96,7 +97,9 @@ class GangWatcher:
                     log.warning(
                         "a rank differs", extra={"job": event.job, "attempt": event.attempt, "what": event.text}
                     )
-                    happening = Happening(event=event, place=EventPlace(), fleet=await self._fleet_id(), job=gang.told)
+                    happening = Happening(
+                        event=event, place=EventPlace(), fleet=await self._fleet.known(), job=gang.told
+                    )
                     if self._told is not None:
                         self._told(happening)
             await asyncio.sleep(0)  # others have their turn
@@ -110,6 +113,9 @@ class GangWatcher:
                 self._gangs[attempt] = await self._asked(attempt)
             except MusterError as error:
                 log.debug("a gang is not watched yet", extra={"job": attempt.job, "cause": str(error)})
+
+    async def _asking(self) -> Client:
+        return self._client
 
     def _hear(self, attempt: AttemptId, rank: int, sample: Sample, now: datetime) -> None:
         self._heard_at[attempt] = now
@@ -166,18 +172,6 @@ class GangWatcher:
                 await asyncio.sleep(POINTS_FOLLOWED_AGAIN)
             else:
                 return  # the logs are complete
-
-    async def _fleet_id(self) -> str:
-        """The id of the fleet, which every event of the coordinator has; empty where it cannot be asked for now."""
-        if not self._fleet:
-            try:
-                async with aclosing(self._client.events.all()) as told:
-                    async for each in told:
-                        self._fleet = each.fleet
-                        break
-            except MusterError as error:
-                log.debug("the id of the fleet is not known yet", extra={"cause": str(error)})
-        return self._fleet
 
 
 def _place_of(execution: str) -> tuple[AttemptId, int] | None:
