@@ -16,9 +16,9 @@ from agent.data.left_files import read_left_files
 from agent.executions.layout import ExecutionDirectory
 from muster.domain.data.checkpoint import CheckpointToRestore, NamedTree, StoredPart
 from muster.domain.data.overlay import laid_over
-from muster.domain.data.tree import ContentEntry, ContentTree
+from muster.domain.data.tree import ContentEntry, ContentTree, MalformedTreeError
 from muster.domain.data.upload import DepotPass
-from muster.domain.errors import MusterError, UnavailableError
+from muster.domain.errors import ExhaustedError, MusterError, UnavailableError, UnknownNameError
 from muster.domain.gangs.plan import Assignment
 from muster.domain.ids import ExecutionId
 from muster.domain.jobs.failure import ExecutionError, FailureKind
@@ -27,12 +27,21 @@ from muster.rpc.channel import Credentials
 from muster.transfer.depot_client import reaching_depot
 from muster.transfer.downloads import fetch_files
 from muster.transfer.folder import FolderError
+from muster.transfer.objects import WrongContentError
 from muster.transfer.progress import adding_up
 
 log = logging.getLogger(__name__)
 
 RESTORE_PAUSE = 2.0
 """Seconds until a depot that was away is asked again for a checkpoint."""
+
+
+def restore_fault(error: Exception) -> FailureKind:
+    """Whether the checkpoint itself is to blame where it cannot be restored, or whoever was to give it."""
+    if isinstance(error, ExecutionError):
+        return error.kind
+    damaged = isinstance(error, UnknownNameError | WrongContentError | MalformedTreeError)
+    return FailureKind.CHECKPOINT if damaged else FailureKind.DATA
 
 
 class CheckpointRefusedError(MusterError):
@@ -80,9 +89,8 @@ class CheckpointWork:
             limit = format_duration(assignment.fetch)
             message = f"checkpoint: it was not here after {limit} (timeouts.fetch)"
             raise ExecutionError(FailureKind.DATA, message) from None
-        except MusterError as error:
-            kind = error.kind if isinstance(error, ExecutionError) else FailureKind.DATA
-            raise ExecutionError(kind, f"checkpoint: {error}") from error
+        except (MusterError, MalformedTreeError) as error:
+            raise ExecutionError(restore_fault(error), f"checkpoint: {error}") from error
         except OSError as error:
             message = f"checkpoint: {error.filename or 'the disk of this node'}: {error.strerror}"
             raise ExecutionError(FailureKind.RUNTIME, message) from error
@@ -131,7 +139,7 @@ class CheckpointWork:
         while True:
             try:
                 await self._restore(execution, restore, into, told)
-            except UnavailableError as error:
+            except (UnavailableError, ExhaustedError) as error:
                 told(f"waiting for the depot: {error}")
                 log.warning("no checkpoint yet", extra={"execution": execution, "cause": str(error)})
             else:

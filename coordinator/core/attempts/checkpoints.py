@@ -27,6 +27,7 @@ _SAYS_NOTHING = frozenset(
         FailureKind.TIME_LIMIT,
         FailureKind.INVALID_OPTION,
         FailureKind.TOO_LARGE,
+        FailureKind.DATA_REFUSED,
     }
 )
 """Failures of the user's that have nothing to do with what an attempt began with."""
@@ -150,9 +151,14 @@ def _failed_at_once(*attempts: Attempt) -> bool:
 
 
 def _failed_soon(attempt: Attempt) -> bool:
-    """Whether user code failed, or its data could not be had, so soon that what it began with may be the cause."""
+    """Whether user code failed so soon that what it began with may be the cause, or that is damaged itself.
+
+    A depot that is away, or slow, says nothing of what it holds.
+    """
     failure = attempt.failure
-    if failure is None or not (failure.kind.user or failure.kind is FailureKind.DATA) or failure.kind in _SAYS_NOTHING:
+    if failure is None or failure.kind in _SAYS_NOTHING:
+        return False
+    if not (failure.kind.user or failure.kind is FailureKind.CHECKPOINT):
         return False
     if attempt.ended_at is None or attempt.checkpoints.whole:
         return False

@@ -28,6 +28,7 @@ class FailureKind(StrEnum):
     PORT_TAKEN = "port_taken"
     DISK_FULL = "disk_full"
     DATA = "data"
+    CHECKPOINT = "checkpoint"  #: what an attempt was to begin with is damaged, or not in the depot any more
     GPU = "gpu"
     RUNTIME = "runtime"
     CHECK_IN_TIMEOUT = "check_in_timeout"

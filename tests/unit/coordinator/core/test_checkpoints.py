@@ -15,7 +15,7 @@ from muster.domain.data.checkpoint import (
 from muster.domain.event import JobEventKind
 from muster.domain.gangs.plan import Stage
 from muster.domain.ids import AttemptId, JobId, NodeId
-from muster.domain.jobs.failure import Exit
+from muster.domain.jobs.failure import Exit, Failure, FailureKind
 from muster.domain.jobs.lifecycle import JobPhase
 from tests.builders import World, pass_time, spec
 from tests.unit.coordinator.core.saving import (
@@ -230,6 +230,31 @@ def test_attempts_that_ran_for_long_or_were_ended_by_others_say_nothing_about_it
         w.tell_all(job, Stage.PREPARING, Stage.PREPARED, Stage.ARMED, Stage.RUNNING)
 
     assert restores(w, job) == CheckpointId(1, "newest")
+
+
+def not_restored(w: World, job: JobId, kind: FailureKind) -> None:
+    """An attempt fails before its user code began; another one runs, or waits."""
+    w.tell(job, 0, Stage.PREPARING)
+    w.tell(job, 0, Stage.FAILED, failure=Failure(kind=kind, message="checkpoint: no"))
+    pass_time(w, 60)
+
+
+@pytest.mark.parametrize(
+    ("kind", "found"),
+    [
+        (FailureKind.DATA, "newest"),  # the depot, or a server of inputs, was away
+        (FailureKind.CHECKPOINT, "good"),
+    ],
+)
+def test_only_what_is_wrong_with_the_checkpoint_itself_counts_against_it(kind: FailureKind, found: str) -> None:
+    w = World(("a", 0))
+    job = w.running(saving(1))
+    save(w, job, 0, part("good", 1), part("newest", 2))
+    fail(w, job)
+    for _ in range(2):
+        not_restored(w, job, kind)
+
+    assert restores(w, job) == CheckpointId(1, found)
 
 
 def test_nothing_is_waited_for_where_its_job_is_deleted() -> None:
