@@ -13,11 +13,14 @@ from muster.cli.local.fleet import client_of
 from muster.client.client import Client
 from muster.domain.data.checkpoint import CheckpointRanks, JobCheckpoint
 from muster.domain.ids import JobId
-from muster.domain.jobs.job import JobSpec, Role
+from muster.domain.jobs.job import JobSpec, PullPolicy, Role
 from muster.domain.jobs.lifecycle import JobPhase
 from muster.domain.jobs.restart import RestartPolicy
+from tests.docker_daemon import IMAGE, docker_socket
 from tests.integration.depots import depot, uploaded
 from tests.integration.programs import ROOT, agent, coordinator
+
+__all__ = ["docker_socket"]
 
 EXAMPLE = ROOT / "examples" / "checkpoints" / "processes.yaml"
 
@@ -32,13 +35,13 @@ def place() -> Iterator[Path]:
 
 
 @asynccontextmanager
-async def fleet(place: Path) -> AsyncIterator[Client]:
-    """A coordinator, its depot and one agent."""
+async def fleet(place: Path, *options: str) -> AsyncIterator[Client]:
+    """A coordinator, its depot and one agent with these options."""
     async with (
         coordinator(place) as login,
         client_of(login) as client,
         depot(place / "coordinator"),
-        agent(place, login),
+        agent(place, login, *options),
     ):
         (place / "folder").mkdir()
         (place / "folder" / "file").touch()
@@ -128,3 +131,28 @@ async def test_a_checkpoint_with_a_link_is_not_stored_and_the_job_begins_anew(pl
         ended = await client.jobs.wait(submitted.id)
 
     assert (ended.phase, len(ended.attempts)) == (JobPhase.SUCCEEDED, 2)
+
+
+async def test_a_container_of_some_user_finds_what_it_saved_may_change_it_and_people_get_it(
+    place: Path, docker_socket: Path
+) -> None:
+    script = """
+        cd "$MUSTER_CHECKPOINT_DIR"
+        if [ "$MUSTER_ATTEMPT" = 1 ]; then
+            umask 077; mkdir -p a.tmp/deep; echo one > a.tmp/deep/state; touch .a.finished; mv a.tmp a; exit 1
+        fi
+        cat a/deep/state && echo more >> a/deep/state && mkdir b && mv a/deep/state b/state && rm -r a
+    """
+    role = Role(
+        image=IMAGE, command=("/bin/sh", "-ec", script), user="1234", pull=PullPolicy.NEVER, checkpoint=JobCheckpoint()
+    )
+    spec = JobSpec(name="saves", roles=(role,), restarts=RestartPolicy(limit=1))
+    async with fleet(place, "--docker-socket", str(docker_socket)) as client:
+        submitted = await client.jobs.submit(spec, queue_anyway=True)
+        ended = await client.jobs.wait(submitted.id)
+        assert (ended.phase, len(ended.attempts)) == (JobPhase.SUCCEEDED, 2), ended.summary
+        for name in ("a", "b"):
+            await client.checkpoints.get(ended.id, place / "results", name=name)
+
+    found = [(place / "results" / path).read_text() for path in ("a/deep/state", "b/state")]
+    assert found == ["one\n", "one\nmore\n"]
