@@ -1,7 +1,9 @@
 """Inputs that a node has for an execution."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,6 +16,8 @@ class HeldFile:
     sha256: str
     uri: str
     """Where it comes from."""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    """What the job that left it says of it; empty: nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

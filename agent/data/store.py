@@ -89,7 +89,7 @@ class InputStore:
                     "size": file.size,
                     "uri": file.uri,
                     "checksums": {"sha256": file.sha256},
-                    "metadata": [],
+                    "metadata": [file.metadata] if file.metadata else [],
                 }
                 for file in held[each.name].files
             ]

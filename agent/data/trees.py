@@ -11,6 +11,7 @@ from agent.data.cache import InputCache
 from agent.data.held import HeldFile, HeldInput
 from muster.domain.data.job_input import JobInput
 from muster.domain.data.job_source import InputTree
+from muster.domain.data.output_metadata import OutputMetadata, metadata_files, read_metadata
 from muster.domain.data.pattern import name_pattern
 from muster.domain.data.tree import (
     ContentEntry,
@@ -36,6 +37,9 @@ DEPOT_PAUSES = (1.0, 2.0, 5.0, 15.0)
 
 OBJECTS_TOGETHER = 256
 """Objects of an input in one question to the depot."""
+
+MOST_INPUT_METADATA = 4 * 1024 * 1024
+"""Bytes of what jobs say of their outputs that are read for one input."""
 
 FILES_NAMED = 3
 """Files of which people are told the names where none is what a job wants."""
@@ -100,11 +104,15 @@ class TreeFetching:
         await asyncio.to_thread(self._cache.lease, execution, [source.tree for source in each.trees])
         trees = [await self._form(execution, source) for source in each.trees]
         parts = [wanted_of(each, source, tree) for source, tree in zip(each.trees, trees, strict=True)]
+        told = dict(zip(each.trees, metadata_of(trees), strict=True))
         whole = content_tree(entry for part in parts for entry in part)
         if not whole.entries:
             raise ExecutionError(FailureKind.DATA_REFUSED, _nothing(each, trees))
-        await asyncio.to_thread(self._cache.lease, execution, [found.digest for found in whole.objects])
-        lacking = await asyncio.to_thread(self._lacking, whole)
+        needed = {found.digest: found for found in whole.objects}
+        for entry in (entry for entries in told.values() for entry in entries):
+            needed[entry.content] = ContentObject(digest=entry.content, size=entry.size)
+        await asyncio.to_thread(self._cache.lease, execution, list(needed))
+        lacking = await asyncio.to_thread(self._lacking, needed.values())
         total = sum(found.size for found in lacking.values())
         await asyncio.to_thread(self._cache.make_space, total, each.name)
         start = self._arrived
@@ -114,13 +122,28 @@ class TreeFetching:
             progress(f"fetching input {each.name} {size_text(self._arrived - start)} of {size_text(total)}")
 
         for source, part in zip(each.trees, parts, strict=True):
-            some = [lacking.pop(digest) for digest in {entry.content: None for entry in part} if digest in lacking]
+            contents = {entry.content: None for entry in (*part, *told[source])}
+            some = [lacking.pop(digest) for digest in contents if digest in lacking]
             if some:
                 await self._fill(execution, source, some, arrived)
         directory = await asyncio.to_thread(self._cache.shown_tree, whole)
         if total:
             log.info("outputs fetched as an input", extra={"execution": execution, "bytes": total})
-        return HeldInput(directory=directory, files=tuple(_listed(each, whole)))
+        said = [
+            await asyncio.to_thread(self._said, tree, told[source])
+            for source, tree in zip(each.trees, trees, strict=True)
+        ]
+        return HeldInput(directory=directory, files=tuple(_listed(each, parts, said)))
+
+    def _said(self, tree: ContentTree, told: Sequence[ContentEntry]) -> OutputMetadata:
+        """What some files of a tree, which are here, say of its other files."""
+        contents = []
+        for entry in told:
+            content = self._cache.content(entry.content)
+            if content is None:
+                raise UnavailableError(f"{entry.path} was changed on this node after it came")
+            contents.append((entry.path, content))
+        return read_metadata(contents, frozenset(entry.path for entry in tree.entries))
 
     async def _form(self, execution: ExecutionId, source: InputTree) -> ContentTree:
         """A tree by its name, from the cache if it is there."""
@@ -151,8 +174,8 @@ class TreeFetching:
             await depot.fill(arriving, told)
         await asyncio.to_thread(self._cache.keep_arrived, [each.digest for each in some])
 
-    def _lacking(self, whole: ContentTree) -> dict[str, ContentObject]:
-        return {each.digest: each for each in whole.objects if self._cache.has(each.digest, each.size) is None}
+    def _lacking(self, needed: Iterable[ContentObject]) -> dict[str, ContentObject]:
+        return {each.digest: each for each in needed if self._cache.has(each.digest, each.size) is None}
 
 
 def wanted_of(each: JobInput, source: InputTree, tree: ContentTree) -> tuple[ContentEntry, ...]:
@@ -165,10 +188,31 @@ def wanted_of(each: JobInput, source: InputTree, tree: ContentTree) -> tuple[Con
     )
 
 
-def _listed(each: JobInput, whole: ContentTree) -> Iterable[HeldFile]:
+def metadata_of(trees: Sequence[ContentTree]) -> Sequence[Sequence[ContentEntry]]:
+    """The files of each tree that tell of others, also where a job does not want them; of all no more than is read."""
+    left, found = MOST_INPUT_METADATA, list[Sequence[ContentEntry]]()
+    for tree in trees:
+        found.append(metadata_files(tree.entries, left))
+        left -= sum(entry.size for entry in found[-1])
+    return found
+
+
+def _listed(
+    each: JobInput, parts: Sequence[Sequence[ContentEntry]], said: Sequence[OutputMetadata]
+) -> Iterable[HeldFile]:
+    """The files of an input with what is said of them; those that say it are not listed themselves."""
     base = each.source.removesuffix("/*")
-    for entry in whole.entries:
-        yield HeldFile(path=entry.path, size=entry.size, sha256=entry.content, uri=f"{base}/{entry.path}")
+    for source, part, metadata in zip(each.trees, parts, said, strict=True):
+        for entry in part:
+            path = entry.path.removeprefix(f"{source.below}/") if source.below else entry.path
+            if path not in metadata.read:
+                yield HeldFile(
+                    path=entry.path,
+                    size=entry.size,
+                    sha256=entry.content,
+                    uri=f"{base}/{entry.path}",
+                    metadata=metadata.of_files.get(path, {}),
+                )
 
 
 def _nothing(each: JobInput, trees: Sequence[ContentTree]) -> str:

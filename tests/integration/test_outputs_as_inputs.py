@@ -74,13 +74,20 @@ async def test_a_job_finds_what_another_one_has_left(place: Path) -> None:
         assert first["uri"] == f"job:{train}/worker-0/model/w.pt"
 
 
-async def test_all_executions_lie_beside_each_other_and_only_what_is_wanted_comes(place: Path) -> None:
+async def test_all_executions_lie_beside_each_other_with_what_they_say_and_only_what_is_wanted_comes(
+    place: Path,
+) -> None:
     async with fleet(place) as client:
-        train = await done(client, LEAVES, count=2)
+        says = """echo '{"file": "model/w.pt", "metadata": {"of": '$MUSTER_RANK'}}' > valohai.metadata.jsonl"""
+        train = await done(client, f"{LEAVES}; {says}", count=2)
         base = JobInput(name="base", source=f"job:{train}/*", only=("model/*",))
-        check = await done(client, 'cd "$MUSTER_INPUTS_DIR/base"; find . -type f | sort | xargs cat', "check", 2, base)
+        script = 'cd "$MUSTER_INPUTS_DIR/base"; find . -type f | sort | xargs cat; cat "$MUSTER_CONFIG_DIR/inputs.json"'
+        check = await done(client, script, "check", 1, base)
 
-        assert sorted(await lines(client, check)) == ["weights 0", "weights 0", "weights 1", "weights 1"]
+        printed = await lines(client, check)
+        assert printed[:2] == ["weights 0", "weights 1"]
+        files = json.loads("\n".join(printed[2:]))["base"]["files"]
+        assert [(each["name"], each["metadata"]) for each in files] == [("w.pt", [{"of": 0}]), ("w.pt", [{"of": 1}])]
 
 
 async def test_they_are_there_also_once_the_job_that_left_them_is_deleted(place: Path) -> None:

@@ -151,7 +151,6 @@ class OutputsClient:
             async for rank, depot, tree in trees:
                 told = metadata_files(tree.entries) if metadata else ()
                 said = await _said(depot, tree, told)
-                read = {each.path for each in told} - said.faults.keys()
                 files += (
                     OutputFile(
                         rank=rank.rank,
@@ -164,7 +163,7 @@ class OutputsClient:
                         fault=said.faults.get(each.path, ""),
                     )
                     for each in _matching(tree, only)
-                    if each.path not in read
+                    if each.path not in said.read
                 )
         return files
 

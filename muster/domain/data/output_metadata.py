@@ -31,13 +31,14 @@ class OutputMetadata:
     """What was said of a file, by the path of that file."""
     faults: Mapping[str, str] = field(default_factory=dict)
     """Why files of metadata count as any other file, by their paths."""
+    read: frozenset[str] = frozenset()
+    """Files that say all this, which nobody need list."""
 
 
-def metadata_files(entries: Sequence[ContentEntry]) -> Sequence[ContentEntry]:
-    """The files of a tree that tell of others, as far as their names and sizes say so."""
+def metadata_files(entries: Sequence[ContentEntry], left: int = MOST_METADATA_READ) -> Sequence[ContentEntry]:
+    """The files of a tree that tell of others, as far as their names and sizes say so; no more than `left` bytes."""
     paths = {each.path for each in entries if not each.is_link}
     found: list[ContentEntry] = []
-    left = MOST_METADATA_READ
     for each in entries:
         if each.path not in paths or not _tells_of_others(each, paths) or each.size > left:
             continue
@@ -58,7 +59,9 @@ def read_metadata(contents: Iterable[tuple[str, bytes]], paths: frozenset[str]) 
     beside: dict[str, Mapping[str, Any]] = {}
     listed: dict[str, Mapping[str, Any]] = {}
     faults: dict[str, str] = {}
+    asked: set[str] = set()
     for path, content in contents:
+        asked.add(path)
         if path == METADATA_LIST:
             for line, (about, said) in enumerate(_lines(content), start=1):
                 if said is None:
@@ -73,7 +76,9 @@ def read_metadata(contents: Iterable[tuple[str, bytes]], paths: frozenset[str]) 
             beside[path.removesuffix(METADATA_SUFFIX)] = said
     about_all = sorted({*beside, *listed})
     return OutputMetadata(
-        of_files={path: {**beside.get(path, {}), **listed.get(path, {})} for path in about_all}, faults=faults
+        of_files={path: {**beside.get(path, {}), **listed.get(path, {})} for path in about_all},
+        faults=faults,
+        read=frozenset(asked - faults.keys()),
     )
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agent.data.cache import InputCache
-from agent.data.trees import wanted_of
+from agent.data.trees import MOST_INPUT_METADATA, metadata_of, wanted_of
 from muster.domain.data.job_input import JobInput
 from muster.domain.data.job_source import InputTree
 from muster.domain.data.tree import ContentEntry, ContentKind, ContentTree, content_tree
@@ -122,3 +122,17 @@ def test_what_an_object_holds_is_compared_with_its_name(tmp_path: Path) -> None:
     path.write_bytes(b"two")
     there.keep_arrived([digest(b"one")])
     assert there.content(digest(b"one")) is None
+
+
+def test_files_that_tell_of_others_are_read_up_to_a_limit_over_all_trees() -> None:
+    small = tree({"a.pt": b"1", "a.pt.metadata.json": b"{}", "b.pt.metadata.json": b"{}"})
+    listed = ContentEntry(
+        path="valohai.metadata.jsonl", kind=ContentKind.FILE, size=MOST_INPUT_METADATA - 1, content=digest(b"")
+    )
+    large = content_tree([listed])
+
+    assert [[entry.path for entry in told] for told in metadata_of([small, large, small])] == [
+        ["a.pt.metadata.json"],
+        [],
+        ["a.pt.metadata.json"],
+    ]

@@ -74,7 +74,8 @@ def test_both_forms_are_read_and_the_list_counts_where_they_differ() -> None:
         ),
     )
     assert said == OutputMetadata(
-        of_files={"model.pt": {"stage": "new", "loss": 0.5}, "plots/loss.png": {"valohai.tags": ["plot"]}}
+        of_files={"model.pt": {"stage": "new", "loss": 0.5}, "plots/loss.png": {"valohai.tags": ["plot"]}},
+        read=frozenset({"model.pt.metadata.json", METADATA_LIST}),
     )
 
 
