@@ -36,6 +36,7 @@ from console.api.sessions.session import SessionSeal
 from console.api.shapes.shaping import CSV_TYPE, ShapingLists
 from console.api.sharing import SHARING_ROUTES
 from console.api.signing.page import PAGE_FILES, show_page_file
+from console.api.signing.provider import LOGIN_ROUTES
 from console.api.signing.sessions import SESSION_ROUTES
 from console.api.trust import TRUST_ROUTES
 from console.mirror.follower import MirrorFollower
@@ -78,6 +79,7 @@ PUBLIC_ROUTES = (
     Route(verb="GET", path="/v1/openapi.json", operation="console.openapi", handler=show_openapi, answer=dict),
     Route(verb="GET", path="/v1/schema/job.json", operation="console.schema", handler=show_job_schema, answer=dict),
     *SESSION_ROUTES,
+    *LOGIN_ROUTES,
     Route(verb="GET", path="/healthz", operation="console.health", handler=show_health, answer=dict),
     Route(verb="GET", path="/readyz", operation="console.readiness", handler=show_readiness, answer=dict),
 )
@@ -101,7 +103,7 @@ ROUTES = (
 )
 """What is asked with a token."""
 
-DESCRIBED = (*ROUTES, *SESSION_ROUTES)
+DESCRIBED = (*ROUTES, *SESSION_ROUTES, *LOGIN_ROUTES)
 """What the OpenAPI document describes in full."""
 
 

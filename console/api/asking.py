@@ -9,12 +9,25 @@ from typing import Annotated
 from fastapi import Depends
 from starlette.requests import Request
 
-from console.api.sessions.cookies import LOOKING_VERBS, refuse_foreign_page, session_of, set_session_cookie
+from console.api.sessions.cookies import (
+    LOGIN_COOKIE,
+    LOOKING_VERBS,
+    refuse_foreign_page,
+    session_of,
+    set_login_cookie,
+    set_session_cookie,
+)
 from console.api.sessions.session import Session, SessionSeal
 from console.upstream.callers import Callers
 from muster.client.client import Client
 from muster.daemon.rates import Buckets, Rate
-from muster.domain.errors import ConflictError, ExhaustedError, NotSignedInError, UnavailableError
+from muster.domain.errors import (
+    ConflictError,
+    ExhaustedError,
+    NotSignedInError,
+    PermissionDeniedError,
+    UnavailableError,
+)
 from muster.domain.fleet.access import Myself
 from muster.domain.fleet.login import SignedIn
 
@@ -55,6 +68,30 @@ class Doorkeeper:
         refuse_foreign_page(request, self._origin)
         with self._trying(request):
             return await self._begun(await self._own_client().logins.redeem(code, _browser(request)), request)
+
+    async def begin_login(self, request: Request, way_back: str) -> str:
+        """Where a browser logs in at the identity provider; it comes back to a path of this console."""
+        if not self._origin:
+            raise ConflictError("this console was not told how browsers reach it; whoever runs it says so with --url")
+        if wait := self._strangers.take(_address(request), asyncio.get_running_loop().time()):
+            raise _too_many(wait)
+        login = await self._own_client().logins.begin(f"{self._origin}{way_back}", _browser(request))
+        set_login_cookie(request, login.secret)
+        return login.url
+
+    async def complete_login(self, request: Request, state: str, code: str) -> Myself:
+        """Whoever has come back from the identity provider; the answer begins a session."""
+        login = request.cookies.get(LOGIN_COOKIE, "")
+        self.forget_login(request)
+        if not login:
+            raise PermissionDeniedError("no login has begun in this browser, or it took too long; sign in again")
+        signed_in = await self._own_client().logins.complete(login, state=state, code=code, browser=_browser(request))
+        self._strangers.give_back(_address(request))
+        return await self._begun(signed_in, request)
+
+    def forget_login(self, request: Request) -> None:
+        """Have the answer take the login away that has begun in a browser."""
+        set_login_cookie(request, "")
 
     async def end_session(self, request: Request) -> None:
         """Have the answer end the session of a browser, and the token that was made for it count no more."""

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from coordinator.logins.browser_desk import BrowserDesk
 from coordinator.logins.person import Person
 from coordinator.logins.provider import LONGEST_POLL, DeviceLogin, Provider, Waiting
 from coordinator.logins.settings import LoginSettings
@@ -42,6 +43,8 @@ class LoginDesk:
 
     def __init__(self, provider: Provider) -> None:
         self._provider = provider
+        self.browsers = BrowserDesk(provider)
+        """Logins in browsers."""
         self._pending: dict[str, _Pending] = {}
         self._starting: Counter[str] = Counter()
 

@@ -1,10 +1,11 @@
-"""An identity provider: what it serves, how a login begins there, and how it ends (OpenID Connect, RFC 8628)."""
+"""An identity provider: what it serves, how logins begin there, and how they end (OpenID Connect)."""
 
 import secrets
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import TypeAlias
 
+from coordinator.logins.code_login import CodeLogin, new_code_login, url_of
 from coordinator.logins.person import Person, lacking, person_of
 from coordinator.logins.settings import LoginSettings, permitted_url
 from coordinator.logins.token import Expected, IdentityError, verified
@@ -31,6 +32,9 @@ class Served:
 
     issuer: str
     device_authorization: str
+    """Empty: nobody logs in on the command line."""
+    authorization: str
+    """Empty: nobody logs in with a browser alone."""
     token: str
     keys: str
     userinfo: str
@@ -84,6 +88,8 @@ class Provider:
         """A login that waits for its person; raises ProviderError."""
         served, nonce = await self._served(), secrets.token_urlsafe(24)
         url = served.device_authorization
+        if not url:
+            raise _lacks("device_authorization_endpoint", "the device flow (RFC 8628)")
         answer = await self._asked(url, {"scope": served.scopes, "nonce": nonce}, served)
         if answer.error in {"invalid_request", "invalid_scope"} and not answer.ok:
             # Some know no nonce in this flow, and some offer scopes that not every client may use.
@@ -100,8 +106,36 @@ class Provider:
         answer = await self._asked(login.served.token, form, login.served)
         if not answer.ok:
             return _not_yet(answer)
+        return await self._person(answer.said, login.served, self._expected(login.served, login.nonce), now)
+
+    async def begin(self, redirect_uri: str) -> tuple[CodeLogin, Served, str]:
+        """A login in a browser, what is served for it, and where its person logs in; raises ProviderError."""
+        served = await self._served()
+        if not served.authorization:
+            raise _lacks("authorization_endpoint", "the authorization code flow")
+        login = new_code_login(redirect_uri)
+        return login, served, url_of(login, served.authorization, self._settings.client_id, served.scopes)
+
+    async def complete(self, login: CodeLogin, served: Served, code: str, now: datetime) -> Person:
+        """The person whom the provider has sent back with this code; raises PermissionDeniedError and ProviderError."""
+        form = {
+            "grant_type": "authorization_code",
+            "code": code,
+            "redirect_uri": login.redirect_uri,
+            "code_verifier": login.verifier,
+        }
+        answer = await self._asked(served.token, form, served)
+        if not answer.ok:
+            raise ProviderError(f"the identity provider does not finish the login: {_explained(answer)}")
+        expected = replace(self._expected(served, login.nonce), says_nonce=True)
+        return await self._person(answer.said, served, expected, now)
+
+    def _expected(self, served: Served, nonce: str) -> Expected:
+        return Expected(issuer=served.issuer, client_id=self._settings.client_id, nonce=nonce)
+
+    async def _person(self, said: Json, served: Served, expected: Expected, now: datetime) -> Person:
         try:
-            claims = await self._claims(answer.said, login, now)
+            claims = await self._claims(said, served, expected, now)
         except UnreachableError as error:
             raise IdentityError(str(error)) from error  # the code is used up, so there is no next time
         return person_of(claims, self._settings)
@@ -125,18 +159,17 @@ class Provider:
         secret = {"client_secret": self._secret} if self._secret else {}
         return await self._web.post(url, {"client_id": client, **secret, **form})
 
-    async def _claims(self, said: Json, login: DeviceLogin, now: datetime) -> Json:
-        token, settings = said.get("id_token"), self._settings
+    async def _claims(self, said: Json, served: Served, expected: Expected, now: datetime) -> Json:
+        token = said.get("id_token")
         if not isinstance(token, str):
             raise IdentityError("it gives no ID token; does the client have the scope openid?")
-        keys = await self._web.get(login.served.keys)
+        keys = await self._web.get(served.keys)
         if not keys.ok:
             raise IdentityError(f"its keys cannot be read: {keys.error}")
-        expected = Expected(issuer=login.served.issuer, client_id=settings.client_id, nonce=login.nonce)
         claims = verified(token, keys.said, expected, now)
-        if not lacking(claims, settings):
+        if not lacking(claims, self._settings):
             return claims
-        return {**await self._more(said, login.served, claims), **claims}
+        return {**await self._more(said, served, claims), **claims}
 
     async def _more(self, said: Json, served: Served, claims: Json) -> Json:
         """What the provider tells of the person only when it is asked."""
@@ -156,19 +189,29 @@ def described(said: Json, issuer: str) -> Served:
     methods = said.get("token_endpoint_auth_methods_supported")
     return Served(
         issuer=issuer,
-        device_authorization=_endpoint(said, "device_authorization_endpoint", issuer),
+        device_authorization=_optional(said, "device_authorization_endpoint", issuer),
+        authorization=_optional(said, "authorization_endpoint", issuer),
         token=_endpoint(said, "token_endpoint", issuer),
         keys=_endpoint(said, "jwks_uri", issuer),
-        userinfo=_endpoint(said, "userinfo_endpoint", issuer) if said.get("userinfo_endpoint") else "",
+        userinfo=_optional(said, "userinfo_endpoint", issuer),
         scopes=_scopes(said),
         secret_in_header=not isinstance(methods, list) or "client_secret_basic" in methods,
     )
 
 
+def _optional(said: Json, name: str, issuer: str) -> str:
+    """What a provider may do without; empty where it does."""
+    return _endpoint(said, name, issuer) if said.get(name) else ""
+
+
+def _lacks(name: str, flow: str) -> ProviderError:
+    return ProviderError(f"the identity provider has no {name}; does it support {flow}?")
+
+
 def _endpoint(said: Json, name: str, issuer: str) -> str:
     url = said.get(name)
     if not isinstance(url, str) or len(url) > _URL:
-        raise ProviderError(f"the identity provider has no {name}; does it support the device flow (RFC 8628)?")
+        raise _lacks(name, "the device flow (RFC 8628)")
     # One that is elsewhere must not send the coordinator to what listens on its own machine.
     if not permitted_url(url) or (issuer.startswith("https:") and not url.startswith("https:")):
         raise ProviderError(f"will not ask {shown(url)}, the {name} of the identity provider: only https is encrypted")

@@ -56,7 +56,9 @@ class Expected:
     issuer: str
     client_id: str
     nonce: str
-    """Providers that do not know it in this flow leave it out; another one is refused."""
+    """Another one is refused."""
+    says_nonce: bool = False
+    """Whether it must be there; providers that do not know it in the device flow leave it out."""
 
 
 def verified(token: str, keys: Json, expected: Expected, now: datetime) -> Json:
@@ -125,7 +127,7 @@ def _meant(claims: Json, expected: Expected) -> None:
         raise IdentityError(f"its token is for {shown(str(audience))}, not for the client {expected.client_id}")
     if (party is not None or len(audiences) > 1) and party != expected.client_id:
         raise IdentityError(f"its token was given to {shown(str(party))}, not to the client {expected.client_id}")
-    if claims.get("nonce", expected.nonce) != expected.nonce:
+    if claims.get("nonce", "" if expected.says_nonce else expected.nonce) != expected.nonce:
         raise IdentityError("its token is of another login")
     subject = claims.get("sub")
     if not isinstance(subject, str) or not 0 < len(subject) <= SUBJECT or not subject.isprintable():

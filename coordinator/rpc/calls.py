@@ -109,6 +109,8 @@ _OURS: Mapping[str, Mapping[str, str]] = {
         "Finish": "logins.finish",
         "Hand": "logins.hand",
         "Redeem": "logins.redeem",
+        "Begin": "logins.begin",
+        "Complete": "logins.complete",
     },
     "JoinService": {
         "Authority": "authority.pin",

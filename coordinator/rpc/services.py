@@ -229,7 +229,7 @@ def add_clients(
     usage = UsageOperations(operations, parts.engine, archive.past)
     projects_pb2_grpc.add_ProjectServiceServicer_to_server(ProjectService(projects, quotas, usage), server)
     sessions = SessionOperations(operations, parts.registry, parts.console)
-    logins = LoginService(LoginOperations(operations, parts.registry, parts.logins), sessions)
+    logins = LoginService(LoginOperations(operations, parts.registry, parts.logins, parts.console), sessions)
     trust_pb2_grpc.add_LoginServiceServicer_to_server(logins, server)
     trust_pb2_grpc.add_SecretServiceServicer_to_server(
         SecretService(SecretOperations(operations, parts.secrets)), server

@@ -141,6 +141,8 @@ RULES: Mapping[str, OperationRule] = {
     "logins.finish": OperationRule(AccessScope.PUBLIC),
     "logins.hand": OperationRule(AccessScope.KNOWN, audited=Audited.ALL),
     "logins.redeem": OperationRule(AccessScope.CONSOLE, audited=Audited.FAILURES),
+    "logins.begin": OperationRule(AccessScope.CONSOLE, audited=Audited.FAILURES),
+    "logins.complete": OperationRule(AccessScope.CONSOLE, audited=Audited.FAILURES),
     "attachments.open": OperationRule(AccessScope.PROJECT, Access.MEMBER, Audited.FAILURES),
     "attachments.list": OperationRule(AccessScope.ANYWHERE),
     "attachments.close": _JOB_ORDER,

@@ -71,6 +71,7 @@ async def console(  # noqa: PLR0913 - one for each thing that a console can have
     believed: Path | None = None,
     token: str | None = None,
     state: Path | None = None,
+    origin: str = "",
 ) -> AsyncIterator[ServedConsole]:
     """Serve until the context ends, before the coordinator at an address of which this authority has signed.
 
@@ -100,7 +101,7 @@ async def console(  # noqa: PLR0913 - one for each thing that a console can have
             beside.append(tasks.create_task(alerts.run(), name="alerts"))
         seal = SessionSeal(new_sealing_key())
         parts = ConsoleParts(follower, history, watcher, follows, alerts, own)
-        app = application(callers, LOOPBACK_NAMES, seal, parts=parts)
+        app = application(callers, LOOPBACK_NAMES, seal, origin, parts)
         listener = ConsoleListener(app, "127.0.0.1:0", cert, key)
         stopped = asyncio.Event()
         serving = tasks.create_task(listener.run_until(stopped), name="console")

@@ -16,7 +16,7 @@ from http.cookiejar import CookieJar
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
-from urllib.request import HTTPCookieProcessor, HTTPSHandler, Request, build_opener
+from urllib.request import HTTPCookieProcessor, HTTPRedirectHandler, HTTPSHandler, Request, build_opener
 
 import pytest
 
@@ -24,6 +24,8 @@ SOURCE = Path(__file__).parents[1] / "oidc_provider"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "muster-tests"
 INSTALL_LIMIT = 300.0
 
+CONSOLE = "https://console.example"
+"""The console to which the provider sends people back."""
 CLIENT_ID, CLIENT_SECRET = "muster", "a secret of the client: 50% & more"
 PEOPLE: Mapping[str, Mapping[str, Any]] = {
     "p-ada": {"preferred_username": "Ada", "email": "ada@example.org", "email_verified": True, "groups": ["vision"]},
@@ -48,6 +50,10 @@ class IdentityProvider:
     def refuse(self, subject: str, url: str) -> None:
         """Somebody opens the URL of a login and wants none of it."""
         _Browser(subject, self.ca_file).decide(url, abort="yes")
+
+    def sign_in(self, subject: str, url: str) -> str:
+        """Where the browser of somebody is sent back to, who opens the URL of a login and logs in there."""
+        return _Browser(subject, self.ca_file).sent_back(url)
 
     def change(self, subject: str, **claims: object) -> None:
         """Say other things of a person from now on."""
@@ -85,7 +91,7 @@ class _Browser:
 
     def __init__(self, subject: str, ca_file: Path | None) -> None:
         context = ssl.create_default_context(cafile=ca_file)
-        self._opener = build_opener(HTTPCookieProcessor(CookieJar()), HTTPSHandler(context=context))
+        self._opener = build_opener(HTTPCookieProcessor(CookieJar()), HTTPSHandler(context=context), _Redirects())
         self._opener.addheaders = [("x-person", subject)]
 
     def open(self, url: str, body: bytes | None = None) -> str:
@@ -93,6 +99,14 @@ class _Browser:
         with self._opener.open(Request(url, body), timeout=10) as answer:
             page: bytes = answer.read()
         return page.decode()
+
+    def sent_back(self, url: str) -> str:
+        """Follow a login from page to page, up to the one of the console."""
+        try:
+            page = self.open(url)
+        except _SentBackError as sent:
+            return sent.url
+        raise AssertionError(page)
 
     def decide(self, url: str, **button: str) -> None:
         """Open the page of a login, send the code, and press a button."""
@@ -103,6 +117,23 @@ class _Browser:
             assert action is not None, page
             page = self.open(action[1], urlencode({**form, **pressed}).encode())
         assert "Sign-in" in page, page
+
+
+class _SentBackError(Exception):
+    """The provider leads to the console."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        self.url = url
+
+
+class _Redirects(HTTPRedirectHandler):
+    """Follows what leads on at the provider."""
+
+    def redirect_request(self, req: Request, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Request | None:
+        if newurl.startswith(CONSOLE):
+            raise _SentBackError(newurl)
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
 def _node() -> str:

@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from coordinator.logins.settings import GroupGrant, LoginSettings
+from coordinator.service.trust.sessions import ConsoleKnown
 from muster.domain.fleet.access import EVERYWHERE, Access
-from tests.integration.identity_provider import CLIENT_ID, CLIENT_SECRET, IdentityProvider
+from tests.integration.identity_provider import CLIENT_ID, CLIENT_SECRET, CONSOLE, IdentityProvider
 from tests.integration.secured import Secured, secured
 
 GRANTS = (
@@ -27,7 +28,8 @@ def settings(provider: IdentityProvider, directory: Path, **chosen: object) -> L
 
 @asynccontextmanager
 async def served(provider: IdentityProvider, directory: Path, **chosen: object) -> AsyncIterator[Secured]:
-    async with secured(directory, login=settings(provider, directory, **chosen)) as fleet:
+    login = settings(provider, directory, **chosen)
+    async with secured(directory, login=login, console=ConsoleKnown(url=CONSOLE)) as fleet:
         async with fleet.client() as admin:
             await admin.projects.add("vision")
         yield fleet

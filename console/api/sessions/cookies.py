@@ -16,6 +16,12 @@ from muster.domain.errors import PermissionDeniedError
 COOKIE = "__Host-muster"
 """Browsers give a cookie of such a name to this host alone, over HTTPS or loopback, and let no other host set it."""
 ATTRIBUTES = "Path=/; Secure; HttpOnly; SameSite=Strict"
+LOGIN_COOKIE = "__Host-muster-login"
+"""The secret of a login while its person is at the identity provider."""
+LOGIN_ATTRIBUTES = "Path=/; Secure; HttpOnly; SameSite=Lax"
+"""Lax: the provider's page leads back here, and what it leads to is read alone."""
+LOGIN_REST = 600.0
+"""Seconds for which a browser keeps the secret of a login."""
 LOOKING_VERBS = frozenset({"GET", "HEAD", "OPTIONS"})
 """Verbs that change nothing."""
 _WRITTEN = "written_cookies"
@@ -56,6 +62,11 @@ def refuse_foreign_page(request: Request, origin: str) -> None:
 def set_session_cookie(request: Request, written: str) -> None:
     """Have the answer set the cookie of the session; an empty one ends it."""
     _set(request, COOKIE, f"{written}; Max-Age={int(LONGEST_REST) if written else 0}; {ATTRIBUTES}")
+
+
+def set_login_cookie(request: Request, secret: str) -> None:
+    """Have the answer set the cookie of a login that has begun; an empty one takes it away."""
+    _set(request, LOGIN_COOKIE, f"{secret}; Max-Age={int(LOGIN_REST) if secret else 0}; {LOGIN_ATTRIBUTES}")
 
 
 def _set(request: Request, name: str, content: str) -> None:

@@ -2,7 +2,7 @@
 // the API has what.
 "use strict";
 
-const LINKS = { "My jobs": "/v1/jobs", Nodes: "/v1/nodes", "Who I am": "/v1/whoami", "The API": "/v1/openapi.json" };
+const LINKS = { Jobs: "/v1/jobs", Nodes: "/v1/nodes", "Who I am": "/v1/whoami", "The API": "/v1/openapi.json" };
 const byId = (id) => document.getElementById(id);
 
 function say(text) {
@@ -53,6 +53,7 @@ function showMyself(myself) {
 function showStranger(text) {
   clear();
   say(text);
+  link("Sign in through your organisation", "/v1/login");
   byId("sign-in").hidden = false;
 }
 

@@ -2,7 +2,7 @@
 
 from coordinator.rpc.callers import Context, caller
 from coordinator.rpc.refusals import translated
-from coordinator.service.trust.logins import FinishedLogin, LoginOperations
+from coordinator.service.trust.logins import FinishedLogin, LoginOperations, ProviderAnswer
 from coordinator.service.trust.sessions import SessionOperations
 from muster.rpc.v1 import trust_pb2 as pb
 from muster.rpc.v1 import trust_pb2_grpc
@@ -49,4 +49,19 @@ class LoginService(trust_pb2_grpc.LoginServiceServicer):
         """The session of whoever was handed a code."""
         code = checks.text(request.code, "RedeemRequest.code")
         signed_in = await self._sessions.redeem(caller(), code, request.browser)
+        return pb.SignedIn(secret=signed_in.token, own=signed_in.own)
+
+    @translated
+    async def Begin(self, request: pb.BeginLoginRequest, context: Context) -> pb.BeginLoginResponse:
+        """Where a person logs in whose browser is at a console."""
+        begun = await self._logins.begin(caller(), request.redirect_uri, request.browser)
+        return pb.BeginLoginResponse(url=begun.url, login=begun.secret, expires_at=checks.timestamp(begun.expires_at))
+
+    @translated
+    async def Complete(self, request: pb.CompleteLoginRequest, context: Context) -> pb.SignedIn:
+        """The session of a person who has come back from the provider."""
+        answer = ProviderAnswer(
+            login=checks.text(request.login, "CompleteLoginRequest.login"), state=request.state, code=request.code
+        )
+        signed_in = await self._logins.complete(caller(), answer, request.browser)
         return pb.SignedIn(secret=signed_in.token, own=signed_in.own)

@@ -9,15 +9,19 @@ from coordinator.logins.desk import LoginDesk
 from coordinator.logins.person import Person, account_of, grants_of, known_as, no_access
 from coordinator.logins.provider import DeviceLogin
 from coordinator.service.operations import Operation, Operations
+from coordinator.service.trust.sessions import ConsoleKnown, seen_through
 from coordinator.trust.caller import Caller
 from coordinator.trust.places import place_of
 from coordinator.trust.registry import Registry
-from muster.domain.errors import MusterError, UnknownNameError
+from muster.domain.errors import ConflictError, MusterError, PermissionDeniedError, UnknownNameError
 from muster.domain.fleet.access import Access, Account, AuditEntry, IssuedToken
+from muster.domain.fleet.login import BrowserLogin, SignedIn
 from muster.trust.tokens import new_api_token
 
 LOGIN = "login"
 """The note on tokens that were made by one."""
+WAY_BACK = "/v1/login/callback"
+"""The path of the console to which the identity provider sends people back."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,13 +41,25 @@ class FinishedLogin:
     token: IssuedToken
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProviderAnswer:
+    """What a browser brings back from the identity provider, with the secret of its login."""
+
+    login: str = field(repr=False)
+    state: str = field(repr=False)
+    code: str = field(repr=False)
+
+
 class LoginOperations:
     """Lets people in on the word of the identity provider."""
 
-    def __init__(self, operations: Operations, registry: Registry, desk: LoginDesk | None) -> None:
+    def __init__(
+        self, operations: Operations, registry: Registry, desk: LoginDesk | None, console: ConsoleKnown
+    ) -> None:
         self._operations = operations
         self._registry = registry
         self._given = desk
+        self._console = console
 
     async def start(self, caller: Caller) -> StartedLogin:
         """Begin a login that waits for its person."""
@@ -69,6 +85,41 @@ class LoginOperations:
             except MusterError as error:
                 operation.refused(str(error))
                 raise
+
+    async def begin(self, console: Caller, redirect_uri: str, browser: str) -> BrowserLogin:
+        """Begin a login in the browser at this address, which comes back to the console that was named."""
+        desk, caller = self._desk("sign in with an API token"), seen_through(console, browser)
+        async with self._operations.begin(caller, "logins.begin", redirect_uri) as operation:
+            try:
+                self._refuse_other_way_back(redirect_uri)
+                return await desk.browsers.begin(redirect_uri, place_of(caller.origin), wall_time())
+            except MusterError as error:
+                operation.refused(str(error))
+                raise
+
+    async def complete(self, console: Caller, answer: ProviderAnswer, browser: str) -> SignedIn:
+        """End a login in a browser with what the provider has sent it back with."""
+        desk, caller = self._desk("sign in with an API token"), seen_through(console, browser)
+        async with self._operations.begin(caller, "logins.complete") as operation:
+            try:
+                person = await desk.browsers.complete(answer.login, answer.state, answer.code, wall_time())
+                operation.target = f"{person.name} ({person.identity})"
+                made = await self._let_in(person, desk, operation)
+            except MusterError as error:
+                operation.refused(str(error))
+                raise
+            return SignedIn(token=made.secret, own=True)
+
+    def _refuse_other_way_back(self, redirect_uri: str) -> None:
+        if not self._console.url:
+            raise ConflictError(
+                "this coordinator was not told where its console is, so nobody logs in there; whoever runs it says so "
+                "with --console-url"
+            )
+        if redirect_uri != f"{self._console.url}{WAY_BACK}":
+            raise PermissionDeniedError(
+                f"people come back to {self._console.url} alone (--console-url); --url of the console must be the same"
+            )
 
     async def _let_in(self, person: Person, desk: LoginDesk, operation: Operation) -> FinishedLogin:
         now, secret, settings, registry = wall_time(), new_api_token(), desk.settings, self._registry
@@ -101,9 +152,7 @@ class LoginOperations:
             left = operation.entry(account.name, f"no access any more: {person.identity}")
             await self._registry.take_grants(account.name, left)
 
-    def _desk(self) -> LoginDesk:
+    def _desk(self, otherwise: str = "log in with a token: --token-file FILE, or MUSTER_TOKEN") -> LoginDesk:
         if self._given is None:
-            raise UnknownNameError(
-                "this coordinator knows no identity provider; log in with a token: --token-file FILE, or MUSTER_TOKEN"
-            )
+            raise UnknownNameError(f"this coordinator knows no identity provider; {otherwise}")
         return self._given

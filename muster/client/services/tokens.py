@@ -6,7 +6,7 @@ from typing import Any
 
 from muster.client.calls import Calls
 from muster.domain.fleet.access import Access, IssuedJoinToken, IssuedToken
-from muster.domain.fleet.login import HandedCode, PendingLogin, SignedIn
+from muster.domain.fleet.login import BrowserLogin, HandedCode, PendingLogin, SignedIn
 from muster.rpc.v1 import trust_pb2 as pb
 from muster.rpc.v1.trust_pb2_grpc import LoginServiceStub, TrustServiceStub
 from muster.wire import checks, trust
@@ -174,6 +174,28 @@ class LoginsClient:
         """
         request = pb.RedeemRequest(code=code, browser=browser)
         answer = await self._calls.ask(self._stub.Redeem, request, pauses=())
+        return SignedIn(token=answer.secret, own=answer.own)
+
+    async def begin(self, redirect_uri: str, browser: str) -> BrowserLogin:
+        """Begin a login in the browser at this address, which comes back to `redirect_uri`; only consoles do.
+
+        >>> login = await client.logins.begin("https://muster.example.org/v1/login/callback", "203.0.113.7:51234")
+        """
+        request = pb.BeginLoginRequest(redirect_uri=redirect_uri, browser=browser)
+        answer = await self._calls.ask(self._stub.Begin, request, pauses=())
+        return BrowserLogin(
+            url=_line(answer.url, "BeginLoginResponse.url"),
+            secret=_line(answer.login, "BeginLoginResponse.login"),
+            expires_at=checks.moment(answer.expires_at, "BeginLoginResponse.expires_at"),
+        )
+
+    async def complete(self, login: str, *, state: str, code: str, browser: str) -> SignedIn:
+        """End a login with what the provider has sent the browser back with; only consoles do. `login` is its secret.
+
+        >>> signed_in = await client.logins.complete(login.secret, state=state, code=code, browser="203.0.113.7:51234")
+        """
+        request = pb.CompleteLoginRequest(login=login, state=state, code=code, browser=browser)
+        answer = await self._calls.ask(self._stub.Complete, request, pauses=())
         return SignedIn(token=answer.secret, own=answer.own)
 
 

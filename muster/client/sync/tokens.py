@@ -6,7 +6,7 @@ from datetime import timedelta
 from muster.client.blocking.loop_thread import LoopThread
 from muster.client.services.tokens import JoinTokensClient, LoginsClient, TokensClient
 from muster.domain.fleet.access import Access, IssuedJoinToken, IssuedToken
-from muster.domain.fleet.login import HandedCode, PendingLogin, SignedIn
+from muster.domain.fleet.login import BrowserLogin, HandedCode, PendingLogin, SignedIn
 
 
 class SyncTokensClient:
@@ -128,3 +128,17 @@ class SyncLoginsClient:
         >>> signed_in = client.logins.redeem(code, "203.0.113.7:51234")
         """
         return self._loop.run(self._own.redeem(code, browser))
+
+    def begin(self, redirect_uri: str, browser: str) -> BrowserLogin:
+        """Begin a login in the browser at this address, which comes back to `redirect_uri`; only consoles do.
+
+        >>> login = client.logins.begin("https://muster.example.org/v1/login/callback", "203.0.113.7:51234")
+        """
+        return self._loop.run(self._own.begin(redirect_uri, browser))
+
+    def complete(self, login: str, *, state: str, code: str, browser: str) -> SignedIn:
+        """End a login with what the provider has sent the browser back with; only consoles do. `login` is its secret.
+
+        >>> signed_in = client.logins.complete(login.secret, state=state, code=code, browser="203.0.113.7:51234")
+        """
+        return self._loop.run(self._own.complete(login, state=state, code=code, browser=browser))

@@ -42,3 +42,14 @@ class SignedIn:
     token: str = field(repr=False)
     own: bool
     """Whether the token was made for this session, and is revoked at its end."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrowserLogin:
+    """A login that waits for its person to come back from the identity provider, in a browser."""
+
+    url: str
+    """Where the person logs in."""
+    secret: str = field(repr=False)
+    """What completes it, together with what the provider sends back."""
+    expires_at: datetime

@@ -1545,6 +1545,98 @@ class RedeemRequest(_message.Message):
 Global___RedeemRequest: _TypeAlias = RedeemRequest  # noqa: Y015
 
 @_typing.final
+class BeginLoginRequest(_message.Message):
+    """Begins a login in a browser."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REDIRECT_URI_FIELD_NUMBER: _builtins.int
+    BROWSER_FIELD_NUMBER: _builtins.int
+    redirect_uri: _builtins.str
+    """Where the provider sends the person back: `/v1/login/callback` of the console that the coordinator was told of."""
+    browser: _builtins.str
+    """The address of the browser, like `203.0.113.7:51234`."""
+    def __init__(
+        self,
+        *,
+        redirect_uri: _builtins.str = ...,
+        browser: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["browser", b"browser", "redirect_uri", b"redirect_uri"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___BeginLoginRequest: _TypeAlias = BeginLoginRequest  # noqa: Y015
+
+@_typing.final
+class BeginLoginResponse(_message.Message):
+    """A login that waits for a browser to come back."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    URL_FIELD_NUMBER: _builtins.int
+    LOGIN_FIELD_NUMBER: _builtins.int
+    EXPIRES_AT_FIELD_NUMBER: _builtins.int
+    url: _builtins.str
+    """Where the person logs in."""
+    login: _builtins.str
+    """What the console shows to complete the login; a secret."""
+    @_builtins.property
+    def expires_at(self) -> _timestamp_pb2.Timestamp:
+        """When it is too late."""
+
+    def __init__(
+        self,
+        *,
+        url: _builtins.str = ...,
+        login: _builtins.str = ...,
+        expires_at: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["expires_at", b"expires_at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["expires_at", b"expires_at", "login", b"login", "url", b"url"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___BeginLoginResponse: _TypeAlias = BeginLoginResponse  # noqa: Y015
+
+@_typing.final
+class CompleteLoginRequest(_message.Message):
+    """Ends a login with what the provider has sent the person back with."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LOGIN_FIELD_NUMBER: _builtins.int
+    STATE_FIELD_NUMBER: _builtins.int
+    CODE_FIELD_NUMBER: _builtins.int
+    BROWSER_FIELD_NUMBER: _builtins.int
+    login: _builtins.str
+    """As it was given."""
+    state: _builtins.str
+    """What the provider has given back of the login."""
+    code: _builtins.str
+    """What the coordinator exchanges for the person's token; a secret."""
+    browser: _builtins.str
+    """The address of the browser."""
+    def __init__(
+        self,
+        *,
+        login: _builtins.str = ...,
+        state: _builtins.str = ...,
+        code: _builtins.str = ...,
+        browser: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["browser", b"browser", "code", b"code", "login", b"login", "state", b"state"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CompleteLoginRequest: _TypeAlias = CompleteLoginRequest  # noqa: Y015
+
+@_typing.final
 class SignedIn(_message.Message):
     """Somebody has signed in at a console."""
 

@@ -176,6 +176,16 @@ class LoginServiceStub(object):
                 request_serializer=muster_dot_rpc_dot_v1_dot_trust__pb2.RedeemRequest.SerializeToString,
                 response_deserializer=muster_dot_rpc_dot_v1_dot_trust__pb2.SignedIn.FromString,
                 _registered_method=True)
+        self.Begin = channel.unary_unary(
+                '/muster.rpc.v1.LoginService/Begin',
+                request_serializer=muster_dot_rpc_dot_v1_dot_trust__pb2.BeginLoginRequest.SerializeToString,
+                response_deserializer=muster_dot_rpc_dot_v1_dot_trust__pb2.BeginLoginResponse.FromString,
+                _registered_method=True)
+        self.Complete = channel.unary_unary(
+                '/muster.rpc.v1.LoginService/Complete',
+                request_serializer=muster_dot_rpc_dot_v1_dot_trust__pb2.CompleteLoginRequest.SerializeToString,
+                response_deserializer=muster_dot_rpc_dot_v1_dot_trust__pb2.SignedIn.FromString,
+                _registered_method=True)
 
 
 class LoginServiceServicer(object):
@@ -210,6 +220,20 @@ class LoginServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Begin(self, request, context):
+        """Begins a login in a browser; only consoles do.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Complete(self, request, context):
+        """Ends a login whose person has come back from the provider; only consoles do.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_LoginServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -231,6 +255,16 @@ def add_LoginServiceServicer_to_server(servicer, server):
             'Redeem': grpc.unary_unary_rpc_method_handler(
                     servicer.Redeem,
                     request_deserializer=muster_dot_rpc_dot_v1_dot_trust__pb2.RedeemRequest.FromString,
+                    response_serializer=muster_dot_rpc_dot_v1_dot_trust__pb2.SignedIn.SerializeToString,
+            ),
+            'Begin': grpc.unary_unary_rpc_method_handler(
+                    servicer.Begin,
+                    request_deserializer=muster_dot_rpc_dot_v1_dot_trust__pb2.BeginLoginRequest.FromString,
+                    response_serializer=muster_dot_rpc_dot_v1_dot_trust__pb2.BeginLoginResponse.SerializeToString,
+            ),
+            'Complete': grpc.unary_unary_rpc_method_handler(
+                    servicer.Complete,
+                    request_deserializer=muster_dot_rpc_dot_v1_dot_trust__pb2.CompleteLoginRequest.FromString,
                     response_serializer=muster_dot_rpc_dot_v1_dot_trust__pb2.SignedIn.SerializeToString,
             ),
     }
@@ -342,6 +376,60 @@ class LoginService(object):
             target,
             '/muster.rpc.v1.LoginService/Redeem',
             muster_dot_rpc_dot_v1_dot_trust__pb2.RedeemRequest.SerializeToString,
+            muster_dot_rpc_dot_v1_dot_trust__pb2.SignedIn.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Begin(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/muster.rpc.v1.LoginService/Begin',
+            muster_dot_rpc_dot_v1_dot_trust__pb2.BeginLoginRequest.SerializeToString,
+            muster_dot_rpc_dot_v1_dot_trust__pb2.BeginLoginResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Complete(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/muster.rpc.v1.LoginService/Complete',
+            muster_dot_rpc_dot_v1_dot_trust__pb2.CompleteLoginRequest.SerializeToString,
             muster_dot_rpc_dot_v1_dot_trust__pb2.SignedIn.FromString,
             options,
             channel_credentials,

@@ -90,6 +90,10 @@ class LoginServiceStub:
     """Makes a code with which a browser begins a session of the caller."""
     Redeem: _grpc.UnaryUnaryMultiCallable[_trust_pb2.RedeemRequest, _trust_pb2.SignedIn]
     """Begins the session of whoever was handed a code; only consoles do."""
+    Begin: _grpc.UnaryUnaryMultiCallable[_trust_pb2.BeginLoginRequest, _trust_pb2.BeginLoginResponse]
+    """Begins a login in a browser; only consoles do."""
+    Complete: _grpc.UnaryUnaryMultiCallable[_trust_pb2.CompleteLoginRequest, _trust_pb2.SignedIn]
+    """Ends a login whose person has come back from the provider; only consoles do."""
 
 @_typing.type_check_only
 class LoginServiceAsyncStub(LoginServiceStub):
@@ -104,6 +108,10 @@ class LoginServiceAsyncStub(LoginServiceStub):
     """Makes a code with which a browser begins a session of the caller."""
     Redeem: _aio.UnaryUnaryMultiCallable[_trust_pb2.RedeemRequest, _trust_pb2.SignedIn]  # type: ignore[assignment]
     """Begins the session of whoever was handed a code; only consoles do."""
+    Begin: _aio.UnaryUnaryMultiCallable[_trust_pb2.BeginLoginRequest, _trust_pb2.BeginLoginResponse]  # type: ignore[assignment]
+    """Begins a login in a browser; only consoles do."""
+    Complete: _aio.UnaryUnaryMultiCallable[_trust_pb2.CompleteLoginRequest, _trust_pb2.SignedIn]  # type: ignore[assignment]
+    """Ends a login whose person has come back from the provider; only consoles do."""
 
 class LoginServiceServicer(metaclass=_abc_1.ABCMeta):
     """How people log in: by the organisation's identity provider (OpenID Connect), or in a browser with what they have here."""
@@ -139,6 +147,22 @@ class LoginServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_trust_pb2.SignedIn, _abc.Awaitable[_trust_pb2.SignedIn]]:
         """Begins the session of whoever was handed a code; only consoles do."""
+
+    @_abc_1.abstractmethod
+    def Begin(
+        self,
+        request: _trust_pb2.BeginLoginRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_trust_pb2.BeginLoginResponse, _abc.Awaitable[_trust_pb2.BeginLoginResponse]]:
+        """Begins a login in a browser; only consoles do."""
+
+    @_abc_1.abstractmethod
+    def Complete(
+        self,
+        request: _trust_pb2.CompleteLoginRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_trust_pb2.SignedIn, _abc.Awaitable[_trust_pb2.SignedIn]]:
+        """Ends a login whose person has come back from the provider; only consoles do."""
 
 def add_LoginServiceServicer_to_server(servicer: LoginServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
 

@@ -23,6 +23,7 @@ from coordinator.service.stories import StoryWish
 from coordinator.service.submitting import Submission
 from coordinator.service.trust.accounts import AccountOperations
 from coordinator.service.trust.logins import LoginOperations
+from coordinator.service.trust.sessions import ConsoleKnown
 from coordinator.service.trust.tokens import TokenOperations, TokenWish
 from coordinator.store.records.memory import MemoryStore
 from coordinator.trust.caller import STRANGER
@@ -103,7 +104,7 @@ async def fleet(store: MemoryStore | None = None) -> AsyncIterator[Fleet]:
             tokens=TokenOperations(operations, trusted.registry),
             secrets=SecretOperations(operations, secrets),
             jobs=job_operations(engine, trusted, StoredPast(store)),
-            logins=LoginOperations(operations, trusted.registry, cast("LoginDesk", ConfirmedDesk())),
+            logins=LoginOperations(operations, trusted.registry, cast("LoginDesk", ConfirmedDesk()), ConsoleKnown()),
         )
         await made.accounts.add(ADMIN, "ci", SERVICE, {})
         yield made
