@@ -15,6 +15,8 @@ from console.alerts.alert_watch import AlertWatch
 from console.api.app import ConsoleParts, application
 from console.api.listener import ConsoleListener
 from console.api.sessions.session import SessionSeal, session_key
+from console.events.failing.streaks import DeliveryStreaks
+from console.events.failing.told import delivery_signs
 from console.events.notifier import held_outbox, notify, send_test
 from console.events.notify_file import NotifySettings, read_notify_file
 from console.events.own_events import OwnEvents
@@ -65,12 +67,13 @@ async def run(settings: ConsoleSettings, systemd: Systemd) -> None:
         else:
             client = await callers.client(read_secret(settings.token_file))
             follower = MirrorFollower(client)
-            notifying = _notifying(settings, callers, stack, own, follower)
+            streaks = DeliveryStreaks()
+            notifying = _notifying(settings, callers, stack, partial(notify, own=own, mirror=follower, streaks=streaks))
             beside += notifying
             watcher = GangWatcher(
                 client, own.tell if notifying else None, None if history is None else history.hear_bands
             )
-            alerts = AlertWatch(follower, watcher.differing)
+            alerts = AlertWatch(follower, watcher.differing, partial(delivery_signs, streaks))
             parts = ConsoleParts(follower, history, watcher, SharedFollows(client), alerts, client)
             hearing = [watcher.hear] if history is None else [watcher.hear, history.hear]
             beside += [follower.run, watcher.run, alerts.run, partial(follow_samples, client, hearing)]
@@ -101,7 +104,10 @@ async def send_one_test(settings: ConsoleSettings) -> None:
 
 
 def _notifying(
-    settings: ConsoleSettings, callers: Callers, stack: AsyncExitStack, own: OwnEvents, mirror: MirrorFollower
+    settings: ConsoleSettings,
+    callers: Callers,
+    stack: AsyncExitStack,
+    deliver: Callable[..., Coroutine[None, None, None]],
 ) -> Sequence[Work]:
     """What notifies, where there is a state to keep deliveries and a token to follow events; raises MusterError."""
     if settings.state is None or settings.token_file is None:
@@ -115,7 +121,7 @@ def _notifying(
             raise
         log.info("another console delivers events, which uses the same state", extra={"state": str(settings.state)})
         return ()
-    return (partial(notify, wanted, outbox, lambda: callers.client(token), own, mirror),)
+    return (partial(deliver, wanted, outbox, lambda: callers.client(token)),)
 
 
 def _history(settings: ConsoleSettings, stack: AsyncExitStack) -> HistoryRecorder | None:

@@ -10,5 +10,7 @@ class TargetAnswer:
     taken: bool
     told: str
     """What it has said, or what went wrong; never a secret."""
+    status: int = 0
+    """The status of HTTP or of SMTP that it has answered with; 0: none."""
     gone: bool = False
     """Whether it wants no more events, ever."""

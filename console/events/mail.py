@@ -70,10 +70,12 @@ class Mailer:
                     smtp.login(self._server.user, self._server.password)
                 refused = smtp.send_message(message)
         except smtplib.SMTPResponseException as error:
-            return TargetAnswer(taken=False, told=f"{error.smtp_code} {_line(error.smtp_error)}")
+            return TargetAnswer(
+                taken=False, told=f"{error.smtp_code} {_line(error.smtp_error)}", status=error.smtp_code
+            )
         except smtplib.SMTPRecipientsRefused as error:
             code, said = next(iter(error.recipients.values()))
-            return TargetAnswer(taken=False, told=f"{code} {_line(said)}")
+            return TargetAnswer(taken=False, told=f"{code} {_line(said)}", status=code)
         except (smtplib.SMTPException, OSError) as error:
             return TargetAnswer(taken=False, told=str(error) or type(error).__name__)
         return TargetAnswer(

@@ -5,11 +5,13 @@ import fcntl
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 from console.events.answer import TargetAnswer
 from console.events.book import SubscriptionBook
+from console.events.failing.streaks import DeliveryStreaks, Streak
+from console.events.failing.told import failing_event
 from console.events.followed.following import SubscriptionFollower
 from console.events.followed.reports import DeliveryReports
 from console.events.followed.trial import body_of_test
@@ -29,7 +31,7 @@ from console.mirror.follower import MirrorFollower
 from console.upstream.fleet_id import FleetId
 from muster.client.client import Client
 from muster.domain.errors import ConflictError, MusterError, UnknownNameError
-from muster.domain.notifications.happening import Happening
+from muster.domain.notifications.happening import EventPlace, Happening
 
 log = logging.getLogger(__name__)
 
@@ -66,16 +68,23 @@ async def notify(
     client: Callable[[], Awaitable[Client]],
     own: OwnEvents,
     mirror: MirrorFollower | None = None,
+    streaks: DeliveryStreaks | None = None,
 ) -> None:
     """Follow events and deliver them until cancelled, with those that the console itself has seen.
 
-    Without a mirror it does not see which jobs are deleted.
+    Without a mirror it does not see which jobs are deleted. In `streaks` it counts tries that have failed in a row.
     """
     broker = None if settings.broker is None else Broker(settings.broker)
     book, targets = SubscriptionBook(settings.subscriptions), targets_of(settings, broker)
     reports = DeliveryReports(client)
-    sender = Sender(outbox, book, targets, reports.note)
-    subscriptions = SubscriptionFollower(client, outbox, book, targets, reports)
+    fleet = FleetId(client)
+
+    async def failing(name: str, streak: Streak) -> None:
+        if (event := failing_event(name, streak, datetime.now(UTC))) is not None:
+            own.tell(Happening(event=event, place=EventPlace(), fleet=await fleet.known()))
+
+    sender = Sender(outbox, book, targets, reports.note, streaks=streaks, failing=failing)
+    subscriptions = SubscriptionFollower(client, outbox, book, targets, reports, resume=sender.resume)
     states = None if broker is None else StatePublisher(broker, outbox, client)
 
     def told(happenings: Sequence[Happening]) -> None:
@@ -83,7 +92,7 @@ async def notify(
         if states is not None:
             states.changed(happenings)
 
-    follower, fleet = EventFollower(client, outbox, book, told), FleetId(client)
+    follower = EventFollower(client, outbox, book, told)
     deleted = None if mirror is None else DeletedJobs(mirror, fleet, outbox, book, told)
     await asyncio.to_thread(outbox.forget_others, [each.name for each in settings.subscriptions])
     log.info("events are delivered", extra={"subscriptions": len(settings.subscriptions)})

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from console.events.failing.streaks import Streak
 from muster.domain.errors import MusterError
 from muster.domain.ids import JobId
 from muster.domain.notifications.happening import EventPlace
@@ -25,7 +26,9 @@ CREATE TABLE IF NOT EXISTS waiting (
 CREATE INDEX IF NOT EXISTS waiting_subject ON waiting (subscription, subject, number);
 CREATE TABLE IF NOT EXISTS outcomes (
   number INTEGER PRIMARY KEY AUTOINCREMENT, subscription TEXT NOT NULL, event TEXT NOT NULL, at REAL NOT NULL,
-  well INTEGER NOT NULL, told TEXT NOT NULL);
+  well INTEGER NOT NULL, told TEXT NOT NULL, status INTEGER NOT NULL DEFAULT 0, took REAL NOT NULL DEFAULT 0);
+CREATE TABLE IF NOT EXISTS streaks (
+  subscription TEXT PRIMARY KEY, failures INTEGER NOT NULL, since REAL NOT NULL, told TEXT NOT NULL) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS outcomes_subscription ON outcomes (subscription, number);
 """
 _FIRST_DUE = """
@@ -33,6 +36,12 @@ SELECT number, subscription, event, body, tries, due FROM waiting AS one WHERE s
   SELECT 1 FROM waiting AS before WHERE before.subscription = one.subscription AND before.subject = one.subject
   AND before.number < one.number) ORDER BY due, number LIMIT 1
 """
+_FAILED = """
+INSERT INTO streaks (subscription, failures, since, told) VALUES (?1, 1, ?2, ?3)
+ON CONFLICT (subscription) DO UPDATE SET failures = failures + 1, told = ?3
+"""
+_ADDED = ("status INTEGER NOT NULL DEFAULT 0", "took REAL NOT NULL DEFAULT 0")
+"""Columns of outcomes that files of older consoles have not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +81,10 @@ class DeliveryOutcome:
     well: bool
     told: str
     """What the target has answered, or what went wrong; never a secret."""
+    status: int = 0
+    """The status of HTTP or of SMTP; 0: none."""
+    took: float = 0.0
+    """Seconds until the target had answered, or was given up; 0: it was not asked."""
 
 
 class EventOutbox:
@@ -87,6 +100,7 @@ class EventOutbox:
             for pragma in ("journal_mode = WAL", "synchronous = FULL", "busy_timeout = 5000"):
                 self._database.execute(f"PRAGMA {pragma}")
             self._database.executescript(_TABLES)
+            _add_columns(self._database)
         except (sqlite3.Error, OSError) as error:
             raise MusterError(f"cannot keep deliveries in {file}: {error}") from error
 
@@ -144,9 +158,21 @@ class EventOutbox:
                     (delivery.tries + 1, again_at, delivery.number),
                 )
             database.execute(
-                "INSERT INTO outcomes (subscription, event, at, well, told) VALUES (?, ?, ?, ?, ?)",
-                (outcome.subscription, outcome.event, outcome.at, outcome.well, outcome.told),
+                "INSERT INTO outcomes (subscription, event, at, well, told, status, took) VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (
+                    outcome.subscription,
+                    outcome.event,
+                    outcome.at,
+                    outcome.well,
+                    outcome.told,
+                    outcome.status,
+                    outcome.took,
+                ),
             )
+            if outcome.well:
+                database.execute("DELETE FROM streaks WHERE subscription = ?", (outcome.subscription,))
+            else:
+                database.execute(_FAILED, (outcome.subscription, outcome.at, outcome.told))
             database.execute(
                 "DELETE FROM outcomes WHERE subscription = ?1 AND number <= (SELECT number FROM outcomes WHERE "
                 "subscription = ?1 ORDER BY number DESC LIMIT 1 OFFSET ?2)",
@@ -161,6 +187,10 @@ class EventOutbox:
                 f"DELETE FROM waiting WHERE (instr(subscription, '/') > 0) = ? AND subscription NOT IN ({known})",  # noqa: S608 - question marks alone
                 (followed, *subscriptions),
             )
+            database.execute(
+                f"DELETE FROM streaks WHERE (instr(subscription, '/') > 0) = ? AND subscription NOT IN ({known})",  # noqa: S608 - question marks alone
+                (followed, *subscriptions),
+            )
 
     def waiting(self, subscription: str) -> int:
         """How many deliveries of a subscription wait."""
@@ -173,14 +203,25 @@ class EventOutbox:
         """How the last tries of a subscription have ended, the newest first."""
         with self._changing() as database:
             found = database.execute(
-                "SELECT subscription, event, at, well, told FROM outcomes WHERE subscription = ? "
+                "SELECT subscription, event, at, well, told, status, took FROM outcomes WHERE subscription = ? "
                 "ORDER BY number DESC LIMIT ?",
                 (subscription, most),
             ).fetchall()
         return tuple(
-            DeliveryOutcome(subscription=name, event=event, at=at, well=bool(well), told=told)
-            for name, event, at, well, told in found
+            DeliveryOutcome(subscription=name, event=event, at=at, well=bool(well), told=told, status=status, took=took)
+            for name, event, at, well, told, status, took in found
         )
+
+    def streaks(self) -> dict[str, Streak]:
+        """The tries in a row that have failed, by subscription."""
+        with self._changing() as database:
+            found = database.execute("SELECT subscription, failures, since, told FROM streaks").fetchall()
+        return {name: Streak(failures=failures, since=since, told=told) for name, failures, since, told in found}
+
+    def forget_streak(self, subscription: str) -> None:
+        """Forget that tries of a subscription have failed."""
+        with self._changing() as database:
+            database.execute("DELETE FROM streaks WHERE subscription = ?", (subscription,))
 
     def retain(self, topic: str) -> None:
         """Keep that a broker is given a state under a topic."""
@@ -234,3 +275,11 @@ class EventOutbox:
                 self._database.execute("COMMIT")
             except sqlite3.Error as error:
                 raise MusterError(f"cannot keep deliveries: {error}") from error
+
+
+def _add_columns(database: sqlite3.Connection) -> None:
+    """Give the file of an older console the columns that it has not."""
+    there = {name for _, name, *_ in database.execute("PRAGMA table_info(outcomes)").fetchall()}
+    for column in _ADDED:
+        if column.partition(" ")[0] not in there:
+            database.execute(f"ALTER TABLE outcomes ADD COLUMN {column}")

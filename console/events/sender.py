@@ -6,13 +6,14 @@ import logging
 import random
 import time
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
 from typing import assert_never
 
 from console.events.answer import TargetAnswer
 from console.events.book import SubscriptionBook
+from console.events.failing.streaks import DeliveryStreaks, Streak
 from console.events.mail import Mailer
 from console.events.mqtt.broker import Broker
 from console.events.outbox import Delivery, DeliveryOutcome, EventOutbox
@@ -79,20 +80,24 @@ class EventTargets:
 class Sender:
     """Sends what waits, one delivery of each subscription at a time."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - one for each thing that a delivery passes
         self,
         outbox: EventOutbox,
         book: SubscriptionBook,
         targets: EventTargets,
         heard: Callable[[DeliveryOutcome], None] = lambda _: None,
         *,
+        streaks: DeliveryStreaks | None = None,
+        failing: Callable[[str, Streak], Awaitable[None]] | None = None,
         pauses: tuple[float, ...] = RETRY_AFTER,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """`heard` is told how each try has ended, once that is on the disk."""
+        """`heard` is told how each try has ended, once that is on the disk; `failing` of each that has failed."""
         self._outbox = outbox
         self._book = book
         self._heard = heard
+        self._streaks = DeliveryStreaks() if streaks is None else streaks
+        self._failing = failing
         self._targets = targets
         self._pauses = pauses
         self._clock = clock
@@ -104,8 +109,15 @@ class Sender:
         for each in self._new.values():
             each.set()
 
+    async def resume(self, subscription: str) -> None:
+        """Send again to a target that has failed, as it has taken something now."""
+        await asyncio.to_thread(self._outbox.forget_streak, subscription)
+        self._streaks.forget(subscription)
+        self.look_again()
+
     async def run(self) -> None:
         """Send until cancelled."""
+        self._streaks.load(await asyncio.to_thread(self._outbox.streaks))
         serving: dict[str, tuple[EventSubscription, asyncio.Task[None]]] = {}
         async with asyncio.TaskGroup() as tasks:
             while True:
@@ -115,6 +127,7 @@ class Sender:
                         task.cancel()
                         del serving[name]
                         self._new.pop(name, None)
+                        await self.resume(name)
                 for name, each in wanted.items():
                     if name not in serving:
                         serving[name] = each, tasks.create_task(self._serve(each), name=f"deliveries of {name}")
@@ -124,12 +137,17 @@ class Sender:
         new = self._new[subscription.name]
         while True:
             new.clear()
+            if self._streaks.is_suspended(subscription.name):
+                await new.wait()
+                continue
             delivery = await asyncio.to_thread(self._outbox.first_due, subscription.name)
             wait = None if delivery is None else delivery.due - self._clock()
             if delivery is not None and wait is not None and wait <= 0:
                 async with self._turns:
+                    begun = asyncio.get_running_loop().time()
                     answer = await self._targets.send(subscription, delivery.event, delivery.body)
-                await self._note(delivery, subscription.target, answer)
+                    took = asyncio.get_running_loop().time() - begun
+                await self._note(delivery, subscription.target, answer, took)
                 if answer.gone:
                     await self._end(subscription)
                     return
@@ -138,18 +156,25 @@ class Sender:
                 async with asyncio.timeout(wait):
                     await new.wait()
 
-    async def _note(self, delivery: Delivery, target: Target, answer: TargetAnswer) -> None:
+    async def _note(self, delivery: Delivery, target: Target, answer: TargetAnswer, took: float) -> None:
         now = self._clock()
         pause = None
         if not answer.taken and not answer.gone:
             pauses = BROKER_AGAIN_AFTER if isinstance(target, MqttTarget) else self._pauses
             pause = pause_after(delivery.tries + 1, random.random(), pauses)  # noqa: S311 - spreads tries
         outcome = DeliveryOutcome(
-            subscription=delivery.subscription, event=delivery.event, at=now, well=answer.taken, told=answer.told
+            subscription=delivery.subscription,
+            event=delivery.event,
+            at=now,
+            well=answer.taken,
+            told=answer.told,
+            status=answer.status,
+            took=took,
         )
         again_at = None if pause is None else now + pause
         await asyncio.to_thread(partial(self._outbox.tried, delivery, outcome, again_at))
         self._heard(outcome)
+        await self._count(outcome, target)
         fields = {"subscription": delivery.subscription, "event": delivery.event, "answer": answer.told}
         if answer.taken:
             log.info("event was delivered", extra=fields)
@@ -157,6 +182,20 @@ class Sender:
             log.warning("event was not delivered and goes again", extra={**fields, "tries": delivery.tries + 1})
         else:
             log.error("event was not delivered and is given up", extra={**fields, "tries": delivery.tries + 1})
+
+    async def _count(self, outcome: DeliveryOutcome, target: Target) -> None:
+        """Count failures in a row, which suspend a subscription; a broker is away as a whole, and is never given up."""
+        suspends = not isinstance(target, MqttTarget)
+        streak = self._streaks.note(
+            outcome.subscription, outcome.at, outcome.told, taken=outcome.well, suspends=suspends
+        )
+        if streak is not None and self._failing is not None:
+            await self._failing(outcome.subscription, streak)
+        if streak is not None and streak.suspended:
+            log.error(
+                "subscription is suspended, as its target takes nothing",
+                extra={"subscription": outcome.subscription, "failures": streak.failures},
+            )
 
     async def _end(self, subscription: EventSubscription) -> None:
         """Send nothing more to a target that has said it is gone, in this life of the console."""

@@ -82,3 +82,14 @@ class EventSubscription:
             and fnmatchcase(job.name, self.jobs)
             and self.labels.items() <= job.labels.items()
         )
+
+
+def followed_name(project: str, name: str) -> str:
+    """The name of a followed subscription in the console; none of its file is like it."""
+    return f"{project}/{name}"
+
+
+def key_of(name: str) -> tuple[str, str] | None:
+    """The project and the name of a followed subscription; None: it is one of the file."""
+    project, slash, own = name.partition("/")
+    return (project, own) if slash else None

@@ -100,8 +100,9 @@ class _Pinned(AbstractResolver):
 def _judged(status: int, reason: str) -> TargetAnswer:
     told = f"{status} {reason}".strip()
     if status // 100 == 3:  # noqa: PLR2004 - the class of redirects
-        return TargetAnswer(taken=False, told=f"{told}; redirects are not followed")
-    return TargetAnswer(taken=status // 100 == 2, told=told, gone=status == _GONE)  # noqa: PLR2004 - all that went well
+        return TargetAnswer(taken=False, told=f"{told}; redirects are not followed", status=status)
+    taken = status // 100 == 2  # noqa: PLR2004 - all that went well
+    return TargetAnswer(taken=taken, told=told, status=status, gone=status == _GONE)
 
 
 def _reason(error: Exception) -> str:

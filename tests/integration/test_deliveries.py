@@ -5,7 +5,7 @@ import json
 import ssl
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +13,11 @@ import pytest
 
 from console.events.addresses import AllowedPlaces
 from console.events.book import SubscriptionBook
+from console.events.failing.streaks import SUSPENDED_AFTER_TRIES, DeliveryStreaks
 from console.events.mail import Mailer, MailSecurity, MailServer
 from console.events.notifier import held_outbox, send_test
 from console.events.notify_file import NotifySettings
-from console.events.outbox import DeliveryOutcome, EventOutbox, NewDelivery
+from console.events.outbox import Delivery, DeliveryOutcome, EventOutbox, NewDelivery
 from console.events.sender import EventTargets, Sender
 from console.events.subscription import EventSubscription, MailTarget, SlackTarget, Target, WebhookTarget
 from console.events.web_target import WebTargets
@@ -33,6 +34,7 @@ from tests.unit.console.events.told import of_job
 KEY = b"k" * 32
 LOOPBACK = AllowedPlaces.parse(["127.0.0.1", "localhost"])
 PAUSES = (0.01,) * 4
+GONE = Delivery(number=0, subscription="s", event="e0", body=b"", tries=0, due=0.0)
 EVENT: Any = document(cloud_event(of_job()))
 BODY = json.dumps(EVENT).encode()
 
@@ -55,6 +57,43 @@ async def sending(
             running = tasks.create_task(sender.run(), name="sender")
             yield outbox
             running.cancel()
+
+
+async def test_a_subscription_that_is_suspended_is_sent_nothing_until_somebody_sees_to_it(tmp_path: Path) -> None:
+    """The target has failed for six days before: the next failure suspends the subscription."""
+    heard: asyncio.Queue[bool] = asyncio.Queue()
+    now = timedelta(days=6).total_seconds()
+    async with receiver("500 Oh") as hook:
+        with held_outbox(tmp_path) as outbox:
+            waiting = [
+                NewDelivery(subscription="s", event=event, subject="jobs/k3", body=BODY) for event in ("e1", "e2")
+            ]
+            outbox.take(waiting, EventPlace(1, 1), 0.0)
+            failed = DeliveryOutcome(subscription="s", event="e0", at=0.0, well=False, told="500 Oh")
+            for _ in range(SUSPENDED_AFTER_TRIES):
+                outbox.tried(GONE, failed, None)
+            book = SubscriptionBook([EventSubscription(name="s", target=WebhookTarget(url=hook.url, keys=(KEY,)))])
+            streaks = DeliveryStreaks()
+            sender = Sender(
+                outbox,
+                book,
+                EventTargets(WebTargets(LOOPBACK)),
+                lambda outcome: heard.put_nowait(outcome.well),
+                streaks=streaks,
+                pauses=(0.0,),
+                clock=lambda: now,
+            )
+            async with asyncio.TaskGroup() as tasks, asyncio.timeout(30):
+                running = tasks.create_task(sender.run(), name="sender")
+                before = await heard.get(), streaks.is_suspended("s"), outbox.waiting("s")
+                await sender.resume("s")
+                after = await heard.get(), await heard.get()
+                running.cancel()
+            newest = outbox.outcomes("s", 1)[0]
+            left = outbox.streaks()
+    assert before == (False, True, 2)
+    assert after == (True, True)
+    assert (newest.status, newest.took > 0, left) == (204, True, {})
 
 
 async def ended(outbox: EventOutbox, tries: int) -> list[DeliveryOutcome]:

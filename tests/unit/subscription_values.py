@@ -1,5 +1,7 @@
 """Any subscription that travels, and any try to deliver to one, for hypothesis."""
 
+from datetime import timedelta
+
 from hypothesis import strategies as st
 
 from muster.domain.fleet.access import EVERYWHERE
@@ -10,7 +12,15 @@ from tests.unit.plain_values import labels, moments, texts
 plain = st.text("abcxyz.*@-", min_size=1, max_size=9)
 lists = st.lists(plain, max_size=3).map(tuple)
 projects = labels | st.just(EVERYWHERE)
-tries = st.builds(subscription.DeliveryTry, event=texts, at=moments, taken=st.booleans(), told=texts)
+tries = st.builds(
+    subscription.DeliveryTry,
+    event=texts,
+    at=moments,
+    taken=st.booleans(),
+    told=texts,
+    status=st.integers(0, 599),
+    took=st.integers(0, 100_000).map(lambda number: timedelta(milliseconds=number)),
+)
 subscriptions = st.builds(
     subscription.Subscription,
     project=projects,

@@ -19,7 +19,7 @@ Ended = Annotated[bool, Query(description="Also those that have ended, the newes
 
 
 async def list_alerts(request: Request, client: AsCaller, ended: Ended = False) -> Response:
-    """Tell what somebody should look at: ranks that differ, nodes, GPUs, the queue, the coordinator; the newest first.
+    """Tell what somebody should look at: ranks that differ, nodes, GPUs, the queue, deliveries; the newest first.
 
     People of a project see what is about its jobs; nodes, queues and the coordinator are for whoever sees any project.
     """

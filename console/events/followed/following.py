@@ -8,10 +8,11 @@ from contextlib import aclosing
 
 from console.events.book import SubscriptionBook
 from console.events.followed.reports import DeliveryReports
-from console.events.followed.targets import followed_name, served
+from console.events.followed.targets import served
 from console.events.followed.trial import body_of_test
 from console.events.outbox import DeliveryOutcome, EventOutbox
 from console.events.sender import EventTargets
+from console.events.subscription import followed_name
 from muster.client.client import Client
 from muster.domain.errors import MusterError, NotSignedInError, PermissionDeniedError
 from muster.domain.notifications.subscription import FollowedSubscription, SubscriptionTest
@@ -27,7 +28,7 @@ OUTCOMES_TOLD_AGAIN = 20
 class SubscriptionFollower:
     """Follows subscriptions with the console's own token."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - one for each thing that a delivery passes
         self,
         client: Callable[[], Awaitable[Client]],
         outbox: EventOutbox,
@@ -35,14 +36,17 @@ class SubscriptionFollower:
         targets: EventTargets,
         reports: DeliveryReports,
         *,
+        resume: Callable[[str], Awaitable[None]] | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
+        """`resume` hears of each subscription whose target has taken a test."""
         self._client = client
         self._outbox = outbox
         self._book = book
         self._targets = targets
         self._reports = reports
         self._clock = clock
+        self._resume = resume
 
     async def run(self) -> None:
         """Follow until cancelled, or until the coordinator says that this token may not."""
@@ -96,9 +100,19 @@ class SubscriptionFollower:
         if found is None:
             return
         now = self._clock()
+        begun = asyncio.get_running_loop().time()
         answer = await self._targets.send(found, test.event, body_of_test(name, test.event, now))
+        took = asyncio.get_running_loop().time() - begun
+        if answer.taken and self._resume is not None:
+            await self._resume(name)
         log.info("test was sent", extra={"subscription": name, "taken": answer.taken, "answer": answer.told})
         outcome = DeliveryOutcome(
-            subscription=name, event=test.event, at=self._clock(), well=answer.taken, told=answer.told
+            subscription=name,
+            event=test.event,
+            at=self._clock(),
+            well=answer.taken,
+            told=answer.told,
+            status=answer.status,
+            took=took,
         )
         self._reports.note(outcome)

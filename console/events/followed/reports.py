@@ -4,10 +4,10 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
-from console.events.followed.targets import key_of
 from console.events.outbox import DeliveryOutcome
+from console.events.subscription import key_of
 from muster.client.client import Client
 from muster.domain.errors import MusterError
 from muster.domain.notifications.subscription import DeliveryTry, ReportedDelivery
@@ -37,7 +37,14 @@ class DeliveryReports:
         if key is None:
             return
         at = datetime.fromtimestamp(outcome.at, UTC)
-        tried = DeliveryTry(event=outcome.event, at=at, taken=outcome.well, told=outcome.told)
+        tried = DeliveryTry(
+            event=outcome.event,
+            at=at,
+            taken=outcome.well,
+            told=outcome.told,
+            status=outcome.status,
+            took=timedelta(milliseconds=round(outcome.took * 1000)),
+        )
         project, name = key
         self._waiting.append(ReportedDelivery(project=project, name=name, outcome=tried))
         self._new.set()

@@ -2,21 +2,17 @@
 
 from typing import assert_never
 
-from console.events.subscription import EventSubscription, MailTarget, SlackTarget, Target, WebhookTarget
+from console.events.subscription import (
+    EventSubscription,
+    MailTarget,
+    SlackTarget,
+    Target,
+    WebhookTarget,
+    followed_name,
+)
 from muster.domain.fleet.access import EVERYWHERE
 from muster.domain.notifications.standard_webhook import webhook_key
 from muster.domain.notifications.subscription import FollowedSubscription, SubscriptionTarget
-
-
-def followed_name(project: str, name: str) -> str:
-    """The name of a followed subscription in the console; none of its file is like it."""
-    return f"{project}/{name}"
-
-
-def key_of(name: str) -> tuple[str, str] | None:
-    """The project and the name of a followed subscription; None: it is one of the file."""
-    project, slash, own = name.partition("/")
-    return (project, own) if slash else None
 
 
 def served(followed: FollowedSubscription) -> EventSubscription:

@@ -271,6 +271,15 @@ def _show_tries(found: Sequence[DeliveryTry], output: Format) -> None:
     from muster.cli.output.tables import listing
     from muster.cli.output.units import time_text
 
-    rows = ((time_text(each.at), "taken" if each.taken else "failed", each.told, each.event) for each in found)
-    columns = ("TIME", "OUTCOME", Column("ANSWER", least=12), Column("EVENT", spare=1))
+    rows = (
+        (
+            time_text(each.at),
+            "taken" if each.taken else "failed",
+            f"{each.took.total_seconds():.2f} s",
+            each.told,
+            each.event,
+        )
+        for each in found
+    )
+    columns = ("TIME", "OUTCOME", "TOOK", Column("ANSWER", least=12), Column("EVENT", spare=1))
     screen(whole=output is Format.WIDE).print(listing(columns, rows))

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from urllib.parse import urlsplit
 
@@ -43,6 +43,10 @@ class DeliveryTry:
     """Whether the target has taken the event."""
     told: str
     """What the target has said, or what went wrong; never a secret."""
+    status: int = 0
+    """The status of HTTP or of SMTP that the target has answered with; 0: none."""
+    took: timedelta = timedelta(0)
+    """The time until the target had answered, or was given up, in milliseconds; 0: it was not asked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

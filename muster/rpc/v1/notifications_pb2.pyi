@@ -131,12 +131,18 @@ class DeliveryTry(_message.Message):
     AT_FIELD_NUMBER: _builtins.int
     TAKEN_FIELD_NUMBER: _builtins.int
     TOLD_FIELD_NUMBER: _builtins.int
+    STATUS_FIELD_NUMBER: _builtins.int
+    TOOK_MS_FIELD_NUMBER: _builtins.int
     event: _builtins.str
     """The id of the event."""
     taken: _builtins.bool
     """Whether the target has taken the event."""
     told: _builtins.str
     """What the target has said, or what went wrong."""
+    status: _builtins.int
+    """The status of HTTP or of SMTP that the target has answered with; 0: none."""
+    took_ms: _builtins.int
+    """Milliseconds until the target had answered, or was given up; 0: it was not asked."""
     @_builtins.property
     def at(self) -> _timestamp_pb2.Timestamp:
         """When its outcome was known."""
@@ -148,10 +154,12 @@ class DeliveryTry(_message.Message):
         at: _timestamp_pb2.Timestamp | None = ...,
         taken: _builtins.bool = ...,
         told: _builtins.str = ...,
+        status: _builtins.int = ...,
+        took_ms: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["at", b"at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["at", b"at", "event", b"event", "taken", b"taken", "told", b"told"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["at", b"at", "event", b"event", "status", b"status", "taken", b"taken", "told", b"told", "took_ms", b"took_ms"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

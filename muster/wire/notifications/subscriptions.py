@@ -1,6 +1,7 @@
 """Subscriptions, what became of deliveries, and what consoles are told of both."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 from muster.domain.fleet.access import EVERYWHERE
 from muster.domain.notifications.event_types import EventSeverity
@@ -19,7 +20,14 @@ from muster.wire import checks
 
 def delivery_try_to_wire(tried: DeliveryTry) -> pb.DeliveryTry:
     """How one try has ended."""
-    return pb.DeliveryTry(event=tried.event, at=checks.timestamp(tried.at), taken=tried.taken, told=tried.told)
+    return pb.DeliveryTry(
+        event=tried.event,
+        at=checks.timestamp(tried.at),
+        taken=tried.taken,
+        told=tried.told,
+        status=tried.status,
+        took_ms=tried.took // timedelta(milliseconds=1),
+    )
 
 
 def delivery_try_from_wire(message: pb.DeliveryTry) -> DeliveryTry:
@@ -29,6 +37,8 @@ def delivery_try_from_wire(message: pb.DeliveryTry) -> DeliveryTry:
         at=checks.moment(message.at, "DeliveryTry.at"),
         taken=message.taken,
         told=checks.message(message.told),
+        status=message.status,
+        took=timedelta(milliseconds=message.took_ms),
     )
 
 
