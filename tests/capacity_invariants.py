@@ -42,15 +42,19 @@ def the_capacity_is_what_is_left(cluster: Cluster, node: NodeId) -> None:
     if claimed is None:
         shared_gpus_have_what_is_left(node, everything.gpus, free, used.portions)
         assert (free.cpu_millis, free.memory) == (cpu_millis, memory), f"free capacity of {node}"
+        assert free.disk == everything.disk_left - used.disk, f"free disk of {node}"
         assert free.ports == set(used.ports), f"taken ports of {node}"
         assert free.idle == (not used.executions), f"{node}: whether it is idle"
         assert used.exclusive or free.problem == problem, f"{node}: why nothing can be placed on it"
     else:
         assert free.cpu_millis <= cpu_millis, f"free CPUs of {node}"
         assert free.memory <= memory, f"free memory of {node}"
+        assert free.disk <= everything.disk_left - used.disk, f"free disk of {node}"
         assert free.ports >= set(used.ports), f"taken ports of {node}"
         assert not free.idle, f"{node} is offered whole though somebody claims some of it"
         assert problem is None or free.problem is not None, f"{node}: why nothing can be placed on it"
     assert not used.exclusive or free.problem is not None, f"{node} takes something beside a job that excludes others"
     usable = tuple(gpu for gpu in everything.gpus if gpu.usable)
-    assert cluster.load.empty.of(node) == replace(everything, gpus=usable, problem=problem), f"{node} if it were empty"
+    assert cluster.load.empty.of(node) == replace(
+        everything, gpus=usable, disk=everything.disk_left, problem=problem
+    ), f"{node} if it were empty"

@@ -349,6 +349,7 @@ def _used_capacity_is_what_live_executions_hold(cluster: Cluster, node: NodeId, 
             expected.gpus.update(whole_of([(need, execution.gpus)]))
             expected.cpu_millis += need.cpu_millis
             expected.memory += need.memory or 0
+            expected.disk += need.disk or 0
             expected.executions.add(execution.id)
             expected.ports.update(_ports(cluster, execution))
             expected.exclusive = cluster.jobs[execution.job].spec.exclusive

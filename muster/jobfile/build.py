@@ -283,6 +283,7 @@ def _resources(keys: ResourcesKeys) -> Resources:
         cpu_millis=keys.cpus,
         memory=keys.memory,
         shm=keys.shm,
+        disk=keys.disk,
         cpu_limit=keys.cpu_limit,
         memory_limit=keys.memory_limit,
     )

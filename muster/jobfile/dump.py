@@ -135,6 +135,7 @@ def _resources(resources: Resources) -> dict[str, Any]:
         cpus=format_cpus(resources.cpu_millis),
         memory=None if resources.memory is None else format_memory(resources.memory),
         shm=None if resources.shm is None else format_memory(resources.shm),
+        disk=None if resources.disk is None else format_memory(resources.disk),
         cpu_limit=None if resources.cpu_limit is None else format_cpus(resources.cpu_limit),
         memory_limit=_memory_limit(resources.memory_limit),
     )

@@ -189,6 +189,7 @@ class ResourcesKeys(Section):
         "size",
         "Main memory that is reserved on the node. Without it nothing is.",
     )
+    disk: fields.SharedMemory | None = key("size", "Disk that must be free on its node, see docs/scheduling.md.")
     shm: fields.SharedMemory | None = key("size", "Size of `/dev/shm` in the container (default: the runtime's).")
     cpu_limit: fields.CpuLimit = key(
         "as `cpus`, or `none`",

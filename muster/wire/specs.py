@@ -270,6 +270,7 @@ def resources_to_wire(resources: Resources) -> pb.Resources:
         cpu_millis=resources.cpu_millis,
         memory=resources.memory,
         shm=resources.shm,
+        disk=resources.disk,
         cpu_limit=resources.cpu_limit,
         memory_limit=resources.memory_limit,
     )
@@ -287,6 +288,7 @@ def resources_from_wire(message: pb.Resources) -> Resources:
         cpu_millis=message.cpu_millis,
         memory=message.memory if message.HasField("memory") else None,
         shm=message.shm if message.HasField("shm") else None,
+        disk=message.disk if message.HasField("disk") else None,
         cpu_limit=message.cpu_limit if message.HasField("cpu_limit") else None,
         memory_limit=message.memory_limit if message.HasField("memory_limit") else None,
     )

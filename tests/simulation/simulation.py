@@ -247,5 +247,5 @@ def _check_used(cluster: Cluster) -> None:
         raise Violation(f"nothing waits, but {claims[0]} claims seats", claims[0])
     for node in cluster.nodes:
         used = cluster.load.used(node)
-        if used.gpus or used.cpu_millis or used.memory or used.executions or used.ports:
+        if used.gpus or used.cpu_millis or used.memory or used.disk or used.executions or used.ports:
             raise Violation(f"nothing runs on {node}, but the coordinator thinks of {used}", node)

@@ -62,6 +62,7 @@ resources = st.builds(
     cpu_millis=counts,
     memory=optional(sizes),
     shm=optional(sizes),
+    disk=optional(sizes),
     cpu_limit=optional(counts),
     memory_limit=optional(sizes),
 )

@@ -26,6 +26,10 @@ class Capacity:
     """The whole GPUs that it has in all; nothing is known of the size of others."""
     cpu_millis: int = 0
     memory: int = 0
+    disk: int = 0
+    """Bytes of disk. No bin depends on them: they are looked at node by node."""
+    disk_left: int = 0
+    """Bytes of disk that were free when the node last told, whoever has the others."""
     runtimes: tuple[RuntimeOffer, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
     ports: frozenset[int] = frozenset()
@@ -49,6 +53,7 @@ class Capacity:
             before.problem is not None
             or self.cpu_millis > before.cpu_millis
             or self.memory > before.memory
+            or self.disk >> 30 > before.disk >> 30
             or not before.ports <= self.ports
             or (self.idle and not before.idle)
             or self._has_other_gpus(before)
@@ -92,6 +97,8 @@ class Capacity:
             gpu_sizes=self.gpu_sizes,
             cpu_millis=self.cpu_millis,
             memory=self.memory,
+            disk=self.disk,
+            disk_left=self.disk_left,
             runtimes=self.runtimes,
             labels={name: self.labels[name] for name in names if name in self.labels},
             ports=self.ports,

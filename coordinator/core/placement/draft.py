@@ -21,6 +21,7 @@ class Draft:
         self.shared = capacity.shared
         self.cpu_millis = capacity.cpu_millis
         self.memory = capacity.memory
+        self.disk = capacity.disk
         self.ports = capacity.ports
         self.taken = 0
 
@@ -38,6 +39,8 @@ class Draft:
             limits.append(self.cpu_millis // need.cpu_millis)
         if need.memory:
             limits.append(self.memory // need.memory)
+        if need.disk:
+            limits.append(self.disk // need.disk)
         if spec.max_per_node is not None:
             limits.append(spec.max_per_node - self.taken)
         if (portion := need.portion) is not None:
@@ -54,6 +57,7 @@ class Draft:
                 self.gpus = [] if len(gpus) == len(self.gpus) else [gpu for gpu in self.gpus if gpu.uuid not in gpus]
         self.cpu_millis -= need.cpu_millis
         self.memory -= need.memory or 0
+        self.disk -= need.disk or 0
         self.ports |= ports
         self.taken += 1
         return gpus
@@ -79,7 +83,9 @@ class Draft:
         if self.cpu_millis < need.cpu_millis:
             one = "" if need.cpu_millis == 1000 else "s"  # noqa: PLR2004 - a whole CPU
             return f"needs {need.cpu_millis / 1000:g} CPU{one}, {max(0, self.cpu_millis) / 1000:g} are free"
-        return f"needs {size_text(need.memory or 0)} of memory, {size_text(max(0, self.memory))} are free"
+        short = self.memory < (need.memory or 0)
+        what, wanted, free = ("memory", need.memory, self.memory) if short else ("disk", need.disk, self.disk)
+        return f"needs {size_text(wanted or 0)} of {what}, {size_text(max(0, free))} are free"
 
     def _lacks_gpus(self, need: Resources) -> str | None:
         """What is missing of GPUs for one more execution; None: nothing is."""

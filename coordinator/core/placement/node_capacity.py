@@ -25,6 +25,7 @@ class UsedCapacity:
     """Portions that are given, by GPU."""
     cpu_millis: int = 0
     memory: int = 0
+    disk: int = 0
     executions: set[ExecutionId] = field(default_factory=set)
 
     ports: Counter[int] = field(default_factory=Counter)
@@ -59,6 +60,7 @@ class UsedCapacity:
                 self.portions.setdefault(gpu, Counter())[portion] += 1
         self.cpu_millis += resources.cpu_millis
         self.memory += resources.memory or 0
+        self.disk += resources.disk or 0
 
     def give_back(
         self, execution: ExecutionId, resources: Resources, gpus: Collection[GpuUuid], ports: Collection[int]
@@ -77,6 +79,7 @@ class UsedCapacity:
                 self._give_back_portion(gpu, portion)
         self.cpu_millis -= resources.cpu_millis
         self.memory -= resources.memory or 0
+        self.disk -= resources.disk or 0
 
     def _give_back_portion(self, gpu: GpuUuid, portion: Portion) -> None:
         given = self.portions[gpu]
@@ -110,6 +113,8 @@ def total_capacity(node: Node, pools: Iterable[Pool] = ()) -> Capacity:
         gpu_sizes=_sizes(inventory.gpus),
         cpu_millis=inventory.cpus * 1000,
         memory=inventory.memory,
+        disk=inventory.disk_total,
+        disk_left=inventory.disk_free,
         runtimes=inventory.runtimes,
         labels=inventory.labels,
         features=node.features & ALL_FEATURES,
@@ -120,7 +125,11 @@ def total_capacity(node: Node, pools: Iterable[Pool] = ()) -> Capacity:
 
 
 def free_capacity(total: Capacity, used: UsedCapacity, problem: str | None) -> Capacity:
-    """Capacity that is left beside what is used; a broken GPU counts as used."""
+    """Capacity that is left beside what is used; a broken GPU counts as used.
+
+    Of the disk only what is free now counts, as others than executions fill it, too. What these were promised counts as
+    used, also where they have written it already: nobody can tell how much of it they have.
+    """
     portions = used.portions
     taken = used.gpus.union(portions) if portions else used.gpus
     return replace(
@@ -129,6 +138,7 @@ def free_capacity(total: Capacity, used: UsedCapacity, problem: str | None) -> C
         shared=shared_gpus((gpu for gpu in total.gpus if gpu.usable), portions) if portions else (),
         cpu_millis=total.cpu_millis - used.cpu_millis,
         memory=total.memory - used.memory,
+        disk=total.disk_left - used.disk,
         ports=frozenset(used.ports),
         idle=not used.executions,
         problem=problem or ("belongs to a job that has its nodes for itself" if used.exclusive else None),

@@ -31,6 +31,7 @@ class Reserved:
     portions: tuple[GivenPortion, ...] = ()
     cpu_millis: int = 0
     memory: int = 0
+    disk: int = 0
     ports: frozenset[int] = frozenset()
     exclusive: bool = False
     """Whether the whole node is kept."""
@@ -71,6 +72,7 @@ def reservation_of(job: JobId, spec: JobSpec, fit: Placement, totals: Callable[[
             portions=(*reserved.portions, *(() if portion is None else ((gpu, portion) for gpu in gpus))),
             cpu_millis=reserved.cpu_millis + role.resources.cpu_millis,
             memory=reserved.memory + (role.resources.memory or 0),
+            disk=reserved.disk + (role.resources.disk or 0),
             ports=reserved.ports | node_ports(spec, role, seat.rank),
             exclusive=spec.exclusive,
             roles=reserved.roles if role in reserved.roles else (*reserved.roles, role),
@@ -103,6 +105,7 @@ def _has(spec: JobSpec, capacity: Capacity, reserved: Reserved) -> bool:
         and hold_all(capacity.gpus, capacity.shared, reserved.portions)
         and reserved.cpu_millis <= capacity.cpu_millis
         and reserved.memory <= capacity.memory
+        and (not reserved.disk or reserved.disk <= capacity.disk)
         and reserved.ports.isdisjoint(capacity.ports)
         and excluded(spec, capacity) is None
         and all(unfit(spec, role, capacity) is None for role in reserved.roles)
@@ -129,6 +132,7 @@ def _unreserved(capacity: Capacity, reserved: Reserved) -> Capacity:
         shared=shared,
         cpu_millis=max(0, capacity.cpu_millis - reserved.cpu_millis),
         memory=max(0, capacity.memory - reserved.memory),
+        disk=max(0, capacity.disk - reserved.disk),
         ports=capacity.ports | reserved.ports,
         idle=False,
         problem=capacity.problem or (KEPT_WHOLE if reserved.exclusive else None),

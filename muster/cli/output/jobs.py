@@ -176,6 +176,8 @@ def _needs(role: Role) -> Iterator[str]:
     yield f"{cpus_text(needs.cpu_millis)} CPU"
     if needs.memory is not None:
         yield f"{size_text(needs.memory)} memory"
+    if needs.disk is not None:
+        yield f"{size_text(needs.disk)} disk"
     if needs.gpus:
         yield f"{needs.gpus} x {_gpu_kind(needs)}" + (f" {needs.gpu_model}" if needs.gpu_model else "")
     for volume in role.volumes:

@@ -97,6 +97,8 @@ class Resources:
     """Thousandths of a CPU."""
     memory: int | None = None
     """Bytes that are reserved on the node; None reserves nothing."""
+    disk: int | None = None
+    """Bytes that must be free on the disk of the node's agent; None: it does not matter."""
     shm: int | None = None
     """Bytes of /dev/shm in a container; None is the runtime's default."""
     cpu_limit: int | None = None

@@ -33,6 +33,7 @@ class Resources(_message.Message):
     CPU_MILLIS_FIELD_NUMBER: _builtins.int
     MEMORY_FIELD_NUMBER: _builtins.int
     SHM_FIELD_NUMBER: _builtins.int
+    DISK_FIELD_NUMBER: _builtins.int
     CPU_LIMIT_FIELD_NUMBER: _builtins.int
     MEMORY_LIMIT_FIELD_NUMBER: _builtins.int
     MIG_FIELD_NUMBER: _builtins.int
@@ -49,6 +50,8 @@ class Resources(_message.Message):
     """Main memory; absent: nothing is reserved and no limit is set."""
     shm: _builtins.int
     """Size of /dev/shm in a container; absent: the runtime's default."""
+    disk: _builtins.int
+    """Bytes that must be free on the disk of the node's agent; absent: that does not matter."""
     cpu_limit: _builtins.int
     """Thousandths of a CPU that it gets at most; absent: as many as nobody else uses."""
     memory_limit: _builtins.int
@@ -69,6 +72,7 @@ class Resources(_message.Message):
         cpu_millis: _builtins.int = ...,
         memory: _builtins.int | None = ...,
         shm: _builtins.int | None = ...,
+        disk: _builtins.int | None = ...,
         cpu_limit: _builtins.int | None = ...,
         memory_limit: _builtins.int | None = ...,
         mig: _builtins.str = ...,
@@ -76,12 +80,14 @@ class Resources(_message.Message):
         gpu_memory: _builtins.int | None = ...,
         gpu_counted: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_cpu_limit", b"_cpu_limit", "_gpu_counted", b"_gpu_counted", "_gpu_memory", b"_gpu_memory", "_gpu_portion", b"_gpu_portion", "_memory", b"_memory", "_memory_limit", b"_memory_limit", "_shm", b"_shm", "cpu_limit", b"cpu_limit", "gpu_counted", b"gpu_counted", "gpu_memory", b"gpu_memory", "gpu_portion", b"gpu_portion", "memory", b"memory", "memory_limit", b"memory_limit", "shm", b"shm"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_cpu_limit", b"_cpu_limit", "_disk", b"_disk", "_gpu_counted", b"_gpu_counted", "_gpu_memory", b"_gpu_memory", "_gpu_portion", b"_gpu_portion", "_memory", b"_memory", "_memory_limit", b"_memory_limit", "_shm", b"_shm", "cpu_limit", b"cpu_limit", "disk", b"disk", "gpu_counted", b"gpu_counted", "gpu_memory", b"gpu_memory", "gpu_portion", b"gpu_portion", "memory", b"memory", "memory_limit", b"memory_limit", "shm", b"shm"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_cpu_limit", b"_cpu_limit", "_gpu_counted", b"_gpu_counted", "_gpu_memory", b"_gpu_memory", "_gpu_portion", b"_gpu_portion", "_memory", b"_memory", "_memory_limit", b"_memory_limit", "_shm", b"_shm", "cpu_limit", b"cpu_limit", "cpu_millis", b"cpu_millis", "gpu_counted", b"gpu_counted", "gpu_memory", b"gpu_memory", "gpu_model", b"gpu_model", "gpu_portion", b"gpu_portion", "gpus", b"gpus", "memory", b"memory", "memory_limit", b"memory_limit", "mig", b"mig", "shm", b"shm"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_cpu_limit", b"_cpu_limit", "_disk", b"_disk", "_gpu_counted", b"_gpu_counted", "_gpu_memory", b"_gpu_memory", "_gpu_portion", b"_gpu_portion", "_memory", b"_memory", "_memory_limit", b"_memory_limit", "_shm", b"_shm", "cpu_limit", b"cpu_limit", "cpu_millis", b"cpu_millis", "disk", b"disk", "gpu_counted", b"gpu_counted", "gpu_memory", b"gpu_memory", "gpu_model", b"gpu_model", "gpu_portion", b"gpu_portion", "gpus", b"gpus", "memory", b"memory", "memory_limit", b"memory_limit", "mig", b"mig", "shm", b"shm"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__cpu_limit: _TypeAlias = _typing.Literal["cpu_limit"]  # noqa: Y015
     _WhichOneofArgType__cpu_limit: _TypeAlias = _typing.Literal["_cpu_limit", b"_cpu_limit"]  # noqa: Y015
+    _WhichOneofReturnType__disk: _TypeAlias = _typing.Literal["disk"]  # noqa: Y015
+    _WhichOneofArgType__disk: _TypeAlias = _typing.Literal["_disk", b"_disk"]  # noqa: Y015
     _WhichOneofReturnType__gpu_counted: _TypeAlias = _typing.Literal["gpu_counted"]  # noqa: Y015
     _WhichOneofArgType__gpu_counted: _TypeAlias = _typing.Literal["_gpu_counted", b"_gpu_counted"]  # noqa: Y015
     _WhichOneofReturnType__gpu_memory: _TypeAlias = _typing.Literal["gpu_memory"]  # noqa: Y015
@@ -96,6 +102,8 @@ class Resources(_message.Message):
     _WhichOneofArgType__shm: _TypeAlias = _typing.Literal["_shm", b"_shm"]  # noqa: Y015
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__cpu_limit) -> _WhichOneofReturnType__cpu_limit | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__disk) -> _WhichOneofReturnType__disk | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__gpu_counted) -> _WhichOneofReturnType__gpu_counted | None: ...
     @_typing.overload

@@ -107,6 +107,7 @@ def capped(draw: st.DrawFn) -> Resources:
         gpu_model=draw(st.none() | st.sampled_from(["H100", "RTX 4090", "5090", "no"])),
         cpu_millis=cpus,
         memory=memory,
+        disk=draw(st.none() | st.integers(2**20, 2**51)),
         cpu_limit=draw(st.none() | st.integers(max(cpus, MIN_CPU_LIMIT), 10**7)),
         memory_limit=draw(st.none() | st.just(0) | st.integers(memory or 6 * 2**20, 2**51)),
     )

@@ -285,6 +285,7 @@ REFUSED: Sequence[tuple[JobSpec, str]] = (
     (needs(memory=5), "roles[0].resources.memory: is 5 bytes; the least is 6Mi"),
     (needs(memory=0), "roles[0].resources.memory: must be above zero"),
     (needs(memory=2**61), "roles[0].resources.memory: is more than 1024Pi"),
+    (needs(disk=5), "roles[0].resources.disk: is 5 bytes; the least is 1Mi"),
     (needs(cpu_limit=2, cpu_millis=1), "roles[0].resources.cpu_limit: is 2m; the least limit is 10m"),
     (
         needs(cpu_limit=1500, cpu_millis=2000),

@@ -54,7 +54,7 @@ class Claims:
         return doubted
 
     def beside(self, capacity: Capacity) -> Capacity:
-        """Capacity that nobody has claimed; CPUs and memory are less than 0 where more is claimed than there is."""
+        """Capacity that nobody has claimed; CPUs, memory and disk are below 0 where more is claimed than there is."""
         for job in self.on(capacity.node):
             capacity = _beside(capacity, self.of(job).nodes[capacity.node])
         return capacity
@@ -87,6 +87,7 @@ def common(one: Capacity, other: Capacity) -> Capacity:
         shared=common_shares(one.gpus, one.shared, other.gpus, other.shared),
         cpu_millis=min(one.cpu_millis, other.cpu_millis),
         memory=min(one.memory, other.memory),
+        disk=min(one.disk, other.disk),
         ports=one.ports | other.ports,
         idle=one.idle and other.idle,
         problem=one.problem or other.problem,
@@ -105,6 +106,7 @@ def _beside(capacity: Capacity, reserved: Reserved) -> Capacity:
         shared=shared,
         cpu_millis=capacity.cpu_millis - reserved.cpu_millis,
         memory=capacity.memory - reserved.memory,
+        disk=capacity.disk - reserved.disk,
         ports=capacity.ports | reserved.ports,
         idle=False,
         problem=capacity.problem or (KEPT_WHOLE if reserved.exclusive else None),

@@ -213,6 +213,8 @@ def _resources(resources: Resources) -> Iterator[Fault]:
         yield from told(("resources", "memory"), values.memory(resources.memory))
     if resources.shm is not None:
         yield from told(("resources", "shm"), values.memory(resources.shm, values.MIN_SHM))
+    if resources.disk is not None:
+        yield from told(("resources", "disk"), values.memory(resources.disk, values.MIN_SHM))
     yield from _caps(resources)
 
 

@@ -31,10 +31,11 @@ class Draft:
         self.capacity = capacity
         self.gpus = list(capacity.gpus)
         self.cpu_millis, self.memory, self.taken = capacity.cpu_millis, capacity.memory, 0
+        self.disk = capacity.disk
         self.ports = set(capacity.ports)
         self.shares = PlainShares(capacity.gpus, capacity.shared)
 
-    def slots(self, spec: JobSpec, role: Role, ports: Ports) -> int:
+    def slots(self, spec: JobSpec, role: Role, ports: Ports) -> int:  # noqa: C901 - one look for each thing
         """How many executions of a role fit, one after the other, if each takes these ports."""
         need, most = role.resources, role.count
         if ports:
@@ -53,6 +54,8 @@ class Draft:
             most = min(most, self.cpu_millis // need.cpu_millis)
         if need.memory:
             most = min(most, self.memory // need.memory)
+        if need.disk:
+            most = min(most, self.disk // need.disk)
         if spec.max_per_node is not None:
             most = min(most, spec.max_per_node - self.taken)
         return max(0, most)
@@ -68,6 +71,7 @@ class Draft:
             del self.shares.free[gpu]
         self.cpu_millis -= need.cpu_millis
         self.memory -= need.memory or 0
+        self.disk -= need.disk or 0
         self.taken += 1
         return (self.capacity.node, chosen)
 

@@ -91,6 +91,7 @@ def capacities(draw: st.DrawFn, most: int = 5, most_gpus: int = 4) -> list[Capac
                 ),
                 cpus=draw(st.integers(-1, 8)),
                 memory=draw(st.integers(0, 8)),
+                disk=draw(st.integers(-1, 8)),
                 labels=draw(st.sampled_from([{}, {"zone": "a"}])),
                 ports=draw(PORTS),
                 problem=draw(st.sampled_from([None, None, None, "is lost"])),
@@ -113,6 +114,7 @@ def roles(draw: st.DrawFn, most: int = 4, asked: st.SearchStrategy[dict[str, int
             name=f"role{number}",
             cpus=draw(st.integers(0, 3)),
             memory=draw(st.none() | st.integers(1, 4)),
+            disk=draw(st.none() | st.none() | st.integers(1, 4)),
             gpu_model=draw(st.sampled_from([None, "h100"])),
             mig=draw(st.sampled_from([None, None, *PROFILES])),
             ports=draw(asked),
@@ -155,6 +157,7 @@ def test_a_placement_is_whole_and_gives_away_nothing_twice(wanted: JobSpec, havi
         )
         assert not seats or sum(need.cpu_millis for need in needs) <= max(0, one.cpu_millis)
         assert sum(need.memory or 0 for need in needs) <= one.memory
+        assert sum(need.disk or 0 for need in needs) <= max(0, one.disk)
         assert wanted.max_per_node is None or len(seats) <= wanted.max_per_node
         assert not seats or (one.problem is None and wanted.node_labels.items() <= one.labels.items())
         given_ports = [number for seat in seats for number in node_ports(wanted, wanted.role_of(seat.rank), seat.rank)]
@@ -204,6 +207,7 @@ def uneven(draw: st.DrawFn, most: int = 12) -> list[Capacity]:
                 draw(st.integers(0, 8)),
                 cpus=draw(st.sampled_from([0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 3.999, 4.0, 5.0, 7.0, 8.0, 9.5, 31.0])),
                 memory=draw(st.integers(0, 9 * 2**30)),
+                disk=draw(st.integers(0, 9)),
                 labels={
                     **draw(st.sampled_from([{}, {"rack": "r0"}, {"rack": "r1"}, {"rack": "r2"}, {"rack": "r10"}])),
                     **draw(st.sampled_from([{}, {"zone": "a"}, {"zone": "a"}, {"zone": "b"}])),
@@ -228,6 +232,7 @@ def asking(draw: st.DrawFn) -> JobSpec:
             name=f"role{number}",
             cpus=draw(st.sampled_from([0, 0.25, 0.5, 1, 1.5, 2, 3, 4])),
             memory=draw(st.none() | st.sampled_from([2**28, 2**29, 2**30, 3 * 2**30, 5 * 2**30])),
+            disk=draw(st.none() | st.none() | st.integers(1, 5)),
             ports=draw(ASKED),
         )
         for number in range(draw(st.integers(1, 2)))
@@ -324,6 +329,7 @@ def fits_on(wanted: JobSpec, count: int, one: Capacity) -> bool:
         and (need.cpu_millis == 0 or one.cpu_millis >= count * need.cpu_millis)
         and (not ports(wanted, 1) or (count == 1 and one.ports.isdisjoint(ports(wanted, 1))))
         and one.memory >= count * (need.memory or 0)
+        and (not need.disk or one.disk >= count * need.disk)
         and (wanted.max_per_node is None or count <= wanted.max_per_node)
     )
 
