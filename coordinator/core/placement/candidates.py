@@ -22,7 +22,7 @@ from coordinator.core.placement.shared_draft import SharedDraft, fresh_slots
 from coordinator.core.placement.suitable import asked_labels, cost, unfit
 from muster.domain.fleet.pool import NODE_TYPE_LABEL
 from muster.domain.ids import NodeId
-from muster.domain.jobs.job import JobSpec, Resources
+from muster.domain.jobs.job import JobSpec
 from muster.domain.jobs.placing.affinity import LabelOperator
 from muster.domain.jobs.placing.portion import Portion
 
@@ -158,7 +158,7 @@ class Candidates:
             sharing = capacities.sharing.holding(portion)
             found |= dict.fromkeys(node for node in sharing if capacities.of(node).shares(portion))
         if self.part.role.resources.disk and not self._is_by_node:
-            found |= dict.fromkeys(self._short_of_disk(self.part.role.resources))
+            found |= dict.fromkeys(_short_of_disk(self.spec, self.part, capacities))
         looked_at = (capacities.of(node) for node in found if node not in self._out)
         self._named = [each.node for each in looked_at if self.available.has(each.pool) and self._is_near(each)]
         self._out.update(found)
@@ -314,16 +314,6 @@ class Candidates:
                 by_value = expression.operator in {LabelOperator.IN, LabelOperator.NOT_IN}
                 yield from capacities.labels.with_any(expression.key, expression.values if by_value else None)
 
-    def _short_of_disk(self, need: Resources) -> Iterator[NodeId]:
-        """Nodes whose disk holds fewer executions than there may be room for; one look at each, and nothing more."""
-        most = self.part.count if self.spec.max_per_node is None else min(self.part.count, self.spec.max_per_node)
-        for capacity in self.available.capacities:
-            by_disk = max(0, capacity.disk) // (need.disk or 1)
-            if by_disk < most and by_disk < self._slots(capacity.cpu_millis, capacity.memory):
-                by_gpus = len(capacity.gpus) // need.gpus if need.gpus and need.portion is None else most
-                if by_disk < by_gpus:
-                    yield capacity.node
-
     def _bound(self, levels: BinLevels) -> tuple[int, int]:
         """Executions for which there are CPUs and memory on every node of a bin, and on none more."""
         bounds = self._bounds.get(levels)
@@ -334,10 +324,25 @@ class Candidates:
 
     def _slots(self, cpu_millis: int, memory: int) -> int:
         """Executions for which there are CPUs and memory."""
-        need = self.part.role.resources
-        slots = self.part.count
-        if need.cpu_millis:
-            slots = min(slots, cpu_millis // need.cpu_millis)
-        if need.memory:
-            slots = min(slots, memory // need.memory)
-        return max(0, slots)
+        return _slots(self.part, cpu_millis, memory)
+
+
+def _slots(part: Part, cpu_millis: int, memory: int) -> int:
+    need, slots = part.role.resources, part.count
+    if need.cpu_millis:
+        slots = min(slots, cpu_millis // need.cpu_millis)
+    if need.memory:
+        slots = min(slots, memory // need.memory)
+    return max(0, slots)
+
+
+def _short_of_disk(spec: JobSpec, part: Part, capacities: Iterable[Capacity]) -> Iterator[NodeId]:
+    """Nodes whose disk holds fewer executions than they have room for otherwise; one look at each, and nothing more."""
+    need = part.role.resources
+    most = part.count if spec.max_per_node is None else min(part.count, spec.max_per_node)
+    for capacity in capacities:
+        by_disk = max(0, capacity.disk) // (need.disk or 1)
+        if by_disk < most and by_disk < _slots(part, capacity.cpu_millis, capacity.memory):
+            by_gpus = len(capacity.gpus) // need.gpus if need.gpus and need.portion is None else most
+            if by_disk < by_gpus:
+                yield capacity.node

@@ -30,12 +30,11 @@ class Draft:
     def __init__(self, capacity: Capacity) -> None:
         self.capacity = capacity
         self.gpus = list(capacity.gpus)
-        self.cpu_millis, self.memory, self.taken = capacity.cpu_millis, capacity.memory, 0
-        self.disk = capacity.disk
+        self.cpu_millis, self.memory, self.disk, self.taken = capacity.cpu_millis, capacity.memory, capacity.disk, 0
         self.ports = set(capacity.ports)
         self.shares = PlainShares(capacity.gpus, capacity.shared)
 
-    def slots(self, spec: JobSpec, role: Role, ports: Ports) -> int:  # noqa: C901 - one look for each thing
+    def slots(self, spec: JobSpec, role: Role, ports: Ports) -> int:
         """How many executions of a role fit, one after the other, if each takes these ports."""
         need, most = role.resources, role.count
         if ports:
@@ -52,10 +51,8 @@ class Draft:
             most = min(most, len(matching(self.gpus, need)) // need.gpus)
         if need.cpu_millis:
             most = min(most, self.cpu_millis // need.cpu_millis)
-        if need.memory:
-            most = min(most, self.memory // need.memory)
-        if need.disk:
-            most = min(most, self.disk // need.disk)
+        for wanted, left in ((need.memory, self.memory), (need.disk, self.disk)):
+            most = min(most, left // wanted) if wanted else most
         if spec.max_per_node is not None:
             most = min(most, spec.max_per_node - self.taken)
         return max(0, most)
