@@ -13,7 +13,7 @@ from pathlib import Path
 from agent.code.store import CODE_CACHE, CodeStore
 from agent.data.checkpoints.store import KEPT_PARTS, CheckpointStore
 from agent.data.outputs import OutputStore
-from agent.data.store import INPUT_CACHE, CacheSettings, InputStore
+from agent.data.store import INPUT_CACHE, CacheSettings, InputQuestions, InputStore
 from agent.executions.ports import PortLedger
 from agent.executions.volumes import NodeVolumes
 from agent.fencing.killer import Killer
@@ -237,8 +237,7 @@ def _node(
     )
     inputs = InputStore(
         _cache(settings, local),
-        secret_calls.tell_inputs,
-        secret_calls.ask_for_tree,
+        InputQuestions(found=secret_calls.tell_inputs, tree=secret_calls.ask_for_tree, keys=secret_calls.ask_for_keys),
         coordinator.address,
         coordinator.credentials,
     )

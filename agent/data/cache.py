@@ -38,6 +38,7 @@ MORE_SPACE = 105
 
 _OWN, _PASSED_THROUGH, _READ_ONLY, _PRIVATE = 0o700, 0o711, 0o444, 0o600
 _COPIED = 1024 * 1024
+_ADDED_TO = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class InputCache:
@@ -90,9 +91,9 @@ class InputCache:
 
     def part(self, url: str) -> "ArrivingInput":
         """What has arrived of a URL's file, which is one call's alone; raises OSError."""
-        return ArrivingInput(self.directory / "parts" / _named(url))
+        return ArrivingInput(part_place(self.directory, url))
 
-    def take(self, arrived: "ArrivingInput", found: FoundInput, execution: str) -> None:
+    def take(self, arrived: "ArrivingInput | MovedInput", found: FoundInput, execution: str) -> None:
         """Have a file that has arrived whole in its place, leased to an execution; raises OSError."""
         arrived.sync()
         place = self._object(found.sha256)
@@ -107,9 +108,13 @@ class InputCache:
 
     def lease(self, execution: str, digests: Iterable[str]) -> None:
         """Note that an execution uses objects from now on; raises OSError."""
+        more = "".join(f"\n{digest}" for digest in digests)  # a line that is torn counts for nothing
         with self._lock:
-            leased = sorted({*self._leased_to(execution), *digests})
-            write_whole(self.directory / "leases" / execution, "\n".join(leased).encode(), _PRIVATE)
+            descriptor = os.open(self.directory / "leases" / execution, _ADDED_TO, _PRIVATE)
+            try:
+                os.write(descriptor, more.encode("ascii"))
+            finally:
+                os.close(descriptor)
 
     def release(self, execution: str) -> None:
         """Note that an execution is over. Harmless when repeated."""
@@ -219,9 +224,11 @@ class ArrivingInput:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._version_path = path.with_name(f"{path.name}.version")
+        self._version_path = _version_of(path)
         self._hash = sha256()
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, _PRIVATE)
+        if os.fstat(self._file).st_mode & 0o777 != _PRIVATE:  # it was whole, and nobody took it
+            os.fchmod(self._file, _PRIVATE)
         self.offset = 0
         """Bytes that are there."""
         while found := os.read(self._file, _COPIED):
@@ -229,6 +236,11 @@ class ArrivingInput:
             self.offset += len(found)
         self.version = self._version()
         """The version of which they are; empty: nobody knows, and it begins anew."""
+
+    @property
+    def file(self) -> int:
+        """The descriptor of the file, for whoever locks it."""
+        return self._file
 
     @property
     def sha256(self) -> str:
@@ -271,6 +283,30 @@ class ArrivingInput:
             return self._version_path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError):
             return ""
+
+
+class MovedInput:
+    """A file that the mover has made whole, hashed and synced."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def sync(self) -> None:
+        """Do nothing: it is on the disk."""
+
+    def forget(self) -> None:
+        """Keep nothing for whoever goes on."""
+        self.path.unlink(missing_ok=True)
+        _version_of(self.path).unlink(missing_ok=True)
+
+
+def part_place(directory: Path, url: str) -> Path:
+    """Where a file lies in a cache while it arrives."""
+    return directory / "parts" / _named(url)
+
+
+def _version_of(part: Path) -> Path:
+    return part.with_name(f"{part.name}.version")
 
 
 def _named(text: str) -> str:

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import closing
 
+from agent.data.bucket_inputs import BucketFetching, BucketSide
 from agent.data.cache import ArrivingInput, InputCache
 from agent.data.held import HeldFile, HeldInput
 from agent.data.trees import TreeAccess, TreeFetching
@@ -40,9 +41,11 @@ class InputFetching:
         ask: AskForInputs,
         clock: Callable[[], float] = time.monotonic,
         trees: TreeAccess | None = None,
+        buckets: BucketSide | None = None,
     ) -> None:
-        """Without `trees` nothing comes from other jobs."""
+        """Without `trees` nothing comes from other jobs, without `buckets` nothing from stores."""
         self.cache = cache
+        self._buckets = None if buckets is None else BucketFetching(cache, buckets, clock)
         self._trees = None if trees is None else TreeFetching(cache, trees, clock)
         self._ask = ask
         self._clock = clock
@@ -52,14 +55,14 @@ class InputFetching:
     async def fetch(self, assignment: Assignment, progress: Told) -> Mapping[str, HeldInput]:
         """Have the inputs of an execution on this node: where each lies, and what it holds. Raises ExecutionError."""
         execution = assignment.execution
-        files = [each for each in assignment.role.inputs if each.url]
+        files = [each for each in assignment.role.inputs if each.url and not each.is_in_bucket]
         try:
             async with asyncio.timeout(assignment.fetch.total_seconds()):
                 found = {each.name: await self._one(assignment, each, progress) for each in files}
                 held = {
-                    each.name: await self._tree(assignment, each, progress)
+                    each.name: await self._several(assignment, each, progress)
                     for each in assignment.role.inputs
-                    if each.source
+                    if each.source or each.is_in_bucket
                 }
         except TimeoutError:
             limit = format_duration(assignment.fetch)
@@ -70,11 +73,13 @@ class InputFetching:
         except OSError as error:
             raise _disk_failure(files[0], error) from error
 
-    async def _tree(self, assignment: Assignment, each: JobInput, progress: Told) -> HeldInput:
-        if self._trees is None:
-            raise ExecutionError(FailureKind.RUNTIME, f"inputs.{each.name}: this agent has no way to a depot")
+    async def _several(self, assignment: Assignment, each: JobInput, progress: Told) -> HeldInput:
+        """An input that may be several files: objects of a store, or outputs of another job."""
+        way = self._buckets if each.is_in_bucket else self._trees
+        if way is None:
+            raise ExecutionError(FailureKind.RUNTIME, f"inputs.{each.name}: this agent has no way to it")
         try:
-            return await self._trees.fetch(assignment, each, progress)
+            return await way.fetch(assignment, each, progress)
         except OSError as error:
             raise _disk_failure(each, error) from error
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from agent.data.held import HeldInput
 from muster.domain.data.job_input import FoundInput
 from muster.domain.data.upload import DepotPass
+from muster.domain.fleet.secret import DeliveredSecret
 from muster.domain.gangs.plan import Assignment
 from muster.domain.ids import ExecutionId
 from muster.domain.jobs.failure import ExecutionError, FailureKind
@@ -16,6 +17,7 @@ from muster.lean.absent import AGENTS_DO_WITHOUT, take_back
 from muster.rpc.channel import Credentials
 
 if TYPE_CHECKING:  # it loads OpenSSL, for its hashes
+    from agent.data.bucket_inputs import AskForKeys
     from agent.data.fetching import AskForInputs, InputFetching
     from agent.data.trees import AskForTree
 
@@ -41,9 +43,23 @@ async def no_coordinator(execution: ExecutionId, found: Sequence[FoundInput]) ->
     raise ExecutionError(FailureKind.RUNTIME, f"inputs: nobody tells this agent what those of {execution} are")
 
 
+async def no_keys(execution: ExecutionId) -> Sequence[DeliveredSecret]:
+    """No secrets of stores, for agents without a coordinator."""
+    raise ExecutionError(FailureKind.RUNTIME, f"inputs: nobody tells this agent what opens the stores of {execution}")
+
+
 async def no_tree(execution: ExecutionId, tree: str) -> DepotPass:
     """No outputs of other jobs, for agents without a coordinator."""
     raise ExecutionError(FailureKind.RUNTIME, f"inputs: nobody tells this agent where {tree} of {execution} is")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputQuestions:
+    """What the coordinator is asked for inputs."""
+
+    found: "AskForInputs" = no_coordinator
+    tree: "AskForTree" = no_tree
+    keys: "AskForKeys" = no_keys
 
 
 class InputStore:
@@ -52,15 +68,13 @@ class InputStore:
     def __init__(
         self,
         settings: CacheSettings,
-        ask: "AskForInputs" = no_coordinator,
-        ask_for_tree: "AskForTree" = no_tree,
+        ask: InputQuestions = InputQuestions(),
         coordinator: Callable[[], str] = str,
         credentials: Callable[[], Credentials] = Credentials,
     ) -> None:
         """Touch nothing yet; what `coordinator` and `credentials` give is asked again for each connection."""
         self._settings = settings
         self._ask = ask
-        self._ask_for_tree = ask_for_tree
         self._coordinator = coordinator
         self._credentials = credentials
         self._fetching: InputFetching | None = None
@@ -104,12 +118,15 @@ class InputStore:
     def _loaded(self) -> "InputFetching":
         if self._fetching is None:
             take_back(AGENTS_DO_WITHOUT)  # servers of inputs are spoken to over TLS
-            from agent.data.cache import InputCache  # noqa: PLC0415 - agents without such jobs do without its hashes
+            from agent.data.bucket_inputs import BucketSide  # noqa: PLC0415 - agents without such jobs do without its hashes
+            from agent.data.cache import InputCache  # noqa: PLC0415 - as above
             from agent.data.fetching import InputFetching  # noqa: PLC0415 - as above
+            from agent.data.mover.mover import Mover  # noqa: PLC0415 - as above
             from agent.data.trees import TreeAccess  # noqa: PLC0415 - as above
 
             given = self._settings
             cache = InputCache(given.directory, given.executions, given.size, given.keep_free)
-            access = TreeAccess(ask=self._ask_for_tree, coordinator=self._coordinator, credentials=self._credentials)
-            self._fetching = InputFetching(cache, self._ask, trees=access)
+            access = TreeAccess(ask=self._ask.tree, coordinator=self._coordinator, credentials=self._credentials)
+            buckets = BucketSide(keys=self._ask.keys, tell=self._ask.found, mover=Mover())
+            self._fetching = InputFetching(cache, self._ask.found, trees=access, buckets=buckets)
         return self._fetching

@@ -63,13 +63,18 @@ class SecretCalls:
 
     async def ask(self, execution: ExecutionId) -> tuple[DeliveredSecret, ...]:
         """The secrets of an execution; raises ExecutionError with the coordinator's words where it refuses."""
+        return await self._secrets(pb.SecretsRequest(execution=execution))
 
+    async def ask_for_keys(self, execution: ExecutionId) -> tuple[DeliveredSecret, ...]:
+        """What opens the stores of an execution's data; raises ExecutionError as above."""
+        return await self._secrets(pb.SecretsRequest(execution=execution, for_data=True))
+
+    async def _secrets(self, request: pb.SecretsRequest) -> tuple[DeliveredSecret, ...]:
         async def secrets(stub: "agents_pb2_grpc.AgentServiceAsyncStub", shown: Credentials) -> _Secrets:
-            request = pb.SecretsRequest(execution=execution)
             answer = await stub.Secrets(request, timeout=SECRETS_LIMIT, metadata=shown.metadata)
             return tuple(map(wire.delivered_from_wire, answer.secrets))
 
-        return await self._answer("secrets", execution, secrets)
+        return await self._answer("secrets", ExecutionId(request.execution), secrets)
 
     async def ask_for_data(self, execution: ExecutionId) -> DepotPass:
         """What opens the depot for the code of an execution; raises ExecutionError as above."""

@@ -122,6 +122,7 @@ class Builder:
                     only=tuple(it.only or ()),
                     path=it.path,
                     sha256=it.sha256 or "",
+                    secret=it.secret or "",
                 )
                 for name, it in sorted(effective.inputs.items())
             ),

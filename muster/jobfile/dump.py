@@ -156,6 +156,7 @@ def _volume(volume: Volume) -> dict[str, Any]:
 
 def _input(each: JobInput) -> dict[str, Any] | str:
     said = _present(url=each.url or None, only=list(each.only) or None, path=each.path, sha256=each.sha256 or None)
+    said |= {"secret": each.secret} if each.secret else {}
     said |= {"from": each.source} if each.source else {}
     return each.url if list(said) == ["url"] else said
 

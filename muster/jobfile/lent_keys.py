@@ -186,16 +186,25 @@ InputSource = Annotated[str, BeforeValidator(_source), WithJsonSchema({"type": "
 OnlyName = Annotated[str, BeforeValidator(_only_name), WithJsonSchema({"type": "string", "minLength": 1})]
 _URL_OR_FROM: dict[str, Any] = {
     "oneOf": [{"required": ["url"]}, {"required": ["from"]}],
-    "not": {"anyOf": [{"required": ["from", "sha256"]}, {"required": ["url", "only"]}]},
+    "not": {"anyOf": [*({"required": ["from", each]} for each in ("sha256", "secret")), {"required": ["url", "only"]}]},
 }
 
 
 class InputKeys(Section):
-    """A file, or outputs of a job, that each execution finds, see docs/inputs.md; short: its URL."""
+    """A file, objects of a store, or outputs of a job, see docs/inputs.md; short: its URL."""
 
     model_config = ConfigDict(json_schema_extra=_URL_OR_FROM)
 
-    url: fields.InputUrl | None = key("URL", "Where the file comes from, with `http://` or `https://`.")
+    url: fields.InputUrl | None = key(
+        "URL",
+        "Where the file comes from, with `http://` or `https://`; or objects of a store as `s3://BUCKET/KEY`, where "
+        "`*`, `?` and `**` are wildcards and a `/` at the end means all below.",
+    )
+    secret: fields.Label | None = key(
+        "word",
+        "The secret of kind `s3` that opens the store (`muster secrets list`); without it the objects are read as "
+        "everybody may. Needs `s3://`.",
+    )
     source: InputSource | None = key(
         "`JOB`, `JOB/ROLE-N`, `JOB/*`",
         "The job whose outputs it is, by `job:ID`, or else the newest of that name that has succeeded; the N-th "

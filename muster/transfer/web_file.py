@@ -8,12 +8,12 @@ import http.client
 import socket
 import ssl
 from contextlib import suppress
-from ipaddress import IPv6Address, ip_address
 from typing import Self
 from urllib.parse import urljoin, urlsplit
 
 from muster.domain.data.job_input import without_query
 from muster.domain.errors import MusterError
+from muster.transfer.addresses import is_of_link
 
 REDIRECTIONS = 5
 """How often a server may name another place."""
@@ -29,7 +29,6 @@ _LATER = frozenset({408, 421, 425, 429})
 _WHOLE, _PART, _UNCHANGED, _NOT_THERE = 200, 206, 304, 416
 _DENIED = frozenset({401, 403, 407})
 _GONE = frozenset({404, 410})
-_METADATA = IPv6Address("fd00:ec2::254")
 
 
 class FileRefusedError(MusterError):
@@ -185,9 +184,8 @@ def is_strong(version: str) -> bool:
 
 
 def _refuse_link_local(address: str, shown: str) -> None:
-    found = ip_address(address.partition("%")[0])
-    mapped = found.ipv4_mapped if isinstance(found, IPv6Address) else None
-    if (mapped or found).is_link_local or found == _METADATA:
+    if is_of_link(address):
+        found = address.partition("%")[0]
         raise FileRefusedError(
             f"{shown} leads to {found}, an address of the link itself, from which nothing is fetched"
         )

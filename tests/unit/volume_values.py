@@ -1,5 +1,7 @@
 """Hypothesis strategies for volumes and inputs as they travel."""
 
+from base64 import b64encode
+
 from hypothesis import strategies as st
 
 from muster.domain.data.job_input import FoundInput, JobInput
@@ -30,13 +32,29 @@ _sources = st.builds(
     only=st.lists(st.from_regex(r"[a-z]{1,8}/\*\*", fullmatch=True), max_size=2).map(tuple),
     trees=st.lists(_trees, max_size=2).map(tuple),
 )
-inputs = _sources | st.builds(
+_objects = st.builds(
     JobInput,
     name=st.from_regex(r"[a-z0-9]([a-z0-9-]{0,8}[a-z0-9])?", fullmatch=True),
-    url=urls,
-    path=st.none() | st.from_regex(r"/[a-z]{1,8}", fullmatch=True),
-    sha256=st.just("") | digests,
+    url=st.from_regex(r"s3://[a-z]{3,8}/[a-z]{1,8}(/\*\.tar)?", fullmatch=True),
+    secret=st.just("") | st.from_regex(r"[a-z]{1,8}", fullmatch=True),
+)
+inputs = (
+    _sources
+    | _objects
+    | st.builds(
+        JobInput,
+        name=st.from_regex(r"[a-z0-9]([a-z0-9-]{0,8}[a-z0-9])?", fullmatch=True),
+        url=urls,
+        path=st.none() | st.from_regex(r"/[a-z]{1,8}", fullmatch=True),
+        sha256=st.just("") | digests,
+    )
 )
 found_inputs = st.builds(
     FoundInput, url=urls, size=st.integers(0, 2**62), sha256=digests, version=st.just("") | st.just('"1"')
+) | st.builds(
+    FoundInput,
+    url=st.from_regex(r"([a-z]{1,8}@)?s3://[a-z]{3,8}/[a-z]{1,8}", fullmatch=True),
+    size=st.integers(0, 2**62),
+    sha256=digests,
+    listing=st.binary(max_size=20).map(lambda form: b64encode(form).decode()),
 )

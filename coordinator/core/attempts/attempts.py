@@ -152,7 +152,8 @@ def end_job(turn: Turn, name: JobId) -> None:
     waits = turn.cluster.gangs.storing(name) > 0 and not job.delete_when_ended
     if job.ended_at is not None or waits or turn.cluster.newest_attempt(name).ended_at is None:
         return
-    turn.put(ended := replace(job, ended_at=turn.now))
+    found = tuple(replace(each, listing="") for each in job.inputs)  # lists are long, and nobody reads them any more
+    turn.put(ended := replace(job, ended_at=turn.now, inputs=found))
     turn.cluster.deadlines.watch_job(ended)
     if job.delete_when_ended:
         turn.doom(name)

@@ -7,9 +7,12 @@ from coordinator.core.events import InputsFound
 from coordinator.engine.engine import Engine
 from coordinator.rpc.agents.entitled import entitled_to
 from coordinator.trust.caller import Caller
-from muster.domain.data.job_input import FoundInput
+from muster.domain.data.job_input import LONGEST_LISTING, FoundInput
 from muster.domain.errors import InvalidJobError, UnknownNameError
 from muster.domain.ids import ExecutionId, JobId
+
+LONGEST_LISTINGS = 4 * LONGEST_LISTING
+"""Characters of all lists of objects of one job, which the coordinator keeps in memory until the job has ended."""
 
 
 class InputVersions:
@@ -24,17 +27,29 @@ class InputVersions:
         Raises UnknownNameError, PermissionDeniedError, ConflictError, or InvalidJobError for URLs of another job.
         """
         _, role = await entitled_to(self._engine, who, id_, "inputs")
-        urls = {each.url for each in role.inputs}
+        urls = {each.origin for each in role.inputs}
         if any(each.url not in urls for each in found):
             raise InvalidJobError(f"the role of execution {id_} has no input with such a URL")
         job = await self._engine.query(lambda cluster, _: _job_of(cluster, id_))
         if found:
+            listed = await self._engine.query(lambda cluster, _: _listed(cluster, job, found))
+            if listed > LONGEST_LISTINGS:
+                raise InvalidJobError(
+                    f"the lists of objects that are inputs of job {job} have {listed} characters, and "
+                    f"{LONGEST_LISTINGS} are the most; pack the objects into fewer"
+                )
             await self._engine.apply(InputsFound(job=job, found=tuple(found)))
         return await self._engine.query(
             lambda cluster, _: (
                 tuple(each for each in cluster.jobs[job].inputs if each.url in urls) if job in cluster.jobs else ()
             )
         )
+
+
+def _listed(cluster: Cluster, job: JobId, found: Sequence[FoundInput]) -> int:
+    """Characters of all lists of a job with those that were found now."""
+    known = {each.url: each for each in cluster.jobs[job].inputs} if job in cluster.jobs else {}
+    return sum(len(each.listing) for each in ({each.url: each for each in found} | known).values())
 
 
 def _job_of(cluster: Cluster, id_: ExecutionId) -> JobId:

@@ -22,10 +22,10 @@ class SecretDelivery:
         self._audit = audit
         self._told = Deliveries()
 
-    async def delivered(self, who: Caller, id_: ExecutionId) -> Sequence[DeliveredSecret]:
-        """The secrets of an execution that is placed on the node that asks, and not over."""
+    async def delivered(self, who: Caller, id_: ExecutionId, *, for_data: bool) -> Sequence[DeliveredSecret]:
+        """The secrets of an execution that is placed on the node that asks, and not over; or those for its data."""
         project, role = await entitled_to(self._engine, who, id_, "secrets")
-        delivered = await self._secrets.delivered(project, role)
+        delivered = await (self._secrets.for_data if for_data else self._secrets.delivered)(project, role)
         for target in self._told.targets(id_, project, [each.name for each in delivered]):
             self._audit.note(audit_entry(who, "secrets.deliver", target, f"ok, given to execution {id_}"))
         await self._audit.kept()  # nobody is given a value of which no trace is left

@@ -150,7 +150,7 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
     async def Secrets(self, request: pb.SecretsRequest, context: Context) -> pb.SecretsResponse:
         """The secrets of an execution that is placed on the node that asks, and not over."""
         execution = ExecutionId(checks.identifier(request.execution, "SecretsRequest.execution"))
-        delivered = await self._given.secrets.delivered(caller(), execution)
+        delivered = await self._given.secrets.delivered(caller(), execution, for_data=request.for_data)
         return pb.SecretsResponse(secrets=map(wire.delivered_to_wire, delivered))
 
     @translated

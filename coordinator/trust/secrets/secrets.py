@@ -126,6 +126,11 @@ class Secrets:
         _check_uses(project, {secret.name: secret for secret in whole}, role.secrets)
         return (*whole, *[_part(project, await self._opened(project, name), use) for name, use in named.items()])
 
+    async def for_data(self, project: str, role: Role) -> tuple[DeliveredSecret, ...]:
+        """What opens the stores from which the inputs of a role come; raises ConflictError as above."""
+        names = {each.secret: None for each in role.inputs if each.secret}
+        return tuple([await self._opened(project, name) for name in names])
+
     def sealed_keys(
         self, project: str, subscription: str, values: Mapping[str, bytes], at: datetime, by: str
     ) -> StoredSecret:
@@ -234,7 +239,7 @@ def _problem_with_words(secret: Secret, values: Mapping[str, bytes]) -> str | No
     """What is handed on line by line, or in an address, must be a line of text."""
     if secret.kind is SecretKind.GENERIC:
         return None
-    for key in KEY_RULES[secret.kind].known & values.keys() - {"ssh-key", "known-hosts"}:
+    for key in KEY_RULES[secret.kind].known & values.keys() - {"ssh-key", "known-hosts", "ca"}:
         if not _is_line(values[key]):
             return f"must have one line of text as its {key!r}"
     if "server" not in values:

@@ -30,7 +30,7 @@ _HELPER = (
 
 def spelled_out(spec: JobSpec, known: Mapping[str, Secret]) -> JobSpec:
     """The job as it is accepted, by what is known of its project's secrets; raises InvalidJobError with all faults."""
-    if not any(role.secrets for role in spec.roles):
+    if not any(role.secrets or any(each.secret for each in role.inputs) for role in spec.roles):
         return spec
     works = [_Role(spec.project, known, role, f"roles[{place}]") for place, role in enumerate(spec.roles)]
     roles = tuple(work.spelled_out() for work in works)
@@ -50,6 +50,9 @@ class _Role:
     problems: list[str] = field(default_factory=list)
 
     def spelled_out(self) -> Role:
+        for each in self.role.inputs:
+            if each.secret:
+                self._opens_store(f"{self.where}.inputs.{each.name}.secret", each.secret)
         if len(self.role.secrets) > MAX_USES:
             self.problems.append(f"{self.where}.secrets: has {len(self.role.secrets)}; {MAX_USES} are the most")
             return self.role
@@ -60,6 +63,15 @@ class _Role:
         variables = [*self.role.env, *(variable for use in uses for variable in use.env), *git]
         self._refuse_twice("the variable", variables)
         return replace(self.role, env={**self.role.env, **git}, secrets=uses)
+
+    def _opens_store(self, where: str, name: str) -> None:
+        """Note what is wrong with a secret that is to open a store."""
+        secret = self.known.get(name)
+        if secret is None:
+            shows = f"`muster secrets list --project {self.project}` shows those that it has"
+            self.problems.append(f"{where}: project {self.project} has no secret {name!r}; {shows}")
+        elif secret.kind is not SecretKind.S3:
+            self.problems.append(f"{where}: the secret {name!r} is of kind {secret.kind}; s3:// needs one of kind s3")
 
     def _use(self, place: int, use: SecretUse) -> SecretUse:
         where = f"{self.where}.secrets[{place}]"

@@ -16,6 +16,10 @@ MAX_INPUTS = 64
 """Inputs of one role."""
 LONGEST_INPUT_URL = 4096
 """Characters of a URL."""
+BUCKET_SCHEME = "s3://"
+"""How URLs of objects of a store begin."""
+LONGEST_LISTING = 512 * 1024
+"""Characters of the list of objects that an input is."""
 LARGEST_INPUT = 1 << 62
 """Bytes of one file, which no disk has."""
 
@@ -40,6 +44,8 @@ class JobInput:
     """What the file must hold; empty: whatever it holds when the job begins."""
     trees: tuple[InputTree, ...] = ()
     """What the outputs are; settled at the submit."""
+    secret: str = ""
+    """The secret of the project that opens the store of its objects; empty: everybody may read them."""
 
     @property
     def target(self) -> str:
@@ -47,8 +53,18 @@ class JobInput:
         return self.path or f"{INPUTS_DIRECTORY}/{self.name}"
 
     @property
+    def origin(self) -> str:
+        """What the nodes of a job call it when they tell what it holds: with another secret it may be another file."""
+        return f"{self.secret}@{self.url}" if self.secret else self.url
+
+    @property
+    def is_in_bucket(self) -> bool:
+        """Whether it is objects of a store."""
+        return self.url.startswith(BUCKET_SCHEME)
+
+    @property
     def file_name(self) -> str:
-        """What the file is called; empty for outputs of a job."""
+        """What the file is called; empty for outputs of a job, and for objects."""
         return file_name(self.url)
 
 
@@ -57,10 +73,14 @@ class FoundInput:
     """What a URL of a job was found to hold, which counts for all ranks and attempts."""
 
     url: str
+    """The URL; where a secret opens it, `SECRET@URL`."""
     size: int
     sha256: str
+    """SHA-256 of the file; of objects that of their list."""
     version: str = ""
     """What the server calls this version: its ETag, or when it was changed; empty: it does not say."""
+    listing: str = ""
+    """The list of its objects as nodes hand it on; empty for a file."""
 
 
 def file_name(url: str) -> str:
@@ -70,5 +90,5 @@ def file_name(url: str) -> str:
 
 
 def without_query(url: str) -> str:
-    """A URL as people may see it: what follows the `?` may be a signature."""
-    return url.partition("?")[0]
+    """A URL as people may see it: what follows the `?` may be a signature, but is a wildcard in a name of objects."""
+    return url if url.startswith(BUCKET_SCHEME) else url.partition("?")[0]

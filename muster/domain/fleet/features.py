@@ -36,6 +36,9 @@ INPUTS = "inputs"
 INPUT_TREES = "input-trees"
 """The agent gives executions outputs of other jobs as inputs."""
 
+BUCKETS = "buckets"
+"""The agent gives executions objects of stores as inputs."""
+
 OUTPUT_TERMS = "output-terms"
 """The agent stores those outputs that their job wants to have stored."""
 
@@ -59,6 +62,7 @@ ALL_FEATURES = frozenset(
         VOLUMES,
         INPUTS,
         INPUT_TREES,
+        BUCKETS,
         OUTPUT_TERMS,
         GPU_PORTIONS,
         STORED_CHECKPOINTS,
@@ -78,6 +82,7 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         VOLUMES: "volumes",
         INPUTS: "inputs",
         INPUT_TREES: "outputs of other jobs as inputs",
+        BUCKETS: "objects of stores as inputs",
         OUTPUT_TERMS: "what jobs say of their outputs",
         GPU_PORTIONS: "portions of GPUs",
         STORED_CHECKPOINTS: "checkpoints",
@@ -99,6 +104,7 @@ def needed(spec: JobSpec, role: Role) -> frozenset[str]:
         code=role.code is not None,
         inputs=bool(role.inputs),
         input_trees=any(each.source for each in role.inputs),
+        buckets=any(each.is_in_bucket for each in role.inputs),
         output_terms=role.outputs.bind_nodes,
         gpu_portions=role.resources.portion is not None,
         checkpoints=role.checkpoint is not None,
@@ -116,6 +122,7 @@ def _words(  # noqa: PLR0913 - one for each feature
     volumes: bool,
     inputs: bool,
     input_trees: bool,
+    buckets: bool,
     output_terms: bool,
     gpu_portions: bool,
     checkpoints: bool,
@@ -129,6 +136,7 @@ def _words(  # noqa: PLR0913 - one for each feature
         VOLUMES: volumes,
         INPUTS: inputs,
         INPUT_TREES: input_trees,
+        BUCKETS: buckets,
         OUTPUT_TERMS: output_terms,
         GPU_PORTIONS: gpu_portions,
         STORED_CHECKPOINTS: checkpoints,

@@ -20,7 +20,7 @@ class SecretKind(StrEnum):
 
     GENERIC = "generic"  #: any keys
     REGISTRY = "registry"  #: `server`, `username`, `password`; used when images are pulled from that server
-    S3 = "s3"  #: `access-key-id`, `secret-access-key`, and perhaps `endpoint`, `region`, `session-token`
+    S3 = "s3"  #: `access-key-id`, `secret-access-key`, and perhaps `endpoint`, `region`, `session-token`, `ca`
     GIT = "git"  #: `server`, `username`, `token`; or `ssh-key`, and perhaps `known-hosts`
 
 
@@ -88,8 +88,8 @@ KEY_RULES: Mapping[SecretKind, KeyRules] = {
     ),
     SecretKind.S3: KeyRules(
         one_of=(frozenset({"access-key-id", "secret-access-key"}),),
-        others=frozenset({"endpoint", "region", "session-token"}),
-        shown=frozenset({"endpoint", "region"}),
+        others=frozenset({"endpoint", "region", "session-token", "ca"}),
+        shown=frozenset({"endpoint", "region", "ca"}),
     ),
     SecretKind.GIT: KeyRules(
         one_of=(frozenset({"server", "username", "token"}), frozenset({"ssh-key"})),

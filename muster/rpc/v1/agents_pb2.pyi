@@ -1089,16 +1089,20 @@ class SecretsRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     EXECUTION_FIELD_NUMBER: _builtins.int
+    FOR_DATA_FIELD_NUMBER: _builtins.int
     execution: _builtins.str
     """Its id."""
+    for_data: _builtins.bool
+    """Whether those are wanted that open stores for its data; user code never gets them for that."""
     def __init__(
         self,
         *,
         execution: _builtins.str = ...,
+        for_data: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["execution", b"execution"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["execution", b"execution", "for_data", b"for_data"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1113,7 +1117,7 @@ class SecretsResponse(_message.Message):
     SECRETS_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def secrets(self) -> _containers.RepeatedCompositeFieldContainer[Global___DeliveredSecret]:
-        """Those that its role names, and the project's credentials for the registry of its image."""
+        """Those that its role names, and the project's credentials for the registry of its image; or those for its data."""
 
     def __init__(
         self,

@@ -723,16 +723,19 @@ class Input(_message.Message):
     SOURCE_FIELD_NUMBER: _builtins.int
     ONLY_FIELD_NUMBER: _builtins.int
     TREES_FIELD_NUMBER: _builtins.int
+    SECRET_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Unique in the role: lower-case letters, digits and hyphens."""
     url: _builtins.str
-    """Where the file comes from, with http:// or https://; empty: it is outputs of a job."""
+    """Where the file comes from, with http:// or https://, or objects of a store, with s3://; empty: outputs of a job."""
     path: _builtins.str
     """Absolute path of its directory in the container; empty: below /muster/inputs."""
     sha256: _builtins.str
     """SHA-256 of what it must hold, in hexadecimal digits; empty: whatever it holds."""
     source: _builtins.str
     """Whose outputs it is: `JOB`, `JOB/ROLE-N` or `JOB/*`, JOB by name or as `job:ID`; in an accepted job always by id."""
+    secret: _builtins.str
+    """The secret that opens the store of its objects; empty: everybody may read them."""
     @_builtins.property
     def only(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Names with wildcards of the outputs that are wanted; none: all."""
@@ -751,10 +754,11 @@ class Input(_message.Message):
         source: _builtins.str = ...,
         only: _abc.Iterable[_builtins.str] | None = ...,
         trees: _abc.Iterable[Global___InputTree] | None = ...,
+        secret: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "only", b"only", "path", b"path", "sha256", b"sha256", "source", b"source", "trees", b"trees", "url", b"url"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "only", b"only", "path", b"path", "secret", b"secret", "sha256", b"sha256", "source", b"source", "trees", b"trees", "url", b"url"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -800,14 +804,17 @@ class FoundInput(_message.Message):
     SIZE_FIELD_NUMBER: _builtins.int
     SHA256_FIELD_NUMBER: _builtins.int
     VERSION_FIELD_NUMBER: _builtins.int
+    LISTING_FIELD_NUMBER: _builtins.int
     url: _builtins.str
-    """The URL."""
+    """The URL; SECRET@URL where a secret opens it."""
     size: _builtins.int
     """Bytes."""
     sha256: _builtins.str
-    """SHA-256, in hexadecimal digits."""
+    """SHA-256, in hexadecimal digits; of objects that of their list."""
     version: _builtins.str
     """What its server calls this version; empty: it does not say."""
+    listing: _builtins.str
+    """The list of objects of a store, compressed, in Base64; empty: it is a file."""
     def __init__(
         self,
         *,
@@ -815,10 +822,11 @@ class FoundInput(_message.Message):
         size: _builtins.int = ...,
         sha256: _builtins.str = ...,
         version: _builtins.str = ...,
+        listing: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["sha256", b"sha256", "size", b"size", "url", b"url", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["listing", b"listing", "sha256", b"sha256", "size", b"size", "url", b"url", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

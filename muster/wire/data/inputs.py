@@ -1,9 +1,10 @@
 """Inputs of jobs on the wire, and what they were found to hold."""
 
 import re
+from string import ascii_letters, digits
 
 from muster.domain.data.digest import is_digest
-from muster.domain.data.job_input import LARGEST_INPUT, LONGEST_INPUT_URL, FoundInput, JobInput
+from muster.domain.data.job_input import LARGEST_INPUT, LONGEST_INPUT_URL, LONGEST_LISTING, FoundInput, JobInput
 from muster.domain.data.job_source import MOST_INPUT_TREES, InputTree
 from muster.rpc.v1 import model_pb2 as pb
 from muster.wire import checks
@@ -12,6 +13,10 @@ from muster.wire.checks import WireError
 LONGEST_INPUT_VERSION = 256
 """Characters of what a server calls a version of a file."""
 
+LONGEST_ORIGIN = LONGEST_INPUT_URL + 64
+"""Characters of a URL and of the name of the secret that opens it."""
+
+_BASE64 = frozenset(f"{ascii_letters}{digits}+/=")
 _BELOW = re.compile(r"[a-z0-9][a-z0-9-]{0,80}")
 
 
@@ -25,6 +30,7 @@ def input_to_wire(each: JobInput) -> pb.Input:
         source=each.source,
         only=each.only,
         trees=map(_tree_to_wire, each.trees),
+        secret=each.secret,
     )
 
 
@@ -40,6 +46,7 @@ def input_from_wire(message: pb.Input) -> JobInput:
         source=message.source,
         only=tuple(message.only),
         trees=tuple(map(_tree_from_wire, message.trees)),
+        secret=message.secret,
     )
 
 
@@ -58,20 +65,25 @@ def _tree_from_wire(message: pb.InputTree) -> InputTree:
 
 def found_input_to_wire(found: FoundInput) -> pb.FoundInput:
     """What a URL was found to hold."""
-    return pb.FoundInput(url=found.url, size=found.size, sha256=found.sha256, version=found.version)
+    return pb.FoundInput(
+        url=found.url, size=found.size, sha256=found.sha256, version=found.version, listing=found.listing
+    )
 
 
 def found_input_from_wire(message: pb.FoundInput) -> FoundInput:
     """What a URL was found to hold; raises WireError."""
     if not is_digest(message.sha256):
         raise WireError("FoundInput.sha256", "is no SHA-256")
-    if len(message.url) > LONGEST_INPUT_URL:
-        raise WireError("FoundInput.url", f"has more than {LONGEST_INPUT_URL} characters")
+    if len(message.url) > LONGEST_ORIGIN:
+        raise WireError("FoundInput.url", f"has more than {LONGEST_ORIGIN} characters")
     if len(message.version) > LONGEST_INPUT_VERSION:
         raise WireError("FoundInput.version", f"has more than {LONGEST_INPUT_VERSION} characters")
+    if len(message.listing) > LONGEST_LISTING or not _BASE64.issuperset(message.listing):
+        raise WireError("FoundInput.listing", f"is no Base64 of at most {LONGEST_LISTING} characters")
     return FoundInput(
         url=checks.plain(message.url, "FoundInput.url"),
         size=checks.between(message.size, 0, LARGEST_INPUT, "FoundInput.size"),
         sha256=message.sha256,
         version=checks.plain(message.version, "FoundInput.version"),
+        listing=message.listing,
     )

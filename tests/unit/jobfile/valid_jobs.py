@@ -196,6 +196,9 @@ def inputs(draw: st.DrawFn, *, contained: bool) -> tuple[JobInput, ...]:
         path = f"/input-{name}" if contained and draw(st.booleans()) else None
         digest = draw(st.sampled_from(("", "5" * 64)))
         if draw(st.booleans()):
+            url = draw(st.sampled_from(("s3://acme/data/a b.tar", "s3://acme/data/*.tar", "s3://acme/data/")))
+            found.append(JobInput(name=name, url=url, path=path, secret=draw(st.sampled_from(("", "store")))))
+        elif draw(st.booleans()):
             source = draw(st.sampled_from(("train", "train/worker-0", "job:k3j2v8xa/*")))
             only = draw(st.sampled_from(((), ("**/*.pt", "plots/"))))
             found.append(JobInput(name=name, source=source, path=path, only=only))

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from coordinator.trust.secrets.uses import spelled_out
+from muster.domain.data.job_input import JobInput
 from muster.domain.errors import InvalidJobError
 from muster.domain.fleet.secret import Secret, SecretKind
 from muster.domain.jobs.job import JobSpec, Role
@@ -156,3 +157,17 @@ def test_who_configures_git_himself_and_asks_for_it_is_told() -> None:
 
 def test_more_secrets_than_a_role_may_have_are_refused() -> None:
     assert problems(*[SecretUse(secret="one")] * 33) == ["roles[0].secrets: has 33; 32 are the most"]
+
+
+def test_what_opens_a_store_must_be_there_and_be_for_stores() -> None:
+    def submitted(*names: str) -> JobSpec:
+        inputs = tuple(JobInput(name=f"i-{name}", url="s3://acme/a", secret=name) for name in names)
+        spec = JobSpec(name="j", project="vision", roles=(Role(command=("x",), inputs=inputs),))
+        return spelled_out(spec, KNOWN)
+
+    assert submitted("s3").roles[0].inputs[0].secret == "s3"
+    with pytest.raises(InvalidJobError) as refused:
+        submitted("nosuch", "hub")
+    first, second = str(refused.value).splitlines()
+    assert first.startswith("roles[0].inputs.i-nosuch.secret: project vision has no secret 'nosuch'; `muster secrets ")
+    assert second == "roles[0].inputs.i-hub.secret: the secret 'hub' is of kind registry; s3:// needs one of kind s3"

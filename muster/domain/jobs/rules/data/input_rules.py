@@ -3,9 +3,11 @@
 import re
 from collections.abc import Iterator
 
+from muster.domain.data.buckets.bucket_url import BUCKET_NAME, read_bucket_url
 from muster.domain.data.digest import is_digest
-from muster.domain.data.job_input import LONGEST_INPUT_URL, MAX_INPUTS, JobInput, file_name
+from muster.domain.data.job_input import BUCKET_SCHEME, LONGEST_INPUT_URL, MAX_INPUTS, JobInput, file_name
 from muster.domain.data.job_source import read_job_source
+from muster.domain.data.pattern import NamePatternError
 from muster.domain.data.tree import MalformedTreeError, refuse_bad_content_path
 from muster.domain.fault import Fault, Path
 from muster.domain.jobs.job import Role
@@ -17,7 +19,7 @@ from muster.domain.jobs.rules.job_values import Wrong
 from muster.domain.jobs.rules.telling import told
 from muster.domain.quoting import quote
 
-INPUT_URL = r"https?://(?!/)[!-~]+"
+INPUT_URL = rf"(https?://(?!/)[!-~]+|s3://{BUCKET_NAME}/.+)"
 """The pattern of URLs of inputs, as far as a pattern can tell."""
 INPUT_SHA256 = r"[0-9a-f]{64}"
 """The pattern of what an input must hold."""
@@ -26,11 +28,15 @@ _HOST = re.compile(r"(?:[A-Za-z0-9_.-]+|\[[0-9A-Fa-f:.]+\])(?::(?P<port>[0-9]{1,
 
 
 def input_url(url: str) -> Wrong | None:
-    """A URL from which a file can be fetched."""
+    """A URL from which a file, or objects, can be fetched."""
     if wrong := _other_scheme(url):
         return wrong
     if len(url) > LONGEST_INPUT_URL:
         return Wrong(f"has {len(url)} characters; {LONGEST_INPUT_URL} are the most")
+    return _objects_named(url) if url.startswith(BUCKET_SCHEME) else _web_url(url)
+
+
+def _web_url(url: str) -> Wrong | None:
     if re.fullmatch(INPUT_URL, url) is None or "#" in url:
         return Wrong("must be a URL like https://example.org/data.tar, with spaces and other letters as %20")
     authority = url.partition("://")[2].partition("/")[0].partition("?")[0]
@@ -82,12 +88,44 @@ def _origin(each: JobInput, where: Path) -> Iterator[Fault]:
         if each.sha256:
             yield Fault(path=(*where, "sha256"), message="stands beside from: outputs have their SHA-256 already")
         yield from only_faults(each.only, (*where, "only"))
+        if each.secret:
+            yield Fault(path=(*where, "secret"), message="stands beside from, which needs none; it is for s3://")
     else:
         yield from told((*where, "url"), input_url(each.url))
+        yield from _opened_by(each, where)
         if each.sha256:
             yield from told((*where, "sha256"), input_sha256(each.sha256))
         if each.only or each.trees:
             yield Fault(path=(*where, "only"), message="stands beside url, which names one file; it is for from")
+
+
+def _opened_by(each: JobInput, where: Path) -> Iterator[Fault]:
+    if each.secret and not each.is_in_bucket:
+        yield Fault(
+            path=(*where, "secret"), message="stands beside a URL that is not s3://; others need no secret so far"
+        )
+    elif each.secret:
+        yield from told((*where, "secret"), values.label(each.secret))
+    named = read_bucket_url(each.url)
+    if each.sha256 and named is not None and (set("*?") & set(named.key) or named.key.endswith("/")):
+        message = "stands beside a URL that may be several objects; it is for one object, or one file"
+        yield Fault(path=(*where, "sha256"), message=message)
+
+
+def _objects_named(url: str) -> Wrong | None:
+    named = read_bucket_url(url)
+    if named is None:
+        return Wrong("must name objects of a bucket, like s3://acme/data/train-*.tar or s3://acme/data/")
+    try:
+        pattern = named.pattern
+    except NamePatternError as error:
+        return Wrong(f"cannot be used: {error}")
+    path = named.key.removesuffix("/") if pattern.has_wildcards else named.key
+    try:
+        refuse_bad_content_path(path)
+    except MalformedTreeError as error:
+        return Wrong(f"names objects that cannot be files: {error}")
+    return None
 
 
 def _other_scheme(url: str) -> Wrong | None:
@@ -95,9 +133,10 @@ def _other_scheme(url: str) -> Wrong | None:
     scheme = "" if found is None else found[1].lower()
     if scheme == "file":
         return Wrong("cannot be a file of the node; use `mounts` for directories of the node")
-    if scheme in {"s3", "gs", "az", "muster"}:
+    if scheme in {"gs", "az", "muster"}:
         return Wrong(
-            f"cannot begin with {scheme}:// yet; files come from http:// and https:// so far, outputs of jobs by from"
+            f"cannot begin with {scheme}:// yet; files come from s3://, http:// and https:// so far, and outputs of "
+            "jobs by from"
         )
     return None
 

@@ -1,0 +1,269 @@
+"""Fetches objects of stores as inputs: found once for a job, and each object once for a node."""
+
+import asyncio
+import logging
+import time
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TypeVar
+
+from agent.data.cache import InputCache, MovedInput, part_place
+from agent.data.held import HeldFile, HeldInput
+from agent.data.mover.mover import Mover
+from muster.domain.data.buckets.bucket_url import BucketUrl, read_bucket_url
+from muster.domain.data.buckets.listing import BucketListing, ListingError, StoredObject, places, read_listing
+from muster.domain.data.job_input import FoundInput, JobInput
+from muster.domain.data.tree import ContentEntry, ContentKind, content_tree
+from muster.domain.fleet.secret import DeliveredSecret, SecretKind
+from muster.domain.gangs.plan import Assignment
+from muster.domain.ids import ExecutionId
+from muster.domain.jobs.failure import ExecutionError, FailureKind
+from muster.domain.quantity import format_duration, size_text
+from muster.transfer.bucket_faults import BucketAwayError, BucketRefusedError
+from muster.transfer.store_access import StoreAccess
+
+log = logging.getLogger(__name__)
+
+OBJECTS_BESIDE = 4
+"""Objects of one input that are fetched at the same time."""
+STORE_PAUSE = 1.0
+"""Seconds until a store that had no answer is asked again; doubled each time, up to LONGEST_STORE_PAUSE."""
+LONGEST_STORE_PAUSE = 30.0
+
+AskForKeys = Callable[[ExecutionId], Awaitable[Sequence[DeliveredSecret]]]
+"""What opens the stores of an execution's data; raises ExecutionError."""
+TellFound = Callable[[ExecutionId, Sequence[FoundInput]], Awaitable[Sequence[FoundInput]]]
+"""Tells the coordinator what was found, and gets what counts for the job; raises ExecutionError."""
+Progress = Callable[[str], None]
+_Result = TypeVar("_Result")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BucketSide:
+    """What a node needs to get at objects."""
+
+    keys: AskForKeys
+    tell: TellFound
+    mover: Mover
+
+
+@dataclass(slots=True, kw_only=True)
+class _Arrival:
+    """How far one input is."""
+
+    input: JobInput
+    progress: Progress
+    stall: timedelta
+    clock: Callable[[], float]
+    last: float
+    """When a byte came last, or the store gave an answer."""
+    total: int = 0
+    there: dict[str, int] = field(default_factory=dict)
+    """Bytes by key."""
+
+    def arrived(self, key: str, count: int) -> None:
+        """Note that so many bytes of an object are there."""
+        if count > self.there.get(key, 0):
+            self.last = self.clock()
+        self.there[key] = count
+        there = sum(self.there.values())
+        self.progress(f"fetching input {self.input.name} {size_text(there)} of {size_text(self.total)}")
+
+    async def patiently(self, work: Callable[[], Awaitable[_Result]]) -> _Result:
+        """The result of some work, which is tried again after breaks as long as bytes come; raises ExecutionError."""
+        pause, before = STORE_PAUSE, self.last
+        while True:
+            try:
+                return await work()
+            except BucketRefusedError as error:
+                raise ExecutionError(FailureKind.DATA_REFUSED, f"inputs.{self.input.name}: {error}") from None
+            except BucketAwayError as error:
+                if self.last > before:
+                    pause, before = STORE_PAUSE, self.last
+                self.progress(f"waiting for input {self.input.name}: {error}")
+                log.warning("a store is away", extra={"input": self.input.name, "cause": str(error)})
+                if self.clock() + pause - self.last > self.stall.total_seconds():
+                    there = size_text(sum(self.there.values()))
+                    message = (
+                        f"inputs.{self.input.name}: {error}; {there} are here, and no more came in "
+                        f" {format_duration(self.stall)} (timeouts.stall)"
+                    )
+                    raise ExecutionError(FailureKind.DATA, message) from None
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, LONGEST_STORE_PAUSE)
+
+
+class BucketFetching:
+    """Fetches inputs of stores into the cache of a node."""
+
+    def __init__(self, cache: InputCache, side: BucketSide, clock: Callable[[], float] = time.monotonic) -> None:
+        self._cache = cache
+        self._side = side
+        self._clock = clock
+        self._fetching: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        """Held by whoever fetches an object; the others find it in the cache."""
+
+    async def fetch(self, assignment: Assignment, each: JobInput, progress: Progress) -> HeldInput:
+        """Have the objects of an input on this node.
+
+        Raises ExecutionError where they cannot be had, and OSError where the disk does not take them.
+        """
+        url = read_bucket_url(each.url)
+        assert url is not None, "the rule book has looked at it"
+        arrival = _Arrival(input=each, progress=progress, stall=assignment.stall, clock=self._clock, last=self._clock())
+        async with self._side.mover.needed():
+            access = await self._opened(assignment, each)
+            listing = await self._agreed(assignment.execution, arrival, url, access)
+            try:
+                by_path = places(url.pattern, listing.objects)
+            except ListingError as error:
+                raise ExecutionError(FailureKind.DATA_REFUSED, f"inputs.{each.name}: {error}") from None
+            found = await self._all(assignment.execution, arrival, _Store(url, access), listing)
+        tree = content_tree(
+            ContentEntry(path=path, kind=ContentKind.FILE, size=it.size, content=found[it.key])
+            for path, it in by_path.items()
+        )
+        await asyncio.to_thread(self._cache.lease, assignment.execution, sorted(set(found.values())))
+        directory = await asyncio.to_thread(self._cache.shown_tree, tree)
+        files = (
+            HeldFile(path=path, size=it.size, sha256=found[it.key], uri=url.of(it.key)) for path, it in by_path.items()
+        )
+        return HeldInput(directory=directory, files=tuple(files))
+
+    async def _opened(self, assignment: Assignment, each: JobInput) -> StoreAccess:
+        """The way to a store; values of a secret are here only until the mover has them."""
+        patience = assignment.stall.total_seconds()
+        if not each.secret:
+            return StoreAccess(patience=patience)
+        for given in await self._side.keys(assignment.execution):
+            if given.name == each.secret and given.kind is SecretKind.S3:
+                values = {key: value.decode() for key, value in given.values.items()}
+                return StoreAccess(
+                    endpoint=values.get("endpoint", ""),
+                    region=values.get("region", ""),
+                    ca=values.get("ca", ""),
+                    key_id=values.get("access-key-id", ""),
+                    key=values.get("secret-access-key", ""),
+                    session=values.get("session-token", ""),
+                    secret=each.secret,
+                    patience=patience,
+                )
+        message = f"inputs.{each.name}: the project has no secret {each.secret!r} of kind s3 any more"
+        raise ExecutionError(FailureKind.INVALID_OPTION, message)
+
+    async def _agreed(
+        self, execution: ExecutionId, arrival: _Arrival, url: BucketUrl, access: StoreAccess
+    ) -> BucketListing:
+        """The objects that count for the job: those that the first of its nodes has found."""
+        each = arrival.input
+        counts = await self._counts(execution, each, ())
+        try:
+            if counts is None:
+                arrival.progress(f"listing input {each.name}")
+                listing = await arrival.patiently(lambda: self._side.mover.listed(url, access))
+                arrival.last = self._clock()
+                found = listing.found(each.origin)
+                counts = await self._counts(execution, each, (found,)) or found
+            listing = read_listing(counts)
+        except ListingError as error:
+            raise ExecutionError(FailureKind.DATA_REFUSED, f"inputs.{each.name}: {error}") from None
+        pattern = url.pattern
+        if odd := [it.key for it in listing.objects if not pattern.matches(it.key)]:
+            message = f"inputs.{each.name}: the list of its objects has {odd[0]!r}, which it does not name"
+            raise ExecutionError(FailureKind.RUNTIME, message)
+        return listing
+
+    async def _counts(self, execution: ExecutionId, each: JobInput, found: Sequence[FoundInput]) -> FoundInput | None:
+        return next((said for said in await self._side.tell(execution, found) if said.url == each.origin), None)
+
+    async def _all(
+        self, execution: ExecutionId, arrival: _Arrival, store: "_Store", listing: BucketListing
+    ) -> Mapping[str, str]:
+        """Have all objects in the cache; the SHA-256 of each by its key."""
+        found = await asyncio.to_thread(self._known, execution, arrival.input, store, listing.objects)
+        lacking = [each for each in listing.objects if each.key not in found]
+        arrival.total = sum(each.size for each in lacking)
+        await asyncio.to_thread(self._cache.make_space, arrival.total, arrival.input.name)
+        waiting = iter(lacking)
+
+        async def some() -> None:
+            for each in waiting:
+                found[each.key] = await self._one(execution, arrival, store, each)
+
+        workers = [asyncio.create_task(some()) for _ in range(min(OBJECTS_BESIDE, len(lacking)))]
+        try:
+            await asyncio.gather(*workers)
+        finally:
+            for worker in workers:
+                worker.cancel()
+            if workers:
+                await asyncio.wait(workers)
+        if lacking:
+            log.info("objects fetched", extra={"execution": execution, "bytes": arrival.total, "files": len(lacking)})
+        return found
+
+    def _known(
+        self, execution: ExecutionId, each: JobInput, store: "_Store", objects: Sequence[StoredObject]
+    ) -> dict[str, str]:
+        """What of it the node has, leased; the SHA-256 of each by its key."""
+        found = {}
+        for wanted in objects:
+            if each.sha256 and self._cache.has(each.sha256, wanted.size) is not None:
+                found[wanted.key] = each.sha256
+            elif kept := self._kept(store, wanted):
+                found[wanted.key] = kept
+        self._cache.lease(execution, sorted(set(found.values())))
+        for digest in found.values():
+            _refuse_unwanted(each, digest)
+        return found
+
+    def _kept(self, store: "_Store", wanted: StoredObject) -> str | None:
+        known = self._cache.known(store.name(wanted.key))
+        if known is None or (known.version, known.size) != (wanted.version, wanted.size):
+            return None
+        return known.sha256
+
+    async def _one(self, execution: ExecutionId, arrival: _Arrival, store: "_Store", wanted: StoredObject) -> str:
+        """Have one object in the cache, leased; its SHA-256."""
+        name = store.name(wanted.key)
+        async with self._fetching[name]:
+            if (kept := await asyncio.to_thread(self._kept, store, wanted)) is not None:
+                await asyncio.to_thread(self._cache.lease, execution, [kept])
+                return kept
+            part = part_place(self._cache.directory, name)
+            digest = await arrival.patiently(
+                lambda: self._side.mover.fetched(
+                    store.url.bucket, wanted, store.access, part, lambda there: arrival.arrived(wanted.key, there)
+                )
+            )
+            try:
+                _refuse_unwanted(arrival.input, digest)
+            except ExecutionError:
+                with suppress(OSError):
+                    await asyncio.to_thread(MovedInput(part).forget)
+                raise
+            found = FoundInput(url=name, size=wanted.size, sha256=digest, version=wanted.version)
+            await asyncio.to_thread(self._cache.take, MovedInput(part), found, execution)
+        self._fetching.pop(name, None)
+        return digest
+
+
+@dataclass(frozen=True, slots=True)
+class _Store:
+    """Where the objects of an input are."""
+
+    url: BucketUrl
+    access: StoreAccess
+
+    def name(self, key: str) -> str:
+        """What the cache calls an object: the same key at another store is another object."""
+        return f"{self.access.endpoint} {self.url.of(key)}"
+
+
+def _refuse_unwanted(each: JobInput, digest: str) -> None:
+    if each.sha256 and digest != each.sha256:
+        message = f"inputs.{each.name}: {each.url} holds {digest}, and the job wants {each.sha256} (sha256)"
+        raise ExecutionError(FailureKind.DATA_REFUSED, message)

@@ -1,0 +1,195 @@
+"""The mover: `python -m agent.data.mover.program` moves objects between stores and files of this node for the agent.
+
+Every line on standard input is a question, every line on standard output an answer (`agent.data.mover.messages`). What
+opens a store is in the memory of this process alone, which leaves no core dumps, and into which root alone may look. It
+ends when standard input does, with the agent or because there is nothing more to move.
+"""
+
+import asyncio
+import ctypes
+import fcntl
+import json
+import os
+import resource
+import signal
+from collections import deque
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from agent.data.cache import ArrivingInput
+from agent.data.mover.messages import (
+    LONGEST_LINE,
+    MoverAsk,
+    MoverFault,
+    access_heard,
+    line_of,
+    object_heard,
+    object_said,
+)
+from muster.domain.data.buckets.bucket_url import BucketUrl
+from muster.domain.data.buckets.listing import StoredObject
+from muster.transfer.bucket_faults import BucketAwayError, BucketRefusedError
+from muster.transfer.buckets import BucketReader
+
+READ_PART = 8 * 1024 * 1024
+"""Bytes of an object in one question to its store."""
+PARTS_AHEAD = 4
+"""Parts of one object that are asked for at the same time."""
+PARTS_IN_MEMORY = 16
+"""Parts of all objects that are in memory or on their way."""
+
+_PR_SET_DUMPABLE = 4
+Send = Callable[[bytes], None]
+
+
+def main() -> None:
+    """Serve standard input until it ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole foreground group; the agent decides
+    keep_secrets_in()
+    answers = os.dup(1)
+    os.dup2(2, 1)  # whatever a library prints must not come between the answers
+    with suppress(BrokenPipeError):  # the agent is gone
+        asyncio.run(_serve(answers))
+
+
+def keep_secrets_in() -> None:
+    """Have no core dumps of this process, and nobody but root look into its memory."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
+
+
+async def _serve(answers: int) -> None:
+    reader = asyncio.StreamReader(limit=LONGEST_LINE)
+    loop = asyncio.get_running_loop()
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(0, "rb", closefd=False))
+    work = MoverWork(lambda line: _write(answers, line))
+    while line := await reader.readline():
+        work.take(json.loads(line))
+    work.end()
+
+
+def _write(answers: int, line: bytes) -> None:
+    rest = memoryview(line)
+    while rest:
+        rest = rest[os.write(answers, rest) :]
+
+
+class MoverWork:
+    """What the mover has been asked and has not answered yet."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self._turns = asyncio.Semaphore(PARTS_IN_MEMORY)
+        self._tasks: dict[int, asyncio.Task[None]] = {}
+
+    def take(self, asked: Mapping[str, Any]) -> None:
+        """Begin with a question, or leave one."""
+        number = asked["n"]
+        if asked["ask"] == MoverAsk.STOP:
+            if (task := self._tasks.get(number)) is not None:
+                task.cancel()
+            return
+        self._tasks[number] = task = asyncio.create_task(self._answer(number, asked))
+        task.add_done_callback(lambda _: self._tasks.pop(number, None))
+
+    def end(self) -> None:
+        """Leave all questions."""
+        for task in self._tasks.values():
+            task.cancel()
+
+    async def _answer(self, number: int, asked: Mapping[str, Any]) -> None:
+        try:
+            answer = await (self._list(asked) if asked["ask"] == MoverAsk.LIST else self._fetch(number, asked))
+        except BucketRefusedError as error:
+            answer = {"fault": MoverFault.REFUSED, "why": str(error)}
+        except BucketAwayError as error:
+            answer = {"fault": MoverFault.AWAY, "why": str(error)}
+        except BlockingIOError:
+            answer = {"fault": MoverFault.AWAY, "why": "another mover of this node has not let go of it yet"}
+        except OSError as error:
+            why = error.strerror or type(error).__name__
+            answer = {"fault": MoverFault.DISK, "why": why, "errno": error.errno, "place": str(error.filename or "")}
+        except Exception as error:  # noqa: BLE001 - whoever asked must hear of whatever it is
+            answer = {"fault": MoverFault.BROKEN, "why": type(error).__name__}
+        self._send(line_of(number, **answer))
+
+    async def _list(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        url = BucketUrl(bucket=asked["bucket"], key=asked["key"])
+        reader = await _reader(asked)
+        listing = await reader.listed(url)
+        return {"listed": [object_said(each) for each in listing.objects]}
+
+    async def _fetch(self, number: int, asked: Mapping[str, Any]) -> dict[str, Any]:
+        wanted = object_heard(asked["object"])
+        reader = await _reader(asked)
+        part = await asyncio.to_thread(_part, Path(asked["part"]), wanted)
+        try:
+            await self._fill(part, wanted, reader, lambda: self._send(line_of(number, arrived=part.offset)))
+            await asyncio.to_thread(part.sync)
+            return {"sha256": part.sha256}
+        finally:
+            part.close()
+
+    async def _fill(
+        self, part: ArrivingInput, wanted: StoredObject, reader: BucketReader, arrived: Callable[[], None]
+    ) -> None:
+        """Have all of an object in its file: parts are asked for beside each other, and written one after the other."""
+        arrived()
+        ahead: deque[asyncio.Task[bytes]] = deque()
+        start = part.offset
+        try:
+            while start < wanted.size or ahead:
+                while start < wanted.size and len(ahead) < PARTS_AHEAD:
+                    end = min(start + READ_PART, wanted.size)
+                    ahead.append(asyncio.create_task(self._part_of(reader, wanted, start, end)))
+                    start = end
+                data = await ahead[0]
+                await asyncio.to_thread(part.write, data)
+                del data
+                ahead.popleft()
+                self._turns.release()
+                arrived()
+        finally:
+            for task in ahead:
+                await self._leave(task)
+
+    async def _part_of(self, reader: BucketReader, wanted: StoredObject, start: int, end: int) -> bytes:
+        """A part of an object, for which there is a turn until it is written."""
+        await self._turns.acquire()
+        try:
+            return await reader.read(wanted, start, end)
+        except BaseException:
+            self._turns.release()
+            raise
+
+    async def _leave(self, task: asyncio.Task[bytes]) -> None:
+        """Have a part come no more; one that has come gives its turn back."""
+        task.cancel()
+        await asyncio.wait([task])
+        if not task.cancelled() and task.exception() is None:
+            self._turns.release()
+
+
+async def _reader(asked: Mapping[str, Any]) -> BucketReader:
+    reader = BucketReader(access_heard(asked["access"]), asked["bucket"])
+    await reader.check_place()
+    return reader
+
+
+def _part(path: Path, wanted: StoredObject) -> ArrivingInput:
+    """The file of an object with what is there of this version, and this process's alone. Raises OSError."""
+    part = ArrivingInput(path)
+    try:
+        fcntl.flock(part.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if part.version != wanted.version or part.offset > wanted.size or not wanted.version.startswith('"'):
+            part.begin_anew(wanted.version)
+    except BaseException:
+        part.close()
+        raise
+    return part
+
+
+if __name__ == "__main__":
+    main()

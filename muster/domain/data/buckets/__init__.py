@@ -1,0 +1,1 @@
+"""Objects of object stores: how URLs name them, and lists of which objects an input is."""
