@@ -29,6 +29,15 @@ class ObjectStore:
         """Have a bucket."""
         self.ask("PUT", f"/{bucket}")
 
+    def get(self, key: str) -> bytes:
+        """What an object holds."""
+        return self.ask("GET", f"/{BUCKET}/{quote(key)}")
+
+    def objects(self) -> set[str]:
+        """All objects of the bucket."""
+        listed = ET.fromstring(self.ask("GET", f"/{BUCKET}?list-type=2"))
+        return {each.text or "" for each in listed.iterfind(".//{*}Key")}
+
     def remove(self, key: str) -> None:
         """Have an object no more."""
         self.ask("DELETE", f"/{BUCKET}/{quote(key)}")

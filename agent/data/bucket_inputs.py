@@ -23,7 +23,7 @@ from muster.domain.ids import ExecutionId
 from muster.domain.jobs.failure import ExecutionError, FailureKind
 from muster.domain.quantity import format_duration, size_text
 from muster.transfer.bucket_faults import BucketAwayError, BucketRefusedError
-from muster.transfer.store_access import StoreAccess
+from muster.transfer.store_access import StoreAccess, store_access
 
 log = logging.getLogger(__name__)
 
@@ -140,17 +140,7 @@ class BucketFetching:
             return StoreAccess(patience=patience)
         for given in await self._side.keys(assignment.execution):
             if given.name == each.secret and given.kind is SecretKind.S3:
-                values = {key: value.decode() for key, value in given.values.items()}
-                return StoreAccess(
-                    endpoint=values.get("endpoint", ""),
-                    region=values.get("region", ""),
-                    ca=values.get("ca", ""),
-                    key_id=values.get("access-key-id", ""),
-                    key=values.get("secret-access-key", ""),
-                    session=values.get("session-token", ""),
-                    secret=each.secret,
-                    patience=patience,
-                )
+                return store_access(each.secret, given.values, patience)
         message = f"inputs.{each.name}: the project has no secret {each.secret!r} of kind s3 any more"
         raise ExecutionError(FailureKind.INVALID_OPTION, message)
 

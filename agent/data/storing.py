@@ -1,4 +1,4 @@
-"""Stores what executions leave: read, sent to the depot, and told only once the depot has all of it."""
+"""Stores what executions leave: read, sent to the depot or a store, and told only once all of it is there."""
 
 import asyncio
 import logging
@@ -6,7 +6,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
 
+from agent.data.bucket_outputs import BucketSending
 from agent.data.left_files import LeftFiles, read_left_files
+from agent.data.mover.mover import Mover
 from muster.domain.data.outputs import (
     STORING_OUTPUTS,
     UNWANTED_OUTPUTS,
@@ -20,6 +22,7 @@ from muster.domain.errors import MusterError, UnavailableError
 from muster.domain.ids import ExecutionId
 from muster.domain.jobs.failure import ExecutionError
 from muster.rpc.channel import Credentials
+from muster.transfer.bucket_faults import BucketAwayError
 from muster.transfer.depot_client import reaching_depot
 from muster.transfer.folder import FolderError
 
@@ -46,6 +49,7 @@ class OutputsStoring:
         self._coordinator = coordinator
         self._credentials = credentials
         self._turns = asyncio.Semaphore(STORED_TOGETHER)
+        self._to_store = BucketSending(Mover())
 
     async def store(
         self, execution: ExecutionId, directory: Path, owner: int | None, told: Callable[[ExecutionOutputs], None]
@@ -74,8 +78,8 @@ class OutputsStoring:
                     found = await asyncio.to_thread(read_left_files, directory, owner, depot.allowed, shown.terms)
                     told(_counted(STORING_OUTPUTS, found))
                 if found.tree.entries:
-                    await self._send(depot, found)
-            except UnavailableError as error:
+                    await self._send(shown, depot, found)
+            except (UnavailableError, BucketAwayError) as error:
                 log.warning("outputs are not stored yet", extra={"execution": execution, "cause": str(error)})
                 await asyncio.sleep(STORE_PAUSES[min(away, len(STORE_PAUSES) - 1)])
                 away += 1
@@ -86,10 +90,16 @@ class OutputsStoring:
             else:
                 return _stored(found)
 
-    async def _send(self, shown: DepotPass, found: LeftFiles) -> None:
+    async def _send(self, shown: OutputsPass, depot: DepotPass, found: LeftFiles) -> None:
+        """Have all of it where it goes: in the depot, or in a store and the list of it in the depot."""
+        if shown.terms.to:
+            await self._to_store.send(shown, found)
         authority = self._credentials().authority
-        async with reaching_depot(shown.depot, shown.ticket, self._coordinator(), authority) as depot:
-            await depot.send_tree(found.tree, found.files)
+        async with reaching_depot(depot.depot, depot.ticket, self._coordinator(), authority) as client:
+            if shown.terms.to:
+                await client.send_list(found.tree)
+            else:
+                await client.send_tree(found.tree, found.files)
 
 
 def _stored(found: LeftFiles) -> ExecutionOutputs:

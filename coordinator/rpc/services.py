@@ -270,7 +270,7 @@ def add_agents(
     renewals = Renewals(parts.registry.joined, authority)
     given = GivenToNodes(
         secrets=SecretDelivery(parts.engine, parts.secrets, parts.audit),
-        data=DataDelivery(parts.engine, parts.depot, parts.audit),
+        data=DataDelivery(parts.engine, parts.depot, parts.secrets, parts.audit),
     )
     agents = AgentService(parts.engine, taken, parts.registry.joined, renewals, given, attachments)
     agents_pb2_grpc.add_AgentServiceServicer_to_server(agents, server)

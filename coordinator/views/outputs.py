@@ -23,6 +23,12 @@ def outputs_now(job: Job, execution: Execution, now: datetime) -> ExecutionOutpu
     return replace(outputs, stage=OutputsStage.EXPIRED, tree="", size=0, why=why)
 
 
+def outputs_store(job: Job, execution: Execution) -> str:
+    """The place in a store to which the outputs of an execution go, as `s3://…`; empty: to the depot."""
+    to = job.spec.role_of(execution.rank).outputs.to.removesuffix("/")
+    return to and f"{to}/{job.spec.name}-{job.id}/{execution.attempt}/{execution.rank}"
+
+
 def wanted_outputs(execution: Execution, terms: OutputTerms) -> OutputTerms | None:
     """Which outputs of an execution are to be stored; None: none, as it did not end so.
 

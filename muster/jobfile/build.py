@@ -271,7 +271,14 @@ def _exit_codes(keys: ExitCodesKeys | None) -> ExitRules:
 
 
 def _outputs(keys: OutputsKeys) -> OutputTerms:
-    return OutputTerms(after=keys.after, only=tuple(keys.only), limit=keys.limit, keep=keys.keep)
+    return OutputTerms(
+        after=keys.after,
+        only=tuple(keys.only),
+        limit=keys.limit,
+        keep=keys.keep,
+        to=keys.to or "",
+        secret=keys.secret or "",
+    )
 
 
 def _resources(keys: ResourcesKeys) -> Resources:

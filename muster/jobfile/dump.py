@@ -111,6 +111,8 @@ def _outputs(terms: OutputTerms) -> dict[str, Any]:
         only=list(terms.only),
         limit=None if terms.limit is None else format_memory(terms.limit),
         keep=_span(terms.keep),
+        to=terms.to or None,
+        secret=terms.secret or None,
     )
 
 

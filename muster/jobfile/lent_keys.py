@@ -20,7 +20,7 @@ from muster.domain.data.job_input import MAX_INPUTS
 from muster.domain.data.job_source import JOB_SOURCE, MOST_ONLY
 from muster.domain.data.volume import MAX_VOLUMES
 from muster.domain.jobs.rules import job_values
-from muster.domain.jobs.rules.data import checkpoint_rules, input_rules, only_rules
+from muster.domain.jobs.rules.data import checkpoint_rules, input_rules, only_rules, output_rules
 from muster.domain.jobs.secret_use import KEY_FORM, ONLY_KEY, SECRETS_DIRECTORY, SecretUse
 from muster.jobfile import fields
 from muster.jobfile.document import Scalar
@@ -291,6 +291,13 @@ InputForm = Annotated[
 InputForms = Annotated[dict[fields.Label, InputForm], AfterValidator(_few_inputs), Also({"maxProperties": MAX_INPUTS})]
 
 
+OutputPlace = Annotated[
+    str,
+    BeforeValidator(partial(fields.text_by, output_rules.output_place)),
+    Also({"pattern": f"^{output_rules.OUTPUT_PLACE}$"}),
+]
+
+
 class OutputsKeys(Section):
     """Which outputs of an execution are stored, and for how long, see docs/outputs.md."""
 
@@ -310,3 +317,9 @@ class OutputsKeys(Section):
     keep: fields.Span | None = key(
         "duration", "How long they stay once they are stored; at most `delete_after` (default: as long as the job)."
     )
+    to: OutputPlace | None = key(
+        "`s3://BUCKET/PREFIX`",
+        "The place in a store below which they go, as `NAME-JOB/ATTEMPT/RANK/PATH` (default: the fleet's depot). Needs "
+        "`secret`.",
+    )
+    secret: fields.Label | None = key("word", "The secret of kind `s3` that opens that store.")

@@ -1,4 +1,4 @@
-"""Objects of object stores, listed and read. The only module that knows the library for that.
+"""Objects of object stores, listed, read and written. The only module that knows the library for that.
 
 The library reads no variable, no file and no service of the node for credentials: the program that loads this module is
 started without such variables, and whoever has no key asks without a signature. Pages that lead on are followed by
@@ -7,7 +7,7 @@ the library as long as they are no plain HTTP behind HTTPS.
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any
@@ -38,6 +38,13 @@ BUCKET_CONNECT = 10
 BUCKET_RETRIES = 2
 """How often the library itself asks again; whoever asks it goes on with that."""
 
+SENT_PART = 8 * 1024 * 1024
+"""Bytes of a part of an object that is sent; a smaller object is sent at once."""
+MOST_SENT_PARTS = 9000
+"""Parts of one object, of which a store takes 10,000; larger objects have larger parts."""
+PARTS_SENT_BESIDE = 4
+"""Parts of one object that are sent at the same time."""
+
 _RETRIES_WITHIN = timedelta(seconds=10)
 _EMPTY_AT_ONCE = 16
 _LISTED_AT_ONCE = 1000
@@ -45,8 +52,8 @@ _ERRORS = (BaseError, OSError, ValueError)  # some of the library's own are thes
 _NAMED = 3
 
 
-class BucketReader:
-    """Lists and reads objects of one bucket."""
+class ObjectBucket:
+    """Lists, reads and writes objects of one bucket."""
 
     def __init__(self, access: StoreAccess, bucket: str) -> None:
         """Connect to nothing yet. Raises BucketRefusedError where that cannot be a way to a store."""
@@ -178,8 +185,49 @@ class BucketReader:
         there = await asyncio.gather(*map(is_there, found))
         return [each for each, stays in zip(found, there, strict=True) if stays]
 
+    async def put(self, key: str, pieces: AsyncIterator[bytes] | bytes, length: int) -> None:
+        """Have an object; one that is there is replaced. Raises BucketRefusedError, BucketAwayError, or OSError."""
+        broken: list[OSError] = []
+
+        async def watched(all_of_it: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+            try:
+                async for piece in all_of_it:
+                    yield piece
+            except OSError as error:
+                broken.append(error)  # the library would tell it as a fault of its own
+                raise
+
+        try:
+            if isinstance(pieces, bytes):
+                await obstore.put_async(self._store, key, pieces, use_multipart=False)
+            else:
+                await obstore.put_async(
+                    self._store, key, watched(pieces), chunk_size=length, max_concurrency=PARTS_SENT_BESIDE
+                )
+        except Exception as error:
+            if broken:
+                raise broken[0] from None
+            if not isinstance(error, _ERRORS):
+                raise
+            raise bucket_fault(error, self._name(key), self._access.secret) from None
+
     def _name(self, key: str) -> str:
         return f"s3://{self._bucket}/{key}"
+
+
+class BucketWriter:
+    """Writes objects of one bucket: small ones at once, others in parts."""
+
+    def __init__(self, bucket: ObjectBucket) -> None:
+        self._bucket = bucket
+
+    async def write(self, key: str, size: int, pieces: Callable[[int], AsyncIterator[bytes]]) -> None:
+        """Have an object of such a size; `pieces` gives its bytes in pieces of a length. Raises as `put` does."""
+        length = max(SENT_PART, -(-size // MOST_SENT_PARTS))
+        if size <= SENT_PART:
+            await self._bucket.put(key, b"".join([piece async for piece in pieces(length)]), length)
+        else:
+            await self._bucket.put(key, pieces(length), length)
 
 
 def _is_endpoint(text: str) -> bool:

@@ -105,6 +105,16 @@ class DepotClient:
         tree = ContentObject(digest=name, size=len(form))
         sources: dict[str, Path | FileSource | bytes] = {**files, name: form}
         objects = {each.digest: each for each in (*content.objects, tree)}
+        new, sent = await self._send(objects, sources, told)
+        return FolderSent(tree=name, new=new, sent=sent)
+
+    async def _send(
+        self,
+        objects: Mapping[str, ContentObject],
+        sources: "Mapping[str, Path | FileSource | bytes]",
+        told: Callable[[int, int], None] | None,
+    ) -> tuple[int, int]:
+        """Send objects that the depot does not have: how many these were, and how many bytes were sent."""
         begun = await self.missing(tuple(objects.values()))
         sending = _Sending({digest: objects[digest] for digest in begun}, begun, sources, told)
         if begun:
@@ -115,7 +125,13 @@ class DepotClient:
                         sending.hear(outcome.digest.hex(), stored=outcome.stored, offset=outcome.offset)
             if sending.failed is not None:
                 raise sending.failed
-        return FolderSent(tree=name, new=len(begun), sent=sending.sent)
+        return len(begun), sending.sent
+
+    async def send_list(self, content: ContentTree) -> None:
+        """Send a tree without what its files hold, which is elsewhere. Raises MusterError."""
+        form = content.form
+        tree = ContentObject(digest=content.digest, size=len(form))
+        await self._send({tree.digest: tree}, {tree.digest: form}, None)
 
     async def tree(self, digest: str, size: int) -> ContentTree:
         """A tree by its name and the bytes of its canonical form. Raises MusterError."""

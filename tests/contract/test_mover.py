@@ -12,6 +12,7 @@ import psutil
 import pytest
 
 from agent.data.cache import ArrivingInput
+from agent.data.left_files import read_left_files
 from agent.data.mover.mover import MOVER_DEATHS, Mover
 from muster.domain.data.buckets.bucket_url import BucketUrl
 from muster.domain.data.buckets.listing import StoredObject
@@ -182,6 +183,29 @@ async def test_a_wrong_secret_and_a_changed_object_are_refused_and_a_silent_stor
         assert (await mover.listed(named("*"), opened(store, key_id, key))).size == 5
         with pytest.raises(BucketAwayError, match="s3://acme/a cannot be reached"):
             await mover.listed(named("a"), StoreAccess(endpoint="http://127.0.0.1:9", secret="store"))
+
+
+async def test_files_become_objects_whole_or_not_at_all(store: ObjectStore, tmp_path: Path) -> None:
+    mover = Mover()
+    (tmp_path / "small").write_bytes(b"words")
+    (tmp_path / "empty").write_bytes(b"")
+    (tmp_path / "large").write_bytes(LARGE)
+    found = read_left_files(tmp_path, None, 2**40)
+    async with mover.needed():
+        for each in found.tree.entries:
+            await mover.stored(named(f"runs/{each.path}"), opened(store), found.files[each.content], each)
+        assert [store.get(f"runs/{name}") for name in ("small", "empty", "large")] == [b"words", b"", LARGE]
+        for name, content in (("small", b"other"), ("large", b"x" * len(LARGE))):
+            (tmp_path / name).write_bytes(content)
+        for each in (each for each in found.tree.entries if each.size):
+            with pytest.raises(OSError, match="changes while it is sent"):
+                await mover.stored(named(f"more/{each.path}"), opened(store), found.files[each.content], each)
+        assert {key for key in store.objects() if key.startswith("more/")} == set()
+        key_id, _ = store.shut()
+        [small] = [each for each in found.tree.entries if each.path == "small"]
+        (tmp_path / "small").write_bytes(b"words")
+        with pytest.raises(BucketRefusedError, match="s3://acme/more refuses the secret 'store'"):
+            await mover.stored(named("more"), opened(store, key_id, "wrong"), found.files[small.content], small)
 
 
 async def test_a_caller_who_leaves_lets_go_of_the_file(store: ObjectStore, tmp_path: Path) -> None:

@@ -138,7 +138,7 @@ def agents_of(parts: Parts) -> AgentService:
     nodes = parts.registry.joined
     given = GivenToNodes(
         secrets=SecretDelivery(parts.engine, parts.secrets, parts.audit),
-        data=DataDelivery(parts.engine, None, parts.audit),
+        data=DataDelivery(parts.engine, None, parts.secrets, parts.audit),
     )
     rights = AttachRights(permissions_of=lambda _: OPEN, holder_of=parts.registry.holder_of)
     lines = AgentLines()

@@ -26,11 +26,14 @@ output_terms = st.builds(
     only=st.lists(st.sampled_from(["**/*.pt", "plots/", "a?"]), max_size=3).map(tuple),
     limit=st.none() | st.integers(0, 2**63 - 1),
     keep=st.none() | spans,
+    to=st.sampled_from(["", "s3://acme", "s3://acme/runs"]),
+    secret=st.sampled_from(["", "store"]),
 )
 output_passes = st.just(left.OutputsPass(depot=None)) | st.builds(
     left.OutputsPass,
     depot=st.builds(DepotPass, depot=labels, ticket=labels, allowed=st.integers(1, left.LARGEST_OUTPUTS)),
     terms=output_terms,
+    opens=st.dictionaries(st.sampled_from(["endpoint", "access-key-id"]), st.binary(max_size=8)),
 )
 job_outputs = st.builds(
     left.JobOutputs,
@@ -40,7 +43,14 @@ job_outputs = st.builds(
     size=st.integers(1, 1000),
     depot=st.sampled_from(["", ":7463", "depot.example.org:7463"]),
     ranks=tuples_of(
-        st.builds(left.RankOutputs, rank=st.integers(0, 999), role=labels, outputs=execution_outputs, ticket=labels)
+        st.builds(
+            left.RankOutputs,
+            rank=st.integers(0, 999),
+            role=labels,
+            outputs=execution_outputs,
+            ticket=labels,
+            store=st.sampled_from(["", "s3://acme/runs/train-j7k2/1/0"]),
+        )
     ),
 )
 output_retries = st.builds(

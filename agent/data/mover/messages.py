@@ -18,6 +18,7 @@ class MoverAsk(StrEnum):
 
     LIST = "list"  #: which objects a URL stands for
     FETCH = "fetch"  #: an object into a file
+    STORE = "store"  #: a file into an object
     STOP = "stop"  #: to leave a question
 
 

@@ -11,6 +11,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from agent.data.left_files import LeftFile
 from agent.data.mover.messages import (
     LONGEST_LINE,
     MoverAsk,
@@ -23,6 +24,7 @@ from agent.data.mover.messages import (
 from muster.daemon.own_programs import command_of, environment_of_ours
 from muster.domain.data.buckets.bucket_url import BucketUrl
 from muster.domain.data.buckets.listing import BucketListing, StoredObject
+from muster.domain.data.tree import ContentEntry
 from muster.domain.errors import MusterError
 from muster.domain.jobs.failure import ExecutionError, FailureKind
 from muster.transfer.bucket_faults import BucketAwayError, BucketRefusedError
@@ -48,7 +50,7 @@ class MoverEndedError(MusterError):
 
 
 class Mover:
-    """One mover for a node, while somebody needs it."""
+    """One mover for all inputs, or all outputs, of a node, while somebody needs it."""
 
     def __init__(self, command: Sequence[str] | None = None, pause: float = MOVER_PAUSE) -> None:
         """Start nothing yet; `command` starts a mover, and none means ours."""
@@ -98,6 +100,19 @@ class Mover:
         }
         answer = await self._asked(question, arrived)
         return str(answer["sha256"])
+
+    async def stored(self, url: BucketUrl, access: StoreAccess, file: LeftFile, entry: ContentEntry) -> None:
+        """Have what a file holds as an object. Raises as above; OSError where the file is not as it was read."""
+        question = {
+            "ask": MoverAsk.STORE,
+            "bucket": url.bucket,
+            "key": url.key,
+            "access": access_said(access),
+            "file": [str(file.directory), file.path, file.owner],
+            "size": entry.size,
+            "sha256": entry.content,
+        }
+        await self._asked(question, lambda _: None)
 
     async def _asked(self, question: Mapping[str, Any], arrived: Arrived) -> Mapping[str, Any]:
         """Ask, and ask a new mover where one has died: whatever it is asked may be asked twice."""

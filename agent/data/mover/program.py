@@ -7,18 +7,21 @@ ends when standard input does, with the agent or because there is nothing more t
 
 import asyncio
 import ctypes
+import errno
 import fcntl
 import json
 import os
 import resource
 import signal
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import suppress
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from agent.data.cache import ArrivingInput
+from agent.data.left_files import LeftFile
 from agent.data.mover.messages import (
     LONGEST_LINE,
     MoverAsk,
@@ -31,7 +34,7 @@ from agent.data.mover.messages import (
 from muster.domain.data.buckets.bucket_url import BucketUrl
 from muster.domain.data.buckets.listing import StoredObject
 from muster.transfer.bucket_faults import BucketAwayError, BucketRefusedError
-from muster.transfer.buckets import BucketReader
+from muster.transfer.buckets import BucketWriter, ObjectBucket
 
 READ_PART = 8 * 1024 * 1024
 """Bytes of an object in one question to its store."""
@@ -101,7 +104,7 @@ class MoverWork:
 
     async def _answer(self, number: int, asked: Mapping[str, Any]) -> None:
         try:
-            answer = await (self._list(asked) if asked["ask"] == MoverAsk.LIST else self._fetch(number, asked))
+            answer = await self._done(number, asked)
         except BucketRefusedError as error:
             answer = {"fault": MoverFault.REFUSED, "why": str(error)}
         except BucketAwayError as error:
@@ -114,6 +117,23 @@ class MoverWork:
         except Exception as error:  # noqa: BLE001 - whoever asked must hear of whatever it is
             answer = {"fault": MoverFault.BROKEN, "why": type(error).__name__}
         self._send(line_of(number, **answer))
+
+    async def _done(self, number: int, asked: Mapping[str, Any]) -> dict[str, Any]:
+        match asked["ask"]:
+            case MoverAsk.LIST:
+                return await self._list(asked)
+            case MoverAsk.STORE:
+                return await self._store(number, asked)
+            case _:
+                return await self._fetch(number, asked)
+
+    async def _store(self, number: int, asked: Mapping[str, Any]) -> dict[str, Any]:
+        directory, path, owner = asked["file"]
+        file = LeftFile(Path(directory), path, owner)
+        source = SentFile(file, asked["size"], asked["sha256"], lambda sent: self._send(line_of(number, arrived=sent)))
+        writer = BucketWriter(await _reader(asked))
+        await writer.write(asked["key"], asked["size"], source.pieces)
+        return {}
 
     async def _list(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         url = BucketUrl(bucket=asked["bucket"], key=asked["key"])
@@ -133,7 +153,7 @@ class MoverWork:
             part.close()
 
     async def _fill(
-        self, part: ArrivingInput, wanted: StoredObject, reader: BucketReader, arrived: Callable[[], None]
+        self, part: ArrivingInput, wanted: StoredObject, reader: ObjectBucket, arrived: Callable[[], None]
     ) -> None:
         """Have all of an object in its file: parts are asked for beside each other, and written one after the other."""
         arrived()
@@ -155,7 +175,7 @@ class MoverWork:
             for task in ahead:
                 await self._leave(task)
 
-    async def _part_of(self, reader: BucketReader, wanted: StoredObject, start: int, end: int) -> bytes:
+    async def _part_of(self, reader: ObjectBucket, wanted: StoredObject, start: int, end: int) -> bytes:
         """A part of an object, for which there is a turn until it is written."""
         await self._turns.acquire()
         try:
@@ -172,8 +192,30 @@ class MoverWork:
             self._turns.release()
 
 
-async def _reader(asked: Mapping[str, Any]) -> BucketReader:
-    reader = BucketReader(access_heard(asked["access"]), asked["bucket"])
+class SentFile:
+    """A file of an execution on its way to a store, which must still hold what it held when it was read."""
+
+    def __init__(self, file: LeftFile, size: int, digest: str, told: Callable[[int], None]) -> None:
+        self._file = file
+        self._size = size
+        self._digest = digest
+        self._told = told
+
+    async def pieces(self, length: int) -> AsyncIterator[bytes]:
+        """All of it in pieces of such a length. Raises OSError, before the last one, where it holds something else."""
+        found, offset = sha256(), 0
+        while offset < self._size:
+            piece = await asyncio.to_thread(self._file.read, offset, min(length, self._size - offset))
+            await asyncio.to_thread(found.update, piece)
+            offset += len(piece)
+            if not piece or (offset >= self._size and found.hexdigest() != self._digest):
+                raise OSError(errno.ESTALE, "changes while it is sent", self._file.path)
+            yield piece
+            self._told(offset)
+
+
+async def _reader(asked: Mapping[str, Any]) -> ObjectBucket:
+    reader = ObjectBucket(access_heard(asked["access"]), asked["bucket"])
     await reader.check_place()
     return reader
 

@@ -1,5 +1,7 @@
 """How nodes are shown the way to the data of the executions that they run."""
 
+from dataclasses import replace
+
 from coordinator.clock import wall_time
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.cluster.saved.checkpoints import savers
@@ -12,9 +14,10 @@ from coordinator.service.data.trees import DepotSide, depot_there, input_trees
 from coordinator.service.operations import audit_entry
 from coordinator.trust.audit.log import AuditLog
 from coordinator.trust.caller import Caller
-from coordinator.views.outputs import wanted_outputs
+from coordinator.trust.secrets.secrets import Secrets
+from coordinator.views.outputs import outputs_store, wanted_outputs
 from muster.domain.data.output_terms import OutputTerms
-from muster.domain.data.outputs import OutputsPass
+from muster.domain.data.outputs import LARGEST_OUTPUTS, OutputsPass
 from muster.domain.data.tree import LARGEST_TREE_FORM
 from muster.domain.data.upload import DepotPass
 from muster.domain.errors import ConflictError, PermissionDeniedError, UnknownNameError
@@ -25,9 +28,10 @@ from muster.domain.jobs.job import JobSpec
 class DataDelivery:
     """Gives a node tickets for code and inputs of its own executions, and for what they leave, and no other."""
 
-    def __init__(self, engine: Engine, depot: DepotSide | None, audit: AuditLog) -> None:
+    def __init__(self, engine: Engine, depot: DepotSide | None, secrets: Secrets, audit: AuditLog) -> None:
         self._engine = engine
         self._depot = depot
+        self._secrets = secrets
         self._audit = audit
         self._told = Deliveries()
 
@@ -55,11 +59,19 @@ class DataDelivery:
         """What opens the depot to those outputs of an execution that are wanted, also once it is over.
 
         Raises UnavailableError where the depot is away or nobody knows yet whether they are wanted, and ConflictError
-        where the fleet has no depot.
+        where the fleet has no depot, or what opens the store to which they go is not there any more.
         """
         project, limit, terms = await self._engine.query(lambda cluster, _: _outputs_of(cluster, who, id_))
         if terms is None:
             return OutputsPass(depot=None)
+        if terms.to:
+            opens = (await self._secrets.for_outputs(project, terms.secret)).values
+            for target in self._told.targets(id_, project, [terms.secret]):
+                self._audit.note(audit_entry(who, "secrets.deliver", target, f"ok, given to execution {id_}"))
+            await self._audit.kept()  # nobody is given a value of which no trace is left
+            takes_list = self._room(who, id_, project, limit, "outputs")
+            depot = replace(takes_list, allowed=LARGEST_OUTPUTS if terms.limit is None else terms.limit)
+            return OutputsPass(depot=depot, terms=terms, opens=opens)
         return OutputsPass(depot=self._room(who, id_, project, limit, "outputs"), terms=terms)
 
     async def saving(self, who: Caller, id_: ExecutionId) -> DepotPass:
@@ -101,6 +113,8 @@ def _outputs_of(cluster: Cluster, who: Caller, id_: ExecutionId) -> tuple[str, i
     """
     execution, spec = _placed(cluster, who, id_)
     terms = wanted_outputs(execution, spec.role_of(execution.rank).outputs)
+    if terms is not None and terms.to:
+        terms = replace(terms, to=outputs_store(cluster.jobs[execution.job], execution))
     return spec.project, cluster.projects[spec.project].storage, terms
 
 

@@ -1,7 +1,7 @@
 """Operations on what jobs have left: who may see it, and how they get it."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Protocol
 
@@ -18,7 +18,7 @@ from coordinator.service.data.trees import DepotSide
 from coordinator.service.finding import resolved
 from coordinator.service.operations import Operation, Operations
 from coordinator.trust.caller import Caller
-from coordinator.views.outputs import outputs_now
+from coordinator.views.outputs import outputs_now, outputs_store
 from muster.domain.data.outputs import (
     RETRIED_STAGES,
     JobOutputs,
@@ -109,7 +109,7 @@ class OutputOperations:
         if self._depot is None or self._depot.address is None or not each.outputs.tree:
             return each
         ticket = self._depot.get_ticket(each.outputs.tree, project=project, account=caller.name, now=wall_time())
-        return RankOutputs(rank=each.rank, role=each.role, outputs=each.outputs, ticket=ticket)
+        return replace(each, ticket=ticket)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,12 @@ class _Asked:
         ]
         following = left[OUTPUTS_PAGE].rank if len(left) > OUTPUTS_PAGE else 0
         told = tuple(
-            RankOutputs(rank=each.rank, role=self.job.spec.role_of(each.rank).name, outputs=outputs)
+            RankOutputs(
+                rank=each.rank,
+                role=self.job.spec.role_of(each.rank).name,
+                outputs=outputs,
+                store=outputs_store(self.job, each) if outputs.tree else "",
+            )
             for each in left[:OUTPUTS_PAGE]
             if (outputs := outputs_now(self.job, each, self.now)) is not None
         )

@@ -11,7 +11,7 @@ from coordinator.core.events import JobSubmitted
 from coordinator.core.records import Execution, Job
 from coordinator.engine.engine import Engine
 from coordinator.trust.caller import Caller
-from coordinator.views.outputs import outputs_now
+from coordinator.views.outputs import outputs_now, outputs_store
 from muster.domain.data.job_input import JobInput
 from muster.domain.data.job_source import MOST_INPUT_TREES, InputTree, JobSource, read_job_source
 from muster.domain.data.outputs import OutputsStage
@@ -167,6 +167,8 @@ def _stored(job: Job, member: Execution, now: datetime) -> InputTree | None:
         where = f"on node {member.node} alone" if outputs.stage is OutputsStage.ON_NODE else _GONE[outputs.stage]
         because = f": {outputs.why}" if outputs.why else ""
         raise ConflictError(f"what rank {member.rank} of job {job.id} has left is {where}{because}")
+    if outputs.tree and (store := outputs_store(job, member)):
+        raise ConflictError(f"what rank {member.rank} of job {job.id} has left is in a store; name it by url: {store}/")
     return InputTree(tree=outputs.tree, size=outputs.size) if outputs.tree else None
 
 

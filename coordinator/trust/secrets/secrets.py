@@ -131,6 +131,10 @@ class Secrets:
         names = {each.secret: None for each in role.inputs if each.secret}
         return tuple([await self._opened(project, name) for name in names])
 
+    async def for_outputs(self, project: str, name: str) -> DeliveredSecret:
+        """What opens the store to which outputs go; raises ConflictError as above."""
+        return await self._opened(project, name)
+
     def sealed_keys(
         self, project: str, subscription: str, values: Mapping[str, bytes], at: datetime, by: str
     ) -> StoredSecret:

@@ -30,7 +30,7 @@ _HELPER = (
 
 def spelled_out(spec: JobSpec, known: Mapping[str, Secret]) -> JobSpec:
     """The job as it is accepted, by what is known of its project's secrets; raises InvalidJobError with all faults."""
-    if not any(role.secrets or any(each.secret for each in role.inputs) for role in spec.roles):
+    if not any(role.secrets or role.outputs.secret or any(each.secret for each in role.inputs) for role in spec.roles):
         return spec
     works = [_Role(spec.project, known, role, f"roles[{place}]") for place, role in enumerate(spec.roles)]
     roles = tuple(work.spelled_out() for work in works)
@@ -53,6 +53,8 @@ class _Role:
         for each in self.role.inputs:
             if each.secret:
                 self._opens_store(f"{self.where}.inputs.{each.name}.secret", each.secret)
+        if self.role.outputs.secret:
+            self._opens_store(f"{self.where}.outputs.secret", self.role.outputs.secret)
         if len(self.role.secrets) > MAX_USES:
             self.problems.append(f"{self.where}.secrets: has {len(self.role.secrets)}; {MAX_USES} are the most")
             return self.role

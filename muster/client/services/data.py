@@ -18,7 +18,7 @@ from muster.domain.data.outputs import FetchedOutputs, JobOutputs, OutputFile, O
 from muster.domain.data.pattern import name_pattern
 from muster.domain.data.tree import ContentEntry, ContentTree
 from muster.domain.data.upload import UploadedFolder
-from muster.domain.errors import UnavailableError, UnknownNameError
+from muster.domain.errors import ConflictError, UnavailableError, UnknownNameError
 from muster.domain.jobs.job import JobSpec
 from muster.domain.jobs.view import JobView
 from muster.rpc.v1 import data_pb2 as pb
@@ -149,7 +149,7 @@ class OutputsClient:
         files: list[OutputFile] = []
         async with aclosing(self._trees(found)) as trees:
             async for rank, depot, tree in trees:
-                told = metadata_files(tree.entries) if metadata else ()
+                told = metadata_files(tree.entries) if metadata and not rank.store else ()
                 said = await _said(depot, tree, told)
                 files += (
                     OutputFile(
@@ -159,6 +159,7 @@ class OutputsClient:
                         sha256=each.content,
                         stored_at=rank.outputs.at,
                         place=_place(found, rank, each.path),
+                        uri=f"{rank.store}/{each.path}" if rank.store else "",
                         metadata=said.of_files.get(each.path, {}),
                         fault=said.faults.get(each.path, ""),
                     )
@@ -185,6 +186,11 @@ class OutputsClient:
         >>> print((await client.outputs.get("train", "results")).files)
         """
         found = job if isinstance(job, JobOutputs) else await self.of(job, attempt=attempt, ranks=ranks)
+        if elsewhere := [each for each in found.ranks if each.store]:
+            raise ConflictError(
+                f"what rank {elsewhere[0].rank} of job {found.job} has left lies in {elsewhere[0].store}; copy it from "
+                "there with a program for that store"
+            )
         files = size = fetched = 0
         arrived = adding_up(sum(each.outputs.bytes for each in found.ranks), told)
         async with aclosing(self._trees(found)) as trees:

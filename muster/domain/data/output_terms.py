@@ -23,6 +23,13 @@ class OutputTerms:
     """Most bytes that one execution may leave; None: as much as its project may keep."""
     keep: timedelta | None = None
     """How long they stay once they are stored; None: as long as their job."""
+    to: str = ""
+    """The place in a store below which they go, as `s3://BUCKET/PREFIX`; empty: the depot.
+
+    A node that stores outputs is told the very place of its execution.
+    """
+    secret: str = ""
+    """The secret of the project that opens that store."""
 
     @property
     def bind_nodes(self) -> bool:

@@ -101,6 +101,8 @@ class OutputsPass:
     depot: DepotPass | None
     """What opens the depot to them; None: nobody wants them, as user code did not end as their terms say."""
     terms: OutputTerms = ALL_OUTPUTS
+    opens: Mapping[str, bytes] = field(default_factory=dict, repr=False)
+    """Values by key of the secret that opens the store to which they go; the depot then takes the list of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +114,8 @@ class RankOutputs:
     outputs: ExecutionOutputs
     ticket: str = field(default="", repr=False)
     """What opens the depot for their tree; empty where there is nothing to fetch."""
+    store: str = ""
+    """The place in a store where they lie, as `s3://…`; the depot has but the list of them. Empty: it has all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,6 +146,8 @@ class OutputFile:
     """Where it lies below the directory into which outputs are fetched."""
     metadata: Mapping[str, Any] = field(default_factory=dict)
     """What user code says of it, where that was asked for."""
+    uri: str = ""
+    """Where it lies in a store; empty: the depot has it."""
     fault: str = ""
     """Why it was not read as metadata of another file; empty: it was not meant to be, or nobody asked."""
 

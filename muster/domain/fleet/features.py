@@ -39,6 +39,9 @@ INPUT_TREES = "input-trees"
 BUCKETS = "buckets"
 """The agent gives executions objects of stores as inputs."""
 
+BUCKET_OUTPUTS = "bucket-outputs"
+"""The agent stores outputs in stores of objects."""
+
 OUTPUT_TERMS = "output-terms"
 """The agent stores those outputs that their job wants to have stored."""
 
@@ -63,6 +66,7 @@ ALL_FEATURES = frozenset(
         INPUTS,
         INPUT_TREES,
         BUCKETS,
+        BUCKET_OUTPUTS,
         OUTPUT_TERMS,
         GPU_PORTIONS,
         STORED_CHECKPOINTS,
@@ -83,6 +87,7 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         INPUTS: "inputs",
         INPUT_TREES: "outputs of other jobs as inputs",
         BUCKETS: "objects of stores as inputs",
+        BUCKET_OUTPUTS: "outputs in stores of objects",
         OUTPUT_TERMS: "what jobs say of their outputs",
         GPU_PORTIONS: "portions of GPUs",
         STORED_CHECKPOINTS: "checkpoints",
@@ -105,6 +110,7 @@ def needed(spec: JobSpec, role: Role) -> frozenset[str]:
         inputs=bool(role.inputs),
         input_trees=any(each.source for each in role.inputs),
         buckets=any(each.is_in_bucket for each in role.inputs),
+        bucket_outputs=bool(role.outputs.to),
         output_terms=role.outputs.bind_nodes,
         gpu_portions=role.resources.portion is not None,
         checkpoints=role.checkpoint is not None,
@@ -123,6 +129,7 @@ def _words(  # noqa: PLR0913 - one for each feature
     inputs: bool,
     input_trees: bool,
     buckets: bool,
+    bucket_outputs: bool,
     output_terms: bool,
     gpu_portions: bool,
     checkpoints: bool,
@@ -137,6 +144,7 @@ def _words(  # noqa: PLR0913 - one for each feature
         INPUTS: inputs,
         INPUT_TREES: input_trees,
         BUCKETS: buckets,
+        BUCKET_OUTPUTS: bucket_outputs,
         OUTPUT_TERMS: output_terms,
         GPU_PORTIONS: gpu_portions,
         STORED_CHECKPOINTS: checkpoints,

@@ -1181,6 +1181,7 @@ class DataResponse(_message.Message):
     ALLOWED_FIELD_NUMBER: _builtins.int
     UNWANTED_FIELD_NUMBER: _builtins.int
     OUTPUTS_FIELD_NUMBER: _builtins.int
+    KEY_FIELD_NUMBER: _builtins.int
     depot: _builtins.str
     """HOST:PORT of the depot; an empty host is the one that the agent has reached the coordinator at."""
     ticket: _builtins.str
@@ -1193,6 +1194,10 @@ class DataResponse(_message.Message):
     def outputs(self) -> _model_pb2.OutputTerms:
         """Which of the outputs are to be stored; absent: all."""
 
+    @_builtins.property
+    def key(self) -> Global___DeliveredSecret:
+        """What opens the store to which the outputs go; absent: they go to the depot."""
+
     def __init__(
         self,
         *,
@@ -1201,10 +1206,11 @@ class DataResponse(_message.Message):
         allowed: _builtins.int = ...,
         unwanted: _builtins.bool = ...,
         outputs: _model_pb2.OutputTerms | None = ...,
+        key: Global___DeliveredSecret | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["outputs", b"outputs"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "outputs", b"outputs"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["allowed", b"allowed", "depot", b"depot", "outputs", b"outputs", "ticket", b"ticket", "unwanted", b"unwanted"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["allowed", b"allowed", "depot", b"depot", "key", b"key", "outputs", b"outputs", "ticket", b"ticket", "unwanted", b"unwanted"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -271,12 +271,15 @@ class RankOutputs(_message.Message):
     ROLE_FIELD_NUMBER: _builtins.int
     OUTPUTS_FIELD_NUMBER: _builtins.int
     TICKET_FIELD_NUMBER: _builtins.int
+    STORE_FIELD_NUMBER: _builtins.int
     rank: _builtins.int
     """The rank."""
     role: _builtins.str
     """The name of its role."""
     ticket: _builtins.str
     """What opens the depot for its tree; empty where there is nothing to fetch."""
+    store: _builtins.str
+    """The place in a store where they lie, as s3://…; empty: the depot has them."""
     @_builtins.property
     def outputs(self) -> _model_pb2.ExecutionOutputs:
         """What it is."""
@@ -288,10 +291,11 @@ class RankOutputs(_message.Message):
         role: _builtins.str = ...,
         outputs: _model_pb2.ExecutionOutputs | None = ...,
         ticket: _builtins.str = ...,
+        store: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["outputs", b"outputs"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["outputs", b"outputs", "rank", b"rank", "role", b"role", "ticket", b"ticket"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["outputs", b"outputs", "rank", b"rank", "role", b"role", "store", b"store", "ticket", b"ticket"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -508,10 +508,16 @@ class OutputTerms(_message.Message):
     ONLY_FIELD_NUMBER: _builtins.int
     LIMIT_FIELD_NUMBER: _builtins.int
     KEEP_FIELD_NUMBER: _builtins.int
+    TO_FIELD_NUMBER: _builtins.int
+    SECRET_FIELD_NUMBER: _builtins.int
     after: _builtins.str
     """`always`, or `success`: only where the execution has succeeded."""
     limit: _builtins.int
     """Most bytes that one execution may leave; absent: as much as its project may keep."""
+    to: _builtins.str
+    """The place in a store to which they go, as s3://BUCKET/PREFIX; a node is told that of its execution. Empty: the depot."""
+    secret: _builtins.str
+    """The secret that opens that store."""
     @_builtins.property
     def only(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Names with wildcards of the files that are stored; none: all."""
@@ -527,10 +533,12 @@ class OutputTerms(_message.Message):
         only: _abc.Iterable[_builtins.str] | None = ...,
         limit: _builtins.int | None = ...,
         keep: _duration_pb2.Duration | None = ...,
+        to: _builtins.str = ...,
+        secret: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_limit", b"_limit", "keep", b"keep", "limit", b"limit"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_limit", b"_limit", "after", b"after", "keep", b"keep", "limit", b"limit", "only", b"only"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_limit", b"_limit", "after", b"after", "keep", b"keep", "limit", b"limit", "only", b"only", "secret", b"secret", "to", b"to"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__limit: _TypeAlias = _typing.Literal["limit"]  # noqa: Y015
     _WhichOneofArgType__limit: _TypeAlias = _typing.Literal["_limit", b"_limit"]  # noqa: Y015

@@ -14,6 +14,7 @@ from muster.domain.data.outputs import (
     RankOutputs,
 )
 from muster.domain.data.upload import DepotPass
+from muster.domain.fleet.secret import SecretKind
 from muster.rpc.v1 import agents_pb2, data_pb2
 from muster.rpc.v1 import model_pb2 as pb
 from muster.wire import checks
@@ -54,7 +55,14 @@ def execution_outputs_from_wire(message: pb.ExecutionOutputs) -> ExecutionOutput
 
 def output_terms_to_wire(terms: OutputTerms) -> pb.OutputTerms:
     """Which outputs are stored, and for how long."""
-    return pb.OutputTerms(after=terms.after, only=terms.only, limit=terms.limit, keep=checks.duration(terms.keep))
+    return pb.OutputTerms(
+        after=terms.after,
+        only=terms.only,
+        limit=terms.limit,
+        keep=checks.duration(terms.keep),
+        to=terms.to,
+        secret=terms.secret,
+    )
 
 
 def output_terms_from_wire(message: pb.OutputTerms) -> OutputTerms:
@@ -64,6 +72,8 @@ def output_terms_from_wire(message: pb.OutputTerms) -> OutputTerms:
         only=tuple(message.only),
         limit=message.limit if message.HasField("limit") else None,
         keep=checks.span(message.keep, "OutputTerms.keep") if message.HasField("keep") else None,
+        to=message.to,
+        secret=message.secret,
     )
 
 
@@ -73,7 +83,10 @@ def outputs_pass_to_wire(shown: OutputsPass) -> agents_pb2.DataResponse:
     if depot is None:
         return agents_pb2.DataResponse(unwanted=True)
     terms = None if shown.terms == ALL_OUTPUTS else output_terms_to_wire(shown.terms)
-    return agents_pb2.DataResponse(depot=depot.depot, ticket=depot.ticket, allowed=depot.allowed, outputs=terms)
+    opens = agents_pb2.DeliveredSecret(name=shown.terms.secret, kind=SecretKind.S3, values=shown.opens)
+    return agents_pb2.DataResponse(
+        depot=depot.depot, ticket=depot.ticket, allowed=depot.allowed, outputs=terms, key=opens if shown.opens else None
+    )
 
 
 def outputs_pass_from_wire(message: agents_pb2.DataResponse) -> OutputsPass:
@@ -83,6 +96,7 @@ def outputs_pass_from_wire(message: agents_pb2.DataResponse) -> OutputsPass:
     return OutputsPass(
         depot=DepotPass(depot=message.depot, ticket=message.ticket, allowed=message.allowed),
         terms=output_terms_from_wire(message.outputs) if message.HasField("outputs") else ALL_OUTPUTS,
+        opens=dict(message.key.values),
     )
 
 
@@ -96,7 +110,11 @@ def job_outputs_to_wire(outputs: JobOutputs, following: int = 0) -> data_pb2.Out
         depot=outputs.depot,
         ranks=(
             data_pb2.RankOutputs(
-                rank=each.rank, role=each.role, outputs=execution_outputs_to_wire(each.outputs), ticket=each.ticket
+                rank=each.rank,
+                role=each.role,
+                outputs=execution_outputs_to_wire(each.outputs),
+                ticket=each.ticket,
+                store=each.store,
             )
             for each in outputs.ranks
         ),
@@ -123,6 +141,7 @@ def _rank_from_wire(message: data_pb2.RankOutputs) -> RankOutputs:
         role=checks.label(message.role, "RankOutputs.role"),
         outputs=execution_outputs_from_wire(message.outputs),
         ticket=checks.plain(message.ticket, "RankOutputs.ticket"),
+        store=checks.plain(message.store, "RankOutputs.store"),
     )
 
 

@@ -69,6 +69,15 @@ def test_a_node_that_would_store_other_outputs_than_its_job_says_is_passed_over(
     ]
 
 
+def test_outputs_that_go_to_a_store_need_a_word_of_their_own() -> None:
+    w = an_older_agent("a")
+    job = w.submit(with_outputs(to="s3://acme", secret="store"), queue_anyway=True)
+
+    assert [refusal.reason for refusal in explain(w.cluster, job, w.now).refusals] == [
+        "has an agent that does not know outputs in stores of objects; upgrade it"
+    ]
+
+
 def test_for_how_long_outputs_are_kept_is_no_affair_of_nodes() -> None:
     w = an_older_agent("a")
     assert w.phase(w.submit(with_outputs(keep=timedelta(days=1)))) is JobPhase.PREPARING

@@ -33,6 +33,12 @@ def test_each_key_says_what_is_stored() -> None:
     }
 
 
+def test_a_place_in_a_store_stands_beside_what_opens_it() -> None:
+    text = f"{HEAD}outputs: {{to: 's3://acme/runs', secret: store}}\n"
+    assert loaded(text).roles[0].outputs == OutputTerms(to="s3://acme/runs", secret="store")
+    assert dump_job(loaded(text))["outputs"] == {"to": "s3://acme/runs", "secret": "store"}
+
+
 def test_a_role_says_all_of_it_anew() -> None:
     text = f"{HEAD}outputs: {{keep: 1d, limit: 1Gi}}\nroles:\n- {{name: a, outputs: {{keep: 2d}}}}\n- {{name: b}}\n"
     first, second = (role.outputs for role in loaded(text).roles)
@@ -47,7 +53,11 @@ def test_a_role_says_all_of_it_anew() -> None:
     [
         ("{on: failure}", 'job.yaml:3:15: outputs.on: must be always or success, not "failure"'),
         ("{only: ['/a']}", "job.yaml:3:18: outputs.only[0]: must be a path below the outputs directory"),
-        ("{to: 's3://acme/runs'}", "outputs.to: is not accepted yet: outputs go to the depot of the fleet"),
+        ("{to: 's3://acme/runs'}", "outputs.secret: is missing: name the secret that opens the store of `to`"),
+        (
+            "{to: runs, secret: store}",
+            "job.yaml:3:15: outputs.to: must be a bucket, or a place in one, like s3://acme/runs",
+        ),
         ("{live: read-only}", "outputs.live: is not accepted yet: outputs are stored once user code has ended"),
         ("[a.pt]", 'outputs: must be a map, not a list; write it like outputs: {only: ["**/*.pt"], keep: 90d}'),
         ("{keep: 2d}\ndelete_after: 1d", "outputs.keep: is longer than the job stays (delete_after: 1d)"),

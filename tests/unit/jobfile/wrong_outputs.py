@@ -21,6 +21,17 @@ WRONG_OUTPUTS: Sequence[tuple[JobSpec, str]] = (
     (outputs(limit=2**61), "roles[0].outputs.limit: is more than"),
     (outputs(keep=timedelta()), "roles[0].outputs.keep: must be above zero"),
     (outputs(keep=timedelta(days=400)), "roles[0].outputs.keep: is longer than 365d"),
+    (outputs(to="gs://acme/a", secret="store"), "roles[0].outputs.to: must be a bucket, or a place in one"),
+    (outputs(to="s3://acme/a*", secret="store"), "roles[0].outputs.to: must be a bucket, or a place in one"),
+    (outputs(to="s3://acme/a//b", secret="store"), "roles[0].outputs.to: names a place that cannot be"),
+    (outputs(to=f"s3://acme/{'a' * 600}", secret="store"), "roles[0].outputs.to: has 610 characters; 512 are the most"),
+    (outputs(to="s3://acme/a"), "roles[0].outputs.secret: is missing"),
+    (outputs(secret="store"), "roles[0].outputs.secret: opens the store of `to`, which is missing"),
+    (outputs(to="s3://acme", secret="My Store"), "roles[0].outputs.secret: must be 1 to 63 lower-case letters"),
+    (
+        outputs(to="s3://acme", secret="store", keep=timedelta(days=1)),
+        "roles[0].outputs.keep: stands beside to: the store says how long",
+    ),
     (
         outputs(job(delete_after=timedelta(days=1)), keep=timedelta(days=2)),
         "roles[0].outputs.keep: is longer than the job stays (delete_after: 1d)",

@@ -153,6 +153,7 @@ def _tell_rest(left: JobOutputs) -> None:
         for each in left.ranks
         if each.outputs.stage is not OutputsStage.STORED or each.outputs.left_out
     ]
+    notes += [f"rank {each.rank}: its outputs lie in {each.store}" for each in left.ranks if each.store]
     for note in notes[:NOTES_SHOWN]:
         say(note, err=True)
     if len(notes) > NOTES_SHOWN:

@@ -6,6 +6,7 @@ import pytest
 
 from coordinator.trust.secrets.uses import spelled_out
 from muster.domain.data.job_input import JobInput
+from muster.domain.data.output_terms import OutputTerms
 from muster.domain.errors import InvalidJobError
 from muster.domain.fleet.secret import Secret, SecretKind
 from muster.domain.jobs.job import JobSpec, Role
@@ -166,6 +167,9 @@ def test_what_opens_a_store_must_be_there_and_be_for_stores() -> None:
         return spelled_out(spec, KNOWN)
 
     assert submitted("s3").roles[0].inputs[0].secret == "s3"
+    leaves = Role(command=("x",), outputs=OutputTerms(to="s3://acme", secret="one"))
+    with pytest.raises(InvalidJobError, match=r"roles\[0\]\.outputs\.secret: the secret 'one' is of kind generic"):
+        spelled_out(JobSpec(name="j", project="vision", roles=(leaves,)), KNOWN)
     with pytest.raises(InvalidJobError) as refused:
         submitted("nosuch", "hub")
     first, second = str(refused.value).splitlines()

@@ -1,14 +1,38 @@
 """What is wrong with what a role says of its outputs."""
 
+import re
 from collections.abc import Iterator
 
+from muster.domain.data.buckets.bucket_url import BUCKET_NAME
+from muster.domain.data.tree import MalformedTreeError, refuse_bad_content_path
 from muster.domain.fault import Fault
 from muster.domain.jobs.job import JobSpec, Role
 from muster.domain.jobs.rules import job_values as values
 from muster.domain.jobs.rules.data.only_rules import only_faults
 from muster.domain.jobs.rules.data.volume_rules import MIN_VOLUME
+from muster.domain.jobs.rules.job_values import Wrong
 from muster.domain.jobs.rules.telling import told
 from muster.domain.quantity import format_duration
+
+OUTPUT_PLACE = rf"s3://{BUCKET_NAME}(/[^*?]+)?"
+"""The pattern of places in stores to which outputs go."""
+LONGEST_OUTPUT_PLACE = 512
+"""Characters of such a place; the names of files come below it, and a store takes 1,024 bytes."""
+
+
+def output_place(text: str) -> Wrong | None:
+    """A place in a store to which outputs go."""
+    if len(text) > LONGEST_OUTPUT_PLACE:
+        return Wrong(f"has {len(text)} characters; {LONGEST_OUTPUT_PLACE} are the most")
+    if re.fullmatch(OUTPUT_PLACE, text) is None:
+        return Wrong("must be a bucket, or a place in one, like s3://acme/runs; there are no wildcards in it")
+    prefix = text.removesuffix("/").partition("://")[2].partition("/")[2]
+    try:
+        if prefix:
+            refuse_bad_content_path(prefix)
+    except MalformedTreeError as error:
+        return Wrong(f"names a place that cannot be: {error}")
+    return None
 
 
 def output_faults(spec: JobSpec, role: Role) -> Iterator[Fault]:
@@ -17,6 +41,16 @@ def output_faults(spec: JobSpec, role: Role) -> Iterator[Fault]:
     yield from only_faults(terms.only, ("outputs", "only"))
     if terms.limit is not None:
         yield from told(("outputs", "limit"), values.memory(terms.limit, MIN_VOLUME))
+    if terms.to:
+        yield from told(("outputs", "to"), output_place(terms.to))
+        if not terms.secret:
+            yield Fault(path=("outputs", "secret"), message="is missing: name the secret that opens the store of `to`")
+        if terms.keep is not None:
+            yield Fault(path=("outputs", "keep"), message="stands beside to: the store says how long it keeps objects")
+    if terms.secret:
+        yield from told(("outputs", "secret"), values.label(terms.secret))
+        if not terms.to:
+            yield Fault(path=("outputs", "secret"), message="opens the store of `to`, which is missing")
     if terms.keep is not None:
         path, wrong = ("outputs", "keep"), values.duration(terms.keep)
         yield from told(path, wrong)

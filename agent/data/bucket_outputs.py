@@ -1,0 +1,60 @@
+"""Sends what executions leave to a store: each file as an object of its own, by its path."""
+
+import asyncio
+import logging
+
+from agent.data.left_files import LeftFile, LeftFiles
+from agent.data.mover.mover import Mover
+from muster.domain.data.buckets.bucket_url import BucketUrl, read_bucket_url
+from muster.domain.data.outputs import OutputsPass
+from muster.domain.data.tree import ContentEntry
+from muster.domain.errors import MusterError
+from muster.transfer.store_access import StoreAccess, store_access
+
+log = logging.getLogger(__name__)
+
+FILES_BESIDE = 4
+"""Files of one execution that are sent to a store at the same time."""
+STORE_ANSWERS = 300.0
+"""Seconds that a store has for one answer, a part of a file included."""
+
+
+class BucketSending:
+    """Sends files by the mover, and remembers what has arrived while the rest is tried again."""
+
+    def __init__(self, mover: Mover) -> None:
+        self._mover = mover
+        self._arrived: set[tuple[str, str]] = set()
+        """URL and SHA-256 of what a store has of outputs that are not all stored yet."""
+
+    async def send(self, shown: OutputsPass, found: LeftFiles) -> None:
+        """Have all files in the store. Raises BucketRefusedError, BucketAwayError, ExecutionError, or OSError."""
+        place = read_bucket_url(shown.terms.to)
+        if place is None:
+            raise MusterError(f"{shown.terms.to} is no place in a store")
+        access = store_access(shown.terms.secret, shown.opens, STORE_ANSWERS)
+        lacking = iter([each for each in found.tree.entries if self._name(place, each) not in self._arrived])
+
+        async def some() -> None:
+            for each in lacking:
+                await self._one(place, access, each, found.files[each.content])
+                self._arrived.add(self._name(place, each))
+
+        async with self._mover.needed():
+            workers = [asyncio.create_task(some()) for _ in range(FILES_BESIDE)]
+            try:
+                await asyncio.gather(*workers)
+            finally:
+                for worker in workers:
+                    worker.cancel()
+                await asyncio.wait(workers)
+        self._arrived -= {self._name(place, each) for each in found.tree.entries}
+        log.info("outputs stored", extra={"place": shown.terms.to, "bytes": found.tree.size})
+
+    async def _one(self, place: BucketUrl, access: StoreAccess, each: ContentEntry, file: LeftFile) -> None:
+        key = f"{place.key}/{each.path}"
+        await self._mover.stored(BucketUrl(bucket=place.bucket, key=key), access, file, each)
+
+    @staticmethod
+    def _name(place: BucketUrl, each: ContentEntry) -> tuple[str, str]:
+        return place.of(f"{place.key}/{each.path}"), each.content
