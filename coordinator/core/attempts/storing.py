@@ -88,8 +88,11 @@ def come_due(turn: Turn, name: ExecutionId) -> None:
         limit = turn.cluster.jobs[execution.job].spec.timeouts.store
         outputs, why = execution.outputs, f"they were not stored within {format_duration(limit)} (timeouts.store)"
         give_up(turn, execution, OutputsStage.ON_NODE, why)
-        if outputs is not None and execution.stores_again and turn.now >= (outputs.at or turn.now) + limit:
-            _end(turn, execution, replace(outputs, stage=OutputsStage.ON_NODE, why=why))
+        if outputs is not None and execution.stores_again:
+            if turn.now < (due := (outputs.at or turn.now) + limit):  # it was due for what was asked before
+                turn.cluster.deadlines.add(due, StoreDue(execution=name))
+            else:
+                _end(turn, execution, replace(outputs, stage=OutputsStage.ON_NODE, why=why))
 
 
 def give_up(turn: Turn, execution: Execution, stage: OutputsStage, why: str) -> None:

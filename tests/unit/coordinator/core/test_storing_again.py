@@ -132,6 +132,20 @@ def test_it_is_given_up_when_the_time_for_storing_is_over_also_over_a_restart() 
     assert stage(w, job) == (OutputsStage.ON_NODE, "they were not stored within 1h (timeouts.store)")
 
 
+def test_it_is_given_up_also_where_the_clock_was_set_back_meanwhile() -> None:
+    w, job = kept()
+    w.advance(3000)
+    retry(w, job)
+    w.now -= timedelta(minutes=30)
+    w.restart()
+    w.connect("a", reports=[])
+    w.advance(3600)
+    assert stage(w, job)[0] is OutputsStage.STORING_AGAIN
+    w.advance(1800)
+
+    assert stage(w, job)[0] is OutputsStage.ON_NODE
+
+
 def test_a_job_that_is_deleted_meanwhile_leaves_the_plan() -> None:
     w, job = kept()
     retry(w, job)
