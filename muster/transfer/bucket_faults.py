@@ -8,6 +8,7 @@ _STATUS = re.compile(r"status code: (\d{3})")
 _CODE = re.compile(r"<Code>([A-Za-z0-9.]{1,64})</Code>")
 _REASON = re.compile(r'message: "([^"]{1,80})"')
 _BAD_PATH = re.compile(r'Path "(?P<path>[^\n]{1,200}?)"[ :]')
+_CERTIFICATE = re.compile(r"InvalidCertificate\(\s*(\w{1,40})")
 _DENIED = frozenset({401, 403})
 _LATER = frozenset({408, 425, 429})
 _ELSEWHERE = frozenset({301, 302, 307, 308})
@@ -29,10 +30,10 @@ def bucket_fault(error: Exception, what: str, secret: str) -> BucketRefusedError
     found = _STATUS.search(text)
     if found is not None:
         return _of_status(int(found[1]), _CODE.search(text), what, secret)
-    if "certificate" in text:
+    if (unbelieved := _CERTIFICATE.search(text)) is not None:
         return BucketRefusedError(
-            f"{what} is behind a certificate that this node does not believe; if the store has an authority "
-            "of its own, give the secret its certificate as `ca`"
+            f"{what} is behind a certificate that this node does not believe ({unbelieved[1]}); if the store has "
+            "an authority of its own, give the secret its certificate as `ca`"
         )
     if (path := _BAD_PATH.search(text)) is not None:
         return BucketRefusedError(

@@ -35,7 +35,11 @@ def answered(status: int, code: str = "") -> str:
             "store",
             f"below {WHAT} is an object named 'data//b', which no file can be; name objects beside it",
         ),
-        ("HTTP error: error sending request\n\n… invalid peer certificate: UnknownIssuer", "", f"{WHAT} is behind a "),
+        (
+            "GET https://a/certificate - HTTP error: sent\n\nerror: InvalidCertificate(\n   UnknownIssuer,\n ),",
+            "",
+            f"{WHAT} is behind a certificate that this node does not believe (UnknownIssuer); if ",
+        ),
     ],
 )
 def test_what_does_not_change_by_asking_again_is_refused(text: str, secret: str, sentence: str) -> None:
@@ -48,6 +52,10 @@ def test_what_does_not_change_by_asking_again_is_refused(text: str, secret: str,
     ("text", "sentence"),
     [
         (answered(503, "SlowDown"), f"{WHAT} has no answer now (SlowDown)"),
+        (
+            "Error performing GET https://a/certificate - HTTP error: sent",
+            f"{WHAT} cannot be reached: HTTP error: sent",
+        ),
         (answered(500), f"{WHAT} has no answer now (HTTP 500)"),
         (answered(429), f"{WHAT} has no answer now (HTTP 429)"),
         (
