@@ -4,7 +4,8 @@ Keys of projects only get worse within a cycle, so a heap is brought up to date 
 """
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from datetime import datetime
 
 from coordinator.core.cluster.cluster import Cluster
@@ -56,6 +57,11 @@ class Firsts:
         """The first jobs of all projects, and the first ones that are not barred, in order; nothing may change then."""
         self.bring_up_to_date()
         return iter(self._order)
+
+    def without(self, leaves: AbstractSet[str]) -> Sequence[RankedJob]:
+        """The same, without those of some projects."""
+        self.bring_up_to_date()
+        return self._order.without(leaves)
 
     def of(self, leaf: str) -> FirstJobs | None:
         """The first jobs of a project, as far as was heard of changes; None: nothing of it waits."""

@@ -5,7 +5,8 @@ So a cycle costs what has changed, and no more because there are many projects.
 """
 
 from bisect import bisect_left, insort
-from collections.abc import Collection, Hashable, Iterator
+from collections.abc import Collection, Hashable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from heapq import merge
 from typing import NamedTuple
 
@@ -67,6 +68,11 @@ class LeafOrder:
     def __iter__(self) -> Iterator[RankedJob]:
         """All first jobs, and all first ones that are not barred, in order; nothing may change meanwhile."""
         return merge(self._free, self._barred)
+
+    def without(self, leaves: AbstractSet[str]) -> Sequence[RankedJob]:
+        """The same, without those of some projects; costs as much as there are others."""
+        others = (self._known[leaf] for leaf in self._known.keys() - leaves)
+        return sorted({each for first, free in others for each in (first, free) if each is not None})
 
     # changing
 

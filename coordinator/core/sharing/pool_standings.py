@@ -44,7 +44,14 @@ class PoolStandings:
 
     def count(self, unit: Unit, tally: Tally, amounts: Amounts, sign: int) -> None:
         """Count amounts for a unit, or no longer."""
-        self.path(unit)[-1].add(tally, amounts, sign)
+        path = self.path(unit)
+        if tally is Tally.HELD or tally is Tally.WAITING:
+            grows = tally is Tally.WAITING and sign > 0
+            wanted = [place for place in self.counted if amounts[place]]
+            for standing in path:
+                if standing.above is not None and not (grows and all(map(standing.is_hungry, wanted))):
+                    standing.above.stir()
+        path[-1].add(tally, amounts, sign)
 
     def set_capacity(self, capacity: Amounts) -> None:
         """Take what the pool has now."""

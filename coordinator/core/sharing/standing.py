@@ -1,7 +1,7 @@
 """What one department or project holds and wants in one pool, and what it may have there."""
 
 from collections.abc import Sequence
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 from typing import NamedTuple
 
 from coordinator.core.sharing.division import Claimant, divide
@@ -30,6 +30,14 @@ class Tally(StrEnum):
     WAITING = "waiting"  #: what queued jobs want
 
 
+class DueDivision(IntEnum):
+    """What is to be divided anew before shares can be relied on."""
+
+    NOTHING = 0
+    BELOW = 1  #: the share of a unit further down
+    OWN = 2  #: its own share
+
+
 class Standing:
     """One unit in one pool; each sum is of all units below it as well."""
 
@@ -48,8 +56,8 @@ class Standing:
         """What it should have now, as of the last time that its pool was shared out."""
         self.touched: dict[str, None] = {} if above is None else above.touched
         """Units of the pool whose load, share or entitlement is other than when somebody took them from here."""
-        self._stirred = True
-        """Whether its share is to be divided anew among those below."""
+        self.due = DueDivision.OWN
+        """What is to be divided anew of its share, and of those below it."""
         if above is not None:
             above.join(self)
 
@@ -64,10 +72,21 @@ class Standing:
         """Whether nothing is counted here."""
         return not any(map(any, (self.held, self.leaving, self.claimed, self.fixed, self.waiting)))
 
+    def is_hungry(self, place: int) -> bool:
+        """Whether it wants more than its quota and gets less than it wants, as of the last time that was shared out.
+
+        Whatever more it wants changes no share then: `divide` never comes to the end of what it wants.
+        """
+        wanted = self._wanted(place)
+        return wanted > self.share[place] and wanted >= self.entitlement.quota[place]
+
+    def _wanted(self, place: int) -> int:
+        return min(self.entitlement.limit[place], self.held[place] + self.waiting[place])
+
     # changing
 
     def add(self, tally: Tally, amounts: Amounts, sign: int = 1) -> None:
-        """Count this much more, or less, here and in all units above."""
+        """Count this much more, or less, here and in all units above; shares are stirred by who counts."""
         gpus, cpus, memory = amounts
         standing: Standing | None = self
         while standing is not None:
@@ -77,8 +96,6 @@ class Standing:
             counted[2] += memory * sign
             if tally is not Tally.WAITING:  # which decides about shares alone
                 standing.touch()
-            if tally is Tally.HELD or tally is Tally.WAITING:
-                standing.stir()
             standing = standing.above
 
     def entitle(self, entitlement: Entitlement) -> None:
@@ -87,7 +104,7 @@ class Standing:
             self.entitlement = entitlement
             self.touch()
             if self.above is not None:
-                self.above.stir_path()
+                self.above.stir()
 
     def give_share(self, place: int, amount: int) -> None:
         """Take what it should have of a resource."""
@@ -103,10 +120,19 @@ class Standing:
 
     def stir(self) -> None:
         """Note that its share is to be divided anew."""
-        self._stirred = True
+        self.due = DueDivision.OWN
+        if self.above is not None:
+            self.above.stir_below()
+
+    def stir_below(self) -> None:
+        """Note that a share further down is to be divided anew."""
+        if self.due is DueDivision.NOTHING:
+            self.due = DueDivision.BELOW
+            if self.above is not None:
+                self.above.stir_below()
 
     def stir_path(self) -> None:
-        """Note that its share is to be divided anew, and so is to be looked at from the pool down."""
+        """Note that its share is to be divided anew, and those of all units above it."""
         standing: Standing | None = self
         while standing is not None:
             standing.stir()
@@ -114,7 +140,7 @@ class Standing:
 
     def stir_all(self) -> None:
         """Note that its share is to be divided anew, and those of all units below it."""
-        self._stirred = True
+        self.stir()
         for each in self.below.values():
             each.stir_all()
 
@@ -123,21 +149,23 @@ class Standing:
 
         Where neither its share nor anything below has changed, it is as it was.
         """
-        if not self._stirred:
+        if self.due is DueDivision.NOTHING:
             return
-        self._stirred = False
-        below = list(self.below.values())
-        for place in places:
-            claimants = []
-            for each in below:
-                quota, limit, weight, rank = each.entitlement
-                wanted = min(limit[place], each.held[place] + each.waiting[place])
-                claimants.append(Claimant(each.name, wanted, quota[place], weight, rank))
-            for each, part in zip(below, divide(self.share[place], claimants, WHOLE_LOTS[place]), strict=True):
+        below = self.below.values()
+        for place in places if self.due is DueDivision.OWN else ():
+            claimants = [each.claimant(place) for each in below]
+            parts = divide(self.share[place], claimants, WHOLE_LOTS[place])
+            for each, part in zip(below, parts, strict=True):
                 each.give_share(place, part)
+        self.due = DueDivision.NOTHING
         for each in below:
-            if each.below:
+            if each.below and each.due is not DueDivision.NOTHING:
                 each.share_out(places)
+
+    def claimant(self, place: int) -> Claimant:
+        """What it wants of a resource of the unit above."""
+        quota, _, weight, rank = self.entitlement
+        return Claimant(self.name, self._wanted(place), quota[place], weight, rank)
 
     def join(self, standing: "Standing") -> None:
         """Have another one below it; what that counts is counted here by whoever hangs it here."""

@@ -1,5 +1,6 @@
 """The projects for whose jobs nobody was found to evict, as long as nothing has changed since."""
 
+from collections.abc import Set as AbstractSet
 from datetime import datetime
 
 
@@ -22,9 +23,10 @@ class IdleProjects:
             self._until = {each: until for each, until in self._until.items() if until is None or now < until}
             self._first_until = min(filter(None, self._until.values()), default=None)
 
-    def has(self, project: str) -> bool:
-        """Whether nobody would be found for any job of a project."""
-        return project in self._until
+    @property
+    def names(self) -> AbstractSet[str]:
+        """Projects for whose jobs nobody would be found."""
+        return self._until.keys()
 
     def note(self, project: str, until: datetime | None) -> None:
         """Remember that nobody was found; `until`: then some are not safe any more."""

@@ -88,9 +88,7 @@ def _untried(turn: Turn, firsts: Firsts, state: object) -> Iterator[Job]:
     """
     cluster, evictable = turn.cluster, turn.cluster.gangs.evictable
     evictable.idle.begin(state, turn.now)
-    for ranked in firsts:
-        if evictable.idle.has(ranked.leaf):
-            continue
+    for ranked in firsts.without(evictable.idle.names):
         known = firsts.of(ranked.leaf)
         assert known is not None, "it is in order"
         jobs = tuple(dict.fromkeys(each.job for each in known if each is not None))
