@@ -50,6 +50,8 @@ class Fleet:
         `full`: whether gangs hold all nodes.
         """
         self._run_of = run_of
+        self.project = DEFAULT_PROJECT
+        """Whose jobs are submitted, where nothing else is said."""
         having = inventory_of or (lambda node, _: inventory(node))
         self.cluster: Cluster = load((Project(name=DEFAULT_PROJECT, created_at=BEGAN),), BEGAN)
         self.now = BEGAN
@@ -75,11 +77,12 @@ class Fleet:
         self.take(event)
         return event.job
 
-    def submitted(self, count: int, gpus: int, project: str = DEFAULT_PROJECT) -> JobSubmitted:
+    def submitted(self, count: int, gpus: int, project: str = "") -> JobSubmitted:
         """What a client asks for."""
         self.jobs += 1
         role = Role(count=count, command=("train",), resources=Resources(gpus=gpus, cpu_millis=1000 * gpus))
         timeouts = Timeouts(run=self._run_of(self.jobs))
+        project = project or self.project
         spec = JobSpec(name=f"train-{self.jobs}", project=project, roles=(role,), timeouts=timeouts)
         return JobSubmitted(job=JobId(f"j{self.jobs}"), spec=spec)
 

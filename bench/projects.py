@@ -81,7 +81,7 @@ def measure(setting: Setting) -> None:
 
 
 def shared(projects: int, nodes: int = NODES, queued: int = QUEUED) -> Fleet:
-    """A fleet that is held by gangs of so many projects, with jobs of all of them that wait."""
+    """A fleet that is held by gangs of so many projects, with jobs of all of them that wait, and of one that come."""
     it = Fleet(nodes, uneven_inventory, full=False)
     names = [f"project-{number}" for number in range(projects)]
     it.take(*(ProjectAdded(name=name) for name in names))
@@ -89,6 +89,7 @@ def shared(projects: int, nodes: int = NODES, queued: int = QUEUED) -> Fleet:
     fill(it, [it.submitted(GANG, GPUS, names[number % projects]) for number in range(nodes // GANG)])
     it.now += 2 * LEASE  # before that nobody is evicted
     it.queue(queued, names)
+    it.project = names[0]
     for _ in range(-(-projects // EVICTION_LOOKS) + 1):  # until all projects have looked for victims in vain
         it.take(TimePassed())
     gc.collect()
