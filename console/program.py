@@ -24,6 +24,8 @@ from console.mirror.follower import MirrorFollower
 from console.settings import ConsoleSettings, parse
 from console.telemetry.gangs.watcher import GangWatcher
 from console.telemetry.history.recorder import HistoryRecorder, held_history
+from console.telemetry.runs.listener import follow_events
+from console.telemetry.runs.run_counts import RunCounts
 from console.telemetry.sample_follower import follow_samples
 from console.upstream.callers import Callers
 from console.watched.follows import SharedFollows
@@ -74,9 +76,11 @@ async def run(settings: ConsoleSettings, systemd: Systemd) -> None:
                 client, own.tell if notifying else None, None if history is None else history.hear_bands
             )
             alerts = AlertWatch(follower, watcher.differing, partial(delivery_signs, streaks))
-            parts = ConsoleParts(follower, history, watcher, SharedFollows(client), alerts, client)
+            runs = RunCounts()
+            parts = ConsoleParts(follower, history, watcher, SharedFollows(client), alerts, client, runs)
             hearing = [watcher.hear] if history is None else [watcher.hear, history.hear]
             beside += [follower.run, watcher.run, alerts.run, partial(follow_samples, client, hearing)]
+            beside += [partial(follow_events, client, runs.hear)]
         beside += [history.run] if history is not None else []
         tasks = await stack.enter_async_context(asyncio.TaskGroup())
         app = application(callers, settings.hosts, seal, settings.origin, parts)

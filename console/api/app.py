@@ -42,6 +42,7 @@ from console.api.trust import TRUST_ROUTES
 from console.mirror.follower import MirrorFollower
 from console.telemetry.gangs.watcher import GangWatcher
 from console.telemetry.history.recorder import HistoryRecorder
+from console.telemetry.runs.run_counts import RunCounts
 from console.upstream.callers import Callers
 from console.watched.follows import SharedFollows
 from muster import __version__
@@ -122,6 +123,8 @@ class ConsoleParts(NamedTuple):
     """What somebody should look at."""
     own: Client | None = None
     """Asks with the console's own token, for people who sign in."""
+    runs: RunCounts | None = None
+    """How attempts end, and how fast they start."""
 
 
 NO_PARTS = ConsoleParts()
@@ -147,6 +150,7 @@ def application(
     app.state.watcher = parts.watcher
     app.state.follows = parts.follows
     app.state.alerts = parts.alerts
+    app.state.runs = parts.runs
     app.state.seats = LiveSeats()
     app.state.doorkeeper = Doorkeeper(callers, seal, origin, parts.own)
     for route in (*PUBLIC_ROUTES, *ROUTES):

@@ -2,7 +2,8 @@
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections import Counter
+from collections.abc import AsyncIterator, Collection, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -12,11 +13,15 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from console.api.asking import AsCaller
 from console.api.route import Route, TextOf
+from console.mirror.follower import MirrorFollower
 from console.telemetry.exposition import CONTENT_TYPE, Metric, exposition
 from console.telemetry.fleet_metrics import of_fleet
 from console.telemetry.history.recorder import HistoryRecorder
 from console.telemetry.node_metrics import of_nodes
+from console.telemetry.runs.run_counts import RunCounts
 from muster.client.client import Client
+from muster.domain.feed import FeedPart
+from muster.domain.fleet.access import seen_projects
 from muster.domain.fleet.node import NodeView
 from muster.domain.fleet.standing_view import QueueLine
 
@@ -35,9 +40,12 @@ async def show_fleet_metrics(request: Request, client: AsCaller) -> Response:
         samples = tasks.create_task(client.telemetry.of_nodes(), name="samples")
         units = tasks.create_task(client.projects.quotas(), name="quotas")
         queue = tasks.create_task(_queue(client), name="queue")
+        myself = tasks.create_task(client.accounts.myself(), name="account")
     now = datetime.now(UTC)
     of_console = await _of_history(request.app.state.history)
-    return _text((*of_fleet(nodes.result(), samples.result(), units.result(), queue.result(), now), *of_console))
+    of_jobs = _of_jobs(request.app.state.follower, request.app.state.runs, seen_projects(myself.result().grants))
+    fleet = of_fleet(nodes.result(), samples.result(), units.result(), queue.result(), now)
+    return _text((*fleet, *of_jobs, *of_console))
 
 
 async def show_node_metrics(client: AsCaller, pool: Pools = []) -> Response:  # noqa: B006 - FastAPI copies it
@@ -51,6 +59,23 @@ async def list_prometheus_targets(client: AsCaller, port: Port = 9100, pool: Poo
     """Name the nodes for Prometheus' HTTP service discovery: for exporters that a site runs on them itself."""
     nodes = (node for node in await client.nodes.list() if not pool or node.pool in pool)
     return JSONResponse([{"targets": [_at(node, port)], "labels": _labels(node)} for node in nodes])
+
+
+def _of_jobs(
+    follower: MirrorFollower | None, runs: RunCounts | None, projects: Collection[str] | None
+) -> Sequence[Metric]:
+    """Jobs as this console has heard of them, if it has a token of its own; of these projects, None: of all."""
+    if follower is None or runs is None:
+        return ()
+    connected = Metric("muster_console_mirror_current", "Whether this console has heard of the coordinator just now.")
+    connected.add(follower.current is not None)
+    jobs = Metric("muster_jobs", "Jobs by project and phase.")
+    rows = () if follower.current is None else follower.current.of(FeedPart.JOBS)
+    counted = Counter((row.scope, str(row.fields["phase"])) for row in rows)
+    for (project, phase), count in sorted(counted.items()):
+        if projects is None or project in projects:
+            jobs.add(count, project=project, phase=phase)
+    return (connected, jobs, *runs.metrics(projects))
 
 
 async def _of_history(history: HistoryRecorder | None) -> Sequence[Metric]:

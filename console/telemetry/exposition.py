@@ -6,10 +6,19 @@ library of Prometheus keeps every series as an object: at 24,000 series it took 
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 LINES_OF_METRICS = 2_000
 """Lines that are written at once; others have their turn in between."""
+
+
+class MetricKind(StrEnum):
+    """How values of a metric follow each other: https://prometheus.io/docs/concepts/metric_types/."""
+
+    GAUGE = "gauge"  #: it goes up and down
+    COUNTER = "counter"  #: it grows, and begins anew with the program
+    HISTOGRAM = "histogram"  #: counts of what was measured, up to each of some bounds, with its sum and number
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +27,10 @@ class Metric:
 
     name: str
     help: str
+    """Empty: it belongs to the metric before it, which says what it is."""
+    kind: MetricKind = MetricKind.GAUGE
+    family: str = ""
+    """What it is called together with those that belong to it; empty: its own name."""
     series: list[tuple[Mapping[str, str], float]] = field(default_factory=list)
     """The labels of each thing, and its value."""
 
@@ -31,8 +44,9 @@ def exposition(metrics: Iterable[Metric]) -> Iterator[str]:
     """The text of metrics, in pieces of so many lines; a metric of nothing is left out."""
     lines: list[str] = []
     for metric in metrics:
-        if metric.series:
-            lines.append(f"# HELP {metric.name} {_escaped(metric.help)}\n# TYPE {metric.name} gauge\n")
+        if metric.series and metric.help:
+            family = metric.family or metric.name
+            lines.append(f"# HELP {family} {_escaped(metric.help)}\n# TYPE {family} {metric.kind}\n")
         for labels, value in metric.series:
             named = ",".join([f'{name}="{_quoted(text)}"' for name, text in labels.items()])  # a list is faster
             lines.append(f"{metric.name}{{{named}}} {value:.17g}\n" if named else f"{metric.name} {value:.17g}\n")

@@ -17,6 +17,8 @@ from console.mirror.follower import MirrorFollower
 from console.settings import LOOPBACK_NAMES
 from console.telemetry.gangs.watcher import GangWatcher
 from console.telemetry.history.recorder import HistoryRecorder, held_history
+from console.telemetry.runs.listener import follow_events
+from console.telemetry.runs.run_counts import RunCounts
 from console.telemetry.sample_follower import follow_samples
 from console.upstream.callers import Callers
 from console.watched.follows import SharedFollows
@@ -95,12 +97,16 @@ async def console(  # noqa: PLR0913 - one for each thing that a console can have
             watcher = GangWatcher(client, keep=history.hear_bands)
             works = (follow_samples(client, [history.hear, watcher.hear]), history.run(), watcher.run())
             beside = [tasks.create_task(work, name="part of a console") for work in works]
-        alerts = None
+        alerts = runs = None
+        if token is not None:
+            runs = RunCounts()
+            counting = follow_events(await callers.client(token), runs.hear)
+            beside.append(tasks.create_task(counting, name="counts of runs"))
         if follower is not None:
             alerts = AlertWatch(follower, watcher.differing if watcher is not None else lambda: ())
             beside.append(tasks.create_task(alerts.run(), name="alerts"))
         seal = SessionSeal(new_sealing_key())
-        parts = ConsoleParts(follower, history, watcher, follows, alerts, own)
+        parts = ConsoleParts(follower, history, watcher, follows, alerts, own, runs)
         app = application(callers, LOOPBACK_NAMES, seal, origin, parts)
         listener = ConsoleListener(app, "127.0.0.1:0", cert, key)
         stopped = asyncio.Event()

@@ -1,0 +1,1 @@
+"""How attempts end and how fast they start, counted from all events."""

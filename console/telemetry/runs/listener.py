@@ -1,0 +1,54 @@
+"""Has runs counted: follows all events with the console's own token, from now on."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import aclosing
+
+from muster.client.client import Client
+from muster.domain.errors import MusterError
+from muster.domain.notifications.happening import EventPlace, Happening
+
+log = logging.getLogger(__name__)
+
+COUNTED_AGAIN = 5.0
+"""Seconds until events are followed again after that went wrong."""
+
+
+async def follow_events(client: Client, hear: Callable[[Sequence[Happening]], None]) -> None:
+    """Have somebody hear of all events until cancelled, each once, whatever becomes of the coordinator.
+
+    `client` asks with the console's own token.
+    """
+    said, place = "", None
+    while True:
+        try:
+            place = await _follow(client, hear, place)
+        except _BrokenOffError as error:
+            place, cause = error.place, str(error.__cause__)
+            if cause != said:
+                log.warning("nobody tells the console how attempts end", extra={"cause": cause})
+            said = cause
+        await asyncio.sleep(COUNTED_AGAIN)
+
+
+async def _follow(
+    client: Client, hear: Callable[[Sequence[Happening]], None], place: EventPlace | None
+) -> EventPlace | None:
+    """Follow until the stream ends; how far it came. Raises _BrokenOffError with the same."""
+    try:
+        async with aclosing(client.events.pages(after=place, follow=True)) as pages:
+            async for happenings, reached in pages:
+                hear(happenings)
+                place = reached
+    except MusterError as error:
+        raise _BrokenOffError(place) from error
+    return place
+
+
+class _BrokenOffError(Exception):
+    """Events are followed no further than this place."""
+
+    def __init__(self, place: EventPlace | None) -> None:
+        super().__init__(place)
+        self.place = place
