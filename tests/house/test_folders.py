@@ -1,6 +1,7 @@
 """Rules for every folder of the three packages: how much it holds, how it is called, which way its arrows go."""
 
 import ast
+import functools
 import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -101,15 +102,21 @@ def _arrows(root: Path, folder: Path) -> dict[str, set[str]]:
     arrows: dict[str, set[str]] = defaultdict(set)
     for path in folder.rglob("*.py"):
         own = path.relative_to(folder).with_suffix("").parts[0]
-        for node in ast.walk(ast.parse(path.read_text())):
-            names = []
-            if isinstance(node, ast.Import):
-                names = [alias.name for alias in node.names]
-            elif isinstance(node, ast.ImportFrom) and node.module:
-                names = [f"{node.module}.{alias.name}" for alias in node.names]
-            found = {name.removeprefix(prefix).partition(".")[0] for name in names if name.startswith(prefix)}
-            arrows[own] |= {each for each in found if each != own and _exists(folder, each)}
+        found = {name.removeprefix(prefix).partition(".")[0] for name in _imported(path) if name.startswith(prefix)}
+        arrows[own] |= {each for each in found if each != own and _exists(folder, each)}
     return arrows
+
+
+@functools.cache
+def _imported(path: Path) -> frozenset[str]:
+    """What a module imports; asked once for each folder that it lies in."""
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return frozenset(names)
 
 
 def _exists(folder: Path, name: str) -> bool:
