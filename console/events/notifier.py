@@ -18,6 +18,7 @@ from console.events.followed.trial import body_of_test
 from console.events.follower import EventFollower
 from console.events.mail import Mailer
 from console.events.mqtt.broker import Broker
+from console.events.mqtt.figures import NodeFigures, QueueFigures
 from console.events.mqtt.states import StatePublisher
 from console.events.notify_file import NotifySettings
 from console.events.outbox import EventOutbox
@@ -28,6 +29,7 @@ from console.events.sender import EventTargets, Sender
 from console.events.subscription import MqttTarget
 from console.events.web_target import WebTargets
 from console.mirror.follower import MirrorFollower
+from console.telemetry.sample_follower import follow_samples
 from console.upstream.fleet_id import FleetId
 from muster.client.client import Client
 from muster.domain.errors import ConflictError, MusterError, UnknownNameError
@@ -110,6 +112,11 @@ async def notify(
                 if broker is not None and states is not None:
                     tasks.create_task(broker.run(), name="connection to the broker")
                     tasks.create_task(states.run(), name="states for the broker")
+                    tasks.create_task(QueueFigures(broker, client).run(), name="queue for the broker")
+                if broker is not None and settings.broker is not None and settings.broker.telemetry:
+                    figures = NodeFigures(broker)
+                    tasks.create_task(figures.run(), name="samples for the broker")
+                    tasks.create_task(follow_samples(await client(), [figures.hear]), name="samples")
         except* MusterError as group:
             log.error("events are not delivered for now", extra={"cause": str(_first(group))})  # noqa: TRY400 - no fault of ours
         await asyncio.sleep(NOTIFY_AGAIN_AFTER)

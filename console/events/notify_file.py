@@ -24,7 +24,7 @@ _SUBSCRIPTION_KEYS = frozenset(
     {"name", "events", "minimum", "projects", "jobs", "owners", "labels", "secret_files", *_TARGETS}
 )
 _MAIL_KEYS = frozenset({"server", "sender", "security", "user", "password_file", "authority"})
-_MQTT_KEYS = frozenset({"broker", "user", "password_file", "prefix", "authority", "cert", "key", "events"})
+_MQTT_KEYS = frozenset({"broker", "user", "password_file", "prefix", "authority", "cert", "key", "events", "telemetry"})
 _WEB_KEYS = frozenset({"allow", "authority"})
 
 
@@ -199,7 +199,16 @@ def _broker(said: Mapping[str, Any], folder: Path) -> BrokerPlace:
         authority=_path(said, "authority", "[mqtt]", folder),
         cert=cert,
         key=key,
+        telemetry=_telemetry(said),
     )
+
+
+def _telemetry(said: Mapping[str, Any]) -> bool:
+    """Whether a broker is sent what nodes use."""
+    wanted = _texts(said, "telemetry", "[mqtt]")
+    if odd := sorted(set(wanted) - {"nodes"}):
+        raise _FaultError(f'[mqtt]: telemetry is ["nodes"], and not {odd[0][:40]}')
+    return bool(wanted)
 
 
 def _known(said: Mapping[str, Any], keys: frozenset[str], where: str) -> None:

@@ -43,7 +43,7 @@ def written(directory: Path, broker: Mosquitto) -> Path:
     file = directory / "notify.toml"
     file.write_text(
         f'[mqtt]\nbroker = "mqtts://127.0.0.1:{broker.port}"\nuser = "console"\npassword_file = "password"\n'
-        f'prefix = "{PREFIX}"\nauthority = "{broker.authority}"\n'
+        f'prefix = "{PREFIX}"\nauthority = "{broker.authority}"\ntelemetry = ["nodes"]\n'
     )
     return file
 
@@ -76,10 +76,14 @@ async def test_events_and_states_of_a_job_reach_the_broker(tmp_path: Path) -> No
             await reader.until(lambda: reader.events and reader.events[-1][1]["type"] == "muster.job.failed")
             types = [event["type"] for topic, event in reader.events if topic == state.replace("/state", "/events")]
             assert (types[0], types[-1]) == ("muster.job.submitted", "muster.job.failed")
+            await reader.until(lambda: "queue" in reader.states and "nodes/a/telemetry" in reader.states)
+            assert reader.states["queue"] == {"jobs": 0, "gpus": 0, "pools": {}}
+            assert reader.states["nodes/a/telemetry"]["host"]["memory_total"] > 0
             async with broker.reader("everything") as late:
                 await late.until(lambda: {state, "nodes/a/state", "status"} <= late.retained)
                 assert late.states["status"]["state"] == "here"
                 assert late.events == []
+                assert "nodes/a/telemetry" not in late.retained
         async with broker.reader("everything") as reader:
             await reader.until(lambda: reader.states.get("status") == {"state": "ended"})
 

@@ -39,6 +39,21 @@ _MESSAGES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
             **dict.fromkeys(("submitted_at", "started_at", "ended_at"), _TIME),
         },
     ),
+    "Sample": (
+        "What a node used in a span of time.",
+        {
+            "at": _TIME,
+            "span": {"type": "number"},
+            "host": {"type": "object"},
+            "gpus": {"type": "array"},
+            "executions": {"type": "array"},
+            "left_out": _NUMBER,
+        },
+    ),
+    "Queue": (
+        "What waits, in all and by pool.",
+        {"jobs": _NUMBER, "gpus": {"type": "number"}, "pools": {"type": "object"}},
+    ),
     "NodeState": (
         "A node as it is.",
         {
@@ -85,5 +100,5 @@ def _operation(topic: MqttTopic) -> dict[str, Any]:
     return {
         "action": "send",
         "channel": {"$ref": f"#/channels/{topic.name}"},
-        "bindings": {"mqtt": {"qos": 1, "retain": topic.retained, "bindingVersion": "0.2.0"}},
+        "bindings": {"mqtt": {"qos": topic.qos, "retain": topic.retained, "bindingVersion": "0.2.0"}},
     }

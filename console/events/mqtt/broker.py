@@ -26,6 +26,7 @@ PUBLISHED_WITHIN = 10.0
 """Seconds in which the broker takes a message."""
 MQTT_KEEPALIVE = 20
 """Seconds of silence after which the broker takes the console for gone, and a half as much again."""
+_AT_MOST_ONCE = 0
 _AT_LEAST_ONCE = 1
 
 
@@ -45,6 +46,8 @@ class BrokerPlace:
     cert: Path | None = None
     """A certificate that it shows, with `key`."""
     key: Path | None = None
+    telemetry: bool = False
+    """Whether it is sent what nodes use."""
 
 
 class Broker:
@@ -91,6 +94,14 @@ class Broker:
         except (TimeoutError, MqttError) as error:
             return TargetAnswer(taken=False, told=str(error) or f"the broker took nothing within {self._patience:g} s")
         return TargetAnswer(taken=True, told="taken")
+
+    async def offer(self, path: str, payload: bytes) -> None:
+        """Send a message at most once: where there is no connection it is gone."""
+        client = self._client
+        if client is not None:
+            with suppress(TimeoutError, MqttError):
+                async with asyncio.timeout(self._patience):
+                    await client.publish(f"{self._place.prefix}/{path}", payload, _AT_MOST_ONCE)
 
     async def _serve(self, client: Client) -> None:
         """Be connected until that breaks, or until cancelled."""

@@ -22,6 +22,8 @@ class MqttTopic:
     payload: str
     """What a message holds, as the AsyncAPI document names it."""
     meaning: str
+    qos: int = 1
+    """The quality of service: 1 comes at least once, 0 at most once."""
 
 
 MQTT_TOPICS = (
@@ -59,6 +61,21 @@ MQTT_TOPICS = (
         retained=False,
         payload="CloudEvent",
         meaning="what happens to a node",
+    ),
+    MqttTopic(
+        name="nodeTelemetry",
+        path="nodes/{node}/telemetry",
+        retained=False,
+        payload="Sample",
+        meaning="what a node used in the last ten seconds, if the file says `telemetry`",
+        qos=0,
+    ),
+    MqttTopic(
+        name="queue",
+        path="queue",
+        retained=True,
+        payload="Queue",
+        meaning="jobs and GPUs that wait, in all and by pool; every 10 s at the most, when it is other than before",
     ),
     MqttTopic(
         name="fleetEvents",

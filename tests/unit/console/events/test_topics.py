@@ -1,11 +1,15 @@
 """Topics of MQTT: where events are published, and what the AsyncAPI document says of them."""
 
+from dataclasses import replace
+
 import pytest
 
 from console.events.mqtt.asyncapi import asyncapi
+from console.events.mqtt.figures import waiting_by_pool
 from console.events.mqtt.topics import MQTT_TOPICS, events_topic, topic_path
 from muster.domain.notifications.happening import Happening
 from tests.unit.console.events.told import of_fleet, of_job, of_node
+from tests.unit.console.mirrored import a_line
 
 
 @pytest.mark.parametrize(
@@ -18,6 +22,15 @@ from tests.unit.console.events.told import of_fleet, of_job, of_node
 )
 def test_an_event_is_published_below_its_project_or_node(told: Happening, topic: str) -> None:
     assert events_topic(told) == topic
+
+
+def test_what_waits_is_counted_by_pool() -> None:
+    lines = [a_line("a"), a_line("b", position=2), replace(a_line("c", position=3), pool="slow")]
+    assert waiting_by_pool(lines) == {
+        "jobs": 3,
+        "gpus": 3,
+        "pools": {"fast": {"jobs": 2, "gpus": 2}, "slow": {"jobs": 1, "gpus": 1}},
+    }
 
 
 def test_no_name_reaches_into_the_topics_of_others() -> None:
@@ -37,6 +50,7 @@ def test_the_document_has_every_topic_with_its_message() -> None:
             *(word for word in ("project", "job", "node") if f"{{{word}}}" in topic.path),
         }
         assert operation["bindings"]["mqtt"]["retain"] is topic.retained
+        assert operation["bindings"]["mqtt"]["qos"] == topic.qos
         [message] = channel["messages"].values()
         name = message["$ref"].rpartition("/")[2]
         assert document["components"]["messages"][name]["payload"]["type"] == "object"
