@@ -205,10 +205,8 @@ def _document(app: FastAPI) -> dict[str, Any]:
         if isinstance(route.answer, Listed | Streamed):
             found.setdefault("parameters", []).append(_FIELDS)
         if route.body:
-            job = _reference(JOB_FILE)
-            several = {"anyOf": [job, {"type": "array", "items": job}]}
-            content = {route.body: {"schema": {"type": "string"}}, JSON_TYPE: {"schema": several}}
-            found["requestBody"] = {"required": True, "content": content}
+            content = {route.body: {"schema": {"type": "string"}}, JSON_TYPE: {"schema": _reference(JOB_FILE)}}
+            found["requestBody"] = {"required": True, "content": content, "description": _SEVERAL_JOBS}
     return document
 
 
@@ -230,6 +228,10 @@ def _content(route: Route, schema: Any) -> Mapping[str, Any]:  # noqa: ANN401 - 
             return {"content": {JSON_TYPE: {"schema": schema}}}
 
 
+_SEVERAL_JOBS = (
+    "A job file, as YAML or JSON. Several are accepted all together or not at all: documents with `---` between them, "
+    "or a list of them in JSON."
+)
 _FIELDS: Mapping[str, Any] = {
     "name": "fields",
     "in": "query",

@@ -9,6 +9,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
 from console.api.route import Listed, Route, Streamed, TextOf
+from muster.documents import document
 from muster.domain.jobs.job import JobSpec
 from muster.jobfile import job_schema
 
@@ -29,6 +30,10 @@ class DocumentSchema(GenerateJsonSchema):
         base64 = {"type": "object", "properties": {"base64": {"type": "string"}}, "required": ["base64"]}
         return {"anyOf": [{"type": "string"}, base64]}
 
+    def encode_default(self, dft: Any) -> Any:  # noqa: ANN401 - any value
+        """What a value is where nobody says it, in the form in which values are written."""
+        return document(dft)
+
     def dataclass_schema(self, schema: core_schema.DataclassSchema) -> JsonSchemaValue:
         """A value; a job's specification is written as its job file."""
         if schema["cls"] is JobSpec:
@@ -45,7 +50,7 @@ def answers_of(routes: Iterable[Route]) -> tuple[Mapping[Any, JsonSchemaValue], 
         ref_template=REFERENCE,
         schema_generator=DocumentSchema,
     )
-    definitions = shared.get("$defs", {}) | {JOB_FILE: _job_file()}
+    definitions = shared.get("$defs", {}) | _job_file()
     return {each: schema for (each, _), schema in found.items()}, definitions
 
 
@@ -54,20 +59,26 @@ def type_of(answer: Any) -> Any:  # noqa: ANN401 - any type
     return answer.of if isinstance(answer, (Listed, Streamed)) else answer
 
 
-def _job_file() -> JsonSchemaValue:
-    """The schema of job files, whose definitions stand in it."""
-    return {
-        key: value
-        for key, value in _moved(job_schema(), f"#/components/schemas/{JOB_FILE}").items()
-        if key != "$schema"
-    }
+def _job_file() -> Mapping[str, JsonSchemaValue]:
+    """The schema of job files, and beside it those of their parts, as generators of clients look for no others."""
+    whole = {key: value for key, value in _moved(job_schema()).items() if key not in {"$schema", "$id"}}
+    parts = {f"{JOB_FILE}{name}": part for name, part in whole.pop("$defs").items()}
+    return {JOB_FILE: whole, **parts}
 
 
-def _moved(value: Any, to: str) -> Any:  # noqa: ANN401 - any JSON
-    """A schema whose references within it hold where it stands now."""
+def _moved(value: Any) -> Any:  # noqa: ANN401 - any JSON
+    """A schema whose references within it hold where its parts stand now.
+
+    Titles go: they are words for editors, and generators of clients take them for names.
+    """
     if isinstance(value, dict):
         return {
-            key: to + each.removeprefix("#") if key == "$ref" and isinstance(each, str) else _moved(each, to)
+            key: _place_of(each) if key == "$ref" and isinstance(each, str) else _moved(each)
             for key, each in value.items()
+            if not (key == "title" and isinstance(each, str))
         }
-    return [_moved(each, to) for each in value] if isinstance(value, list) else value
+    return [_moved(each) for each in value] if isinstance(value, list) else value
+
+
+def _place_of(reference: str) -> str:
+    return REFERENCE.format(model=JOB_FILE + reference.removeprefix("#").removeprefix("/$defs/"))

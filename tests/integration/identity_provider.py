@@ -1,14 +1,9 @@
 """A real identity provider (oidc-provider from npm, tests/oidc_provider), and people with browsers."""
 
-import fcntl
-import hashlib
 import json
-import os
 import re
-import shutil
 import ssl
 import subprocess
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,11 +13,9 @@ from typing import Any
 from urllib.parse import urlencode
 from urllib.request import HTTPCookieProcessor, HTTPRedirectHandler, HTTPSHandler, Request, build_opener
 
-import pytest
+from tests.integration.npm_packages import installed, node
 
 SOURCE = Path(__file__).parents[1] / "oidc_provider"
-CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "muster-tests"
-INSTALL_LIMIT = 300.0
 
 CONSOLE = "https://console.example"
 """The console to which the provider sends people back."""
@@ -74,7 +67,7 @@ def identity_provider(
     """Serve until the context ends, with TLS if there is a certificate; skips the test where there is no Node.js."""
     tls = {"certificate": str(certificate), "key": str(key)} if certificate else {}
     said = {"client_secret": CLIENT_SECRET, "people": PEOPLE, **tls, **wish}
-    command = [_node(), str(_installed() / "server.mjs"), json.dumps(said)]
+    command = [node(), str(installed(SOURCE) / "server.mjs"), json.dumps(said)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as server:
         assert server.stdin is not None
         assert server.stdout is not None
@@ -134,37 +127,3 @@ class _Redirects(HTTPRedirectHandler):
         if newurl.startswith(CONSOLE):
             raise _SentBackError(newurl)
         return super().redirect_request(req, fp, code, msg, headers, newurl)
-
-
-def _node() -> str:
-    node = shutil.which("node") or shutil.which("nodejs")
-    if node is None or shutil.which("npm") is None:
-        pytest.skip("node and npm are not here (Debian: nodejs, npm)")
-    return node
-
-
-def _installed() -> Path:
-    """The directory of the provider and all that it needs; installed once, outside of the source tree."""
-    files = [SOURCE / name for name in ("package.json", "package-lock.json", "server.mjs")]
-    recipe = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
-    place = CACHE / f"oidc-provider-{recipe}"
-    CACHE.mkdir(parents=True, exist_ok=True)
-    with (CACHE / "oidc-provider.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not place.exists():
-            _install(files, place)
-    return place
-
-
-def _install(files: list[Path], place: Path) -> None:
-    for outdated in CACHE.glob("oidc-provider-*"):
-        shutil.rmtree(outdated)
-    with tempfile.TemporaryDirectory(dir=CACHE) as fresh:
-        for file in files:
-            shutil.copy(file, fresh)
-        command = ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"]
-        done = subprocess.run(command, cwd=fresh, capture_output=True, text=True, timeout=INSTALL_LIMIT, check=False)
-        if done.returncode:
-            pytest.skip(f"npm ci of the identity provider failed: {done.stderr.strip()[-300:]}")
-        Path(fresh).rename(place)
-        Path(fresh).mkdir()  # for the context that removes it
