@@ -6,18 +6,16 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from fastapi import Header, Query
-from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from console.api.answers import EVENTS_TYPE, LINES_TYPE, TEXT_TYPE, StreamItem, begun, many, stream
 from console.api.asking import AsCaller
-from console.api.reading import LARGEST_COUNT, LARGEST_EVENT, AttemptNumber, Time
+from console.api.reading import LARGEST_COUNT, LARGEST_EVENT, AttemptNumber, Ranks, Time
 from console.api.route import Listed, Route, Streamed
 from muster.domain.errors import InvalidJobError, MusterError
 from muster.domain.event import FleetEvent, JobEvent, NodeEvent, NumberedEvent
 from muster.domain.ids import NodeId
-from muster.domain.jobs.rules.job_values import MAX_EXECUTIONS
 from muster.domain.jobs.view import JobView, LogLine
 from muster.domain.notifications.cloud_event import CloudEvent, cloud_event
 from muster.domain.notifications.happening import EventPlace, Happening
@@ -29,8 +27,6 @@ After = Annotated[int, Query(ge=0, le=LARGEST_EVENT, description="The number of 
 LastSeen = Annotated[
     str, Header(alias="Last-Event-ID", max_length=200, description="As `after`; browsers send it by themselves.")
 ]
-Rank = Annotated[int, Field(ge=0, lt=MAX_EXECUTIONS)]
-Ranks = Annotated[Sequence[Rank], Query(alias="rank", description="Ranks; none: all.")]
 
 CLOUD_EVENTS_AT_ONCE = 500
 """CloudEvents of one list."""

@@ -7,13 +7,14 @@ from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
 from typing import Annotated, Any
 
-from fastapi import Query
+from fastapi import Path, Query
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from muster.domain.errors import InvalidJobError, JobsRefusedError, MusterError
 from muster.domain.jobs.job import JobSpec
+from muster.domain.jobs.rules.job_values import MAX_EXECUTIONS
 from muster.jobfile import JobFileError, Problem, job_from, load_jobs, refused_in_file
 
 SOURCE = "body"
@@ -29,6 +30,9 @@ LARGEST_EVENT = 2**63 - 1
 """The greatest number of an event that a request can name."""
 Count = Annotated[int, Field(ge=1, le=LARGEST_COUNT)]
 AttemptNumber = Annotated[int | None, Query(ge=1, le=LARGEST_COUNT, description="An attempt; none: the newest.")]
+AnAttempt = Annotated[int, Path(ge=1, le=LARGEST_COUNT, description="The number of an attempt.")]
+Rank = Annotated[int, Field(ge=0, lt=MAX_EXECUTIONS)]
+Ranks = Annotated[Sequence[Rank], Query(alias="rank", description="Ranks; none: all.")]
 PageSize = Annotated[int, Query(ge=1, le=1000, description="Most items of one answer.")]
 Page = Annotated[str, Query(description="`next` of the answer before; empty: from the beginning.")]
 Seconds = Annotated[float, Field(ge=0, le=LONGEST_ASKED_SPAN)]

@@ -7,6 +7,7 @@ from starlette.responses import Response
 
 from console.api.answers import one
 from console.api.asking import AsCaller
+from console.api.reading import AnAttempt
 from console.api.route import Route
 from muster.domain.data.checkpoint import CheckpointView, JobCheckpoints
 
@@ -16,17 +17,19 @@ async def list_checkpoints(request: Request, client: AsCaller, job: str) -> Resp
     return one(request, await client.checkpoints.of(job))
 
 
-async def pin_checkpoint(request: Request, client: AsCaller, job: str, attempt: int, checkpoint: str) -> Response:
+async def pin_checkpoint(request: Request, client: AsCaller, job: str, attempt: AnAttempt, checkpoint: str) -> Response:
     """Keep a checkpoint until it is unpinned or its job is deleted."""
     return one(request, await client.checkpoints.pin(job, checkpoint, attempt=attempt))
 
 
-async def unpin_checkpoint(request: Request, client: AsCaller, job: str, attempt: int, checkpoint: str) -> Response:
+async def unpin_checkpoint(
+    request: Request, client: AsCaller, job: str, attempt: AnAttempt, checkpoint: str
+) -> Response:
     """Keep a checkpoint no longer than others: it goes at once if there are enough newer ones."""
     return one(request, await client.checkpoints.unpin(job, checkpoint, attempt=attempt))
 
 
-async def remove_checkpoint(client: AsCaller, job: str, attempt: int, checkpoint: str) -> Response:
+async def remove_checkpoint(client: AsCaller, job: str, attempt: AnAttempt, checkpoint: str) -> Response:
     """Remove a checkpoint, pinned or not; the one with which the present attempt began stays."""
     await client.checkpoints.remove(job, checkpoint, attempt=attempt)
     return Response(status_code=HTTPStatus.NO_CONTENT)

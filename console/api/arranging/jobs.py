@@ -1,12 +1,11 @@
 """Many jobs at once over HTTP, and what jobs have left."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Any
 
-from fastapi import Query
 from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import Response
@@ -14,7 +13,7 @@ from starlette.responses import Response
 from console.api.answers import many, one
 from console.api.asking import AsCaller
 from console.api.problems import problem_of
-from console.api.reading import AttemptNumber, Fields
+from console.api.reading import AttemptNumber, Fields, Ranks
 from console.api.route import Listed, Route
 from muster.client.client import Client
 from muster.domain.data.outputs import JobOutputs
@@ -24,9 +23,6 @@ MOST_JOBS_OF_ACTION = 1_000
 """Jobs that one request does something with."""
 ACTIONS_AT_ONCE = 16
 """Jobs of such a request that the coordinator is asked for at a time."""
-
-
-OfRanks = Annotated[Sequence[int], Query(alias="rank", description="Only these ranks; none: all.")]
 
 
 class JobAction(StrEnum):
@@ -85,7 +81,7 @@ async def act_on_jobs(client: AsCaller, wanted: WantedAction) -> Response:
 
 
 async def show_outputs(
-    request: Request, client: AsCaller, job: str, attempt: AttemptNumber = None, rank: OfRanks = ()
+    request: Request, client: AsCaller, job: str, attempt: AttemptNumber = None, rank: Ranks = ()
 ) -> Response:
     """Say how much each rank of a job has left, and what has become of it."""
     return one(request, await client.outputs.of(job, attempt=attempt or 0, ranks=rank))

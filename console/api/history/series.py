@@ -12,8 +12,7 @@ from starlette.responses import Response
 
 from console.api.answers import many
 from console.api.asking import AsCaller
-from console.api.following import Ranks
-from console.api.reading import AttemptNumber, Time
+from console.api.reading import AttemptNumber, Ranks, Time
 from console.api.route import Listed, Route
 from console.telemetry.history.bands import BandSeries, band_series
 from console.telemetry.history.grain import ONE_HOUR

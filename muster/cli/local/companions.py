@@ -11,7 +11,7 @@ from muster.cli.local.claim import Claim
 from muster.cli.local.programs import started, stop, taken
 from muster.daemon.own_programs import command_of
 
-_COMPANION_PATIENCE = 10.0
+_COMPANION_PATIENCE = 30.0
 """Seconds that are waited for each of them at the start."""
 _COMPANION_PAUSE = 2.0
 """Seconds until one is started again that has ended."""
