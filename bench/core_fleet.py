@@ -51,7 +51,7 @@ class Fleet:
         """
         self._run_of = run_of
         self.project = DEFAULT_PROJECT
-        """Whose jobs are submitted, where nothing else is said."""
+        """The project of jobs that are submitted, where nothing else is said."""
         having = inventory_of or (lambda node, _: inventory(node))
         self.cluster: Cluster = load((Project(name=DEFAULT_PROJECT, created_at=BEGAN),), BEGAN)
         self.now = BEGAN
