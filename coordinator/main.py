@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from coordinator.clock import wall_time
 from coordinator.commands import is_command, run_command
@@ -25,8 +26,6 @@ from coordinator.engine.engine import Engine
 from coordinator.first_start import local_token, opened_secrets, prepared, renew_server
 from coordinator.fleet.files import FleetFiles
 from coordinator.fleet.put_aside import put_aside
-from coordinator.logins.desk import LoginDesk
-from coordinator.logins.provider import Provider
 from coordinator.logins.settings import LoginSettings
 from coordinator.relay.messages import RELAY_DESK_TALK
 from coordinator.rpc.journal_pace import PacedLines
@@ -66,6 +65,9 @@ from muster.daemon.systemd import Systemd
 from muster.domain.event import FleetEventKind
 from muster.domain.fleet.access import EVERYWHERE
 from muster.domain.ids import JobId
+
+if TYPE_CHECKING:
+    from coordinator.logins.desk import LoginDesk
 
 log = logging.getLogger(__name__)
 
@@ -173,7 +175,10 @@ async def _look_at_large_database(state: Path) -> None:
             log.error("the database is damaged; restore a backup", extra={"damage": text})
 
 
-def _login_desk(settings: LoginSettings, registry: Registry) -> LoginDesk:
+def _login_desk(settings: LoginSettings, registry: Registry) -> "LoginDesk":
+    from coordinator.logins.desk import LoginDesk  # noqa: PLC0415 - it loads a library for HTTP
+    from coordinator.logins.provider import Provider  # noqa: PLC0415 - as above
+
     desk = LoginDesk(Provider(settings))
     log.info("people log in through an identity provider", extra={"issuer": settings.issuer})
     for project in sorted({rule.project for rule in settings.grants} - {EVERYWHERE, *registry.projects}):

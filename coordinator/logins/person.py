@@ -4,8 +4,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from coordinator.logins.said import Json, shown
 from coordinator.logins.settings import GroupGrant, LoginSettings
-from coordinator.logins.web import Json, shown
 from coordinator.trust.accounts import named
 from muster.domain.errors import ConflictError, InvalidJobError, PermissionDeniedError
 from muster.domain.fleet.access import EVERYWHERE, Access, Account, AccountKind

@@ -7,9 +7,10 @@ from typing import TypeAlias
 
 from coordinator.logins.code_login import CodeLogin, new_code_login, url_of
 from coordinator.logins.person import Person, lacking, person_of
+from coordinator.logins.said import Json, shown
 from coordinator.logins.settings import LoginSettings, permitted_url
 from coordinator.logins.token import Expected, IdentityError, verified
-from coordinator.logins.web import HttpAnswer, Json, Proof, ProviderError, UnreachableError, Web, shown
+from coordinator.logins.web import HttpAnswer, Proof, ProviderError, UnreachableError, Web
 from muster.domain.errors import PermissionDeniedError
 from muster.trust.files import read_secret
 

@@ -8,7 +8,8 @@ from typing import cast
 from joserfc import jwk, jws, jwt
 from joserfc.errors import JoseError
 
-from coordinator.logins.web import Json, ProviderError, shown
+from coordinator.logins.said import Json, shown
+from coordinator.logins.web import ProviderError
 
 ALGORITHMS = (
     *("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"),

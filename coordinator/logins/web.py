@@ -12,11 +12,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from pathlib import Path
-from typing import TypeAlias
 from urllib.parse import quote_plus
 
 import aiohttp
 
+from coordinator.logins.said import Json, shown
 from coordinator.logins.settings import permitted_url
 from muster.domain.errors import ConflictError, MusterError
 
@@ -24,8 +24,6 @@ PROVIDER_PATIENCE = 10.0
 """Seconds for one answer."""
 LARGEST_PROVIDER_ANSWER = 256 * 1024
 """Bytes of one answer; those of the large providers have a few thousand."""
-
-Json: TypeAlias = Mapping[str, object]
 
 
 class ProviderError(ConflictError):
@@ -146,8 +144,3 @@ def _trusted(ca_file: Path | None) -> ssl.SSLContext:
         return ssl.create_default_context(cafile=ca_file)
     except (OSError, ssl.SSLError) as error:
         raise MusterError(f"cannot read the authorities in {ca_file}: {error}") from error
-
-
-def shown(text: str, limit: int = 200) -> str:
-    """What a provider said, fit for a log and a terminal."""
-    return "".join(each if each.isprintable() else "?" for each in text[:limit])

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import grpc
 import grpc.aio
 
 from coordinator.engine.engine import Engine
-from coordinator.logins.desk import LoginDesk
 from coordinator.rpc.agents.attachments import AgentAttachments
 from coordinator.rpc.agents.data_delivery import DataDelivery
 from coordinator.rpc.agents.log_intake import LogIntake
@@ -107,6 +107,9 @@ from muster.rpc.v1 import (
 )
 from muster.wire.telemetry.samples import executions_of_sample, sample_from_bytes
 
+if TYPE_CHECKING:  # it loads a library for HTTP, and few fleets have a provider
+    from coordinator.logins.desk import LoginDesk
+
 Closings = list[Callable[[], None]]
 """What ends the long-lived streams of each service."""
 
@@ -151,7 +154,7 @@ class Parts:
     """What projects may keep of logs; None: as much as the disk has room for."""
     bundles: BundleStore | None = None
     """None: bundles are neither kept nor served."""
-    logins: LoginDesk | None = None
+    logins: "LoginDesk | None" = None
     """Logins of people whom an identity provider knows; None: there is none."""
     console: ConsoleKnown = field(default_factory=ConsoleKnown)
     """What is known of the console, in which people begin sessions."""

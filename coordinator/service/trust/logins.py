@@ -3,11 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from coordinator.clock import wall_time
-from coordinator.logins.desk import LoginDesk
 from coordinator.logins.person import Person, account_of, grants_of, known_as, no_access
-from coordinator.logins.provider import DeviceLogin
 from coordinator.service.operations import Operation, Operations
 from coordinator.service.trust.sessions import ConsoleKnown, seen_through
 from coordinator.trust.caller import Caller
@@ -17,6 +16,10 @@ from muster.domain.errors import ConflictError, MusterError, PermissionDeniedErr
 from muster.domain.fleet.access import Access, Account, AuditEntry, IssuedToken
 from muster.domain.fleet.login import BrowserLogin, SignedIn
 from muster.trust.tokens import new_api_token
+
+if TYPE_CHECKING:  # they load a library for HTTP, and few fleets have a provider
+    from coordinator.logins.desk import LoginDesk
+    from coordinator.logins.provider import DeviceLogin
 
 LOGIN = "login"
 """The note on tokens that were made by one."""
@@ -30,7 +33,7 @@ class StartedLogin:
 
     shown: str = field(repr=False)
     """What its client shows to finish it."""
-    login: DeviceLogin
+    login: "DeviceLogin"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +57,7 @@ class LoginOperations:
     """Lets people in on the word of the identity provider."""
 
     def __init__(
-        self, operations: Operations, registry: Registry, desk: LoginDesk | None, console: ConsoleKnown
+        self, operations: Operations, registry: Registry, desk: "LoginDesk | None", console: ConsoleKnown
     ) -> None:
         self._operations = operations
         self._registry = registry
@@ -121,7 +124,7 @@ class LoginOperations:
                 f"people come back to {self._console.url} alone (--console-url); --url of the console must be the same"
             )
 
-    async def _let_in(self, person: Person, desk: LoginDesk, operation: Operation) -> FinishedLogin:
+    async def _let_in(self, person: Person, desk: "LoginDesk", operation: Operation) -> FinishedLogin:
         now, secret, settings, registry = wall_time(), new_api_token(), desk.settings, self._registry
 
         def granted() -> Mapping[str, Access]:
@@ -152,7 +155,7 @@ class LoginOperations:
             left = operation.entry(account.name, f"no access any more: {person.identity}")
             await self._registry.take_grants(account.name, left)
 
-    def _desk(self, otherwise: str = "log in with a token: --token-file FILE, or MUSTER_TOKEN") -> LoginDesk:
+    def _desk(self, otherwise: str = "log in with a token: --token-file FILE, or MUSTER_TOKEN") -> "LoginDesk":
         if self._given is None:
             raise UnknownNameError(f"this coordinator knows no identity provider; {otherwise}")
         return self._given
