@@ -16,7 +16,7 @@ from console.api.problems import problem_of
 from console.api.reading import AttemptNumber, Fields, Ranks
 from console.api.route import Listed, Route
 from muster.client.client import Client
-from muster.domain.data.outputs import JobOutputs
+from muster.domain.data.outputs import JobOutputs, OutputsRetry
 from muster.domain.errors import MusterError
 
 MOST_JOBS_OF_ACTION = 1_000
@@ -87,6 +87,13 @@ async def show_outputs(
     return one(request, await client.outputs.of(job, attempt=attempt or 0, ranks=rank))
 
 
+async def retry_outputs(
+    request: Request, client: AsCaller, job: str, attempt: AttemptNumber = None, rank: Ranks = ()
+) -> Response:
+    """Have outputs stored again that lie on their nodes alone; nodes that are away do it once they are back."""
+    return one(request, await client.outputs.retry(job, attempt=attempt or 0, ranks=rank))
+
+
 def _outcome(job: str, failure: MusterError | None) -> ActionOutcome:
     return ActionOutcome(job=job, done=failure is None, problem=None if failure is None else problem_of(failure))
 
@@ -110,4 +117,11 @@ SEVERAL_ROUTES = (
         example='--json \'{"action": "stop", "jobs": ["{job}"]}\' \'{url}/v1/jobs/actions\'',
     ),
     Route(verb="GET", path="/v1/jobs/{job}/outputs", operation="data.outputs", handler=show_outputs, answer=JobOutputs),
+    Route(
+        verb="POST",
+        path="/v1/jobs/{job}/outputs/retry",
+        operation="outputs.retry",
+        handler=retry_outputs,
+        answer=OutputsRetry,
+    ),
 )
