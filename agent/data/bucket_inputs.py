@@ -89,7 +89,7 @@ class _Arrival:
                     there = size_text(sum(self.there.values()))
                     message = (
                         f"inputs.{self.input.name}: {error}; {there} are here, and no more came in "
-                        f" {format_duration(self.stall)} (timeouts.stall)"
+                        f"{format_duration(self.stall)} (timeouts.stall)"
                     )
                     raise ExecutionError(FailureKind.DATA, message) from None
             await asyncio.sleep(pause)
