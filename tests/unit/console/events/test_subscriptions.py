@@ -133,7 +133,8 @@ HOOK = '[[subscription]]\nname = "a"\nwebhook = "https://h"\nsecret_files = ["ke
         ("[mqtt]\nbroker = 'mqtt://b'", "[mqtt]: mqtt:// is only for a broker on this machine"),
         ("[mqtt]\nbroker = 'mqtts://b'\nprefix = 'a/#'", "[mqtt]: a prefix has no + and no #"),
         ("[mqtt]\nbroker = 'mqtts://b'\ncert = 'c'", "[mqtt] needs both cert and key"),
-        ("[mqtt]\nbroker = 'mqtts://b'\ntelemetry = 'x'", "[mqtt] has no key 'telemetry'"),
+        ("[mqtt]\nbroker = 'mqtts://b'\ntelemetry = 'nodes'", "[mqtt]: telemetry is a list of texts"),
+        ("[mqtt]\nbroker = 'mqtts://b'\ncolour = 'red'", "[mqtt] has no key 'colour'"),
         ("[[[", "cannot read the subscriptions in"),
     ],
 )
