@@ -8,9 +8,17 @@ import pytest
 
 from tests.e2e.deployment import Deployment, deployed
 from tests.e2e.fleet import lacking, open_fleet
+from tests.frameworks.environments import interpreter
 
 NODE_OPTIONS = ("--processes", "--job-user", "none")
 """Options of an agent; the frameworks lie below a home directory, which another user could not read."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def environments(request: pytest.FixtureRequest) -> None:
+    """Have the ENVIRONMENT_NAMES of a module made before its tests, whose limit in time is shorter than pip takes."""
+    for name in getattr(request.module, "ENVIRONMENT_NAMES", ()):
+        interpreter(name)
 
 
 @pytest.fixture(scope="module")

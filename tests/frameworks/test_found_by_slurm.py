@@ -10,6 +10,7 @@ from tests.frameworks.environments import interpreter
 from tests.integration.fleet import running_fleet
 from tests.integration.jobs import command
 
+ENVIRONMENT_NAMES = ("jax", "torch")
 PROGRAMS = Path(__file__).with_name("programs")
 
 

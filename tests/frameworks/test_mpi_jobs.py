@@ -20,6 +20,7 @@ from tests.integration.jobs import shell
 
 pytestmark = pytest.mark.fleet
 
+ENVIRONMENT_NAMES = ("openmpi", "mpich", "impi")
 MPIEXEC = "mpiexec -n $((NNODES * NPROC_PER_NODE)) ./solve"
 MPIRUN_OF_INTEL = 'mpirun -genvexcl "$MUSTER_OWN_VARIABLES" -n $((NNODES * NPROC_PER_NODE)) ./solve'
 """Lines of docs/frameworks.md."""

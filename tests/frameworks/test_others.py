@@ -14,6 +14,7 @@ from tests.frameworks.recipes import recipe
 from tests.integration.fleet import running_fleet
 from tests.integration.jobs import command
 
+ENVIRONMENT_NAMES = ("jax",)
 ADDRESSES = ("127.0.0.2", "127.0.0.3")
 """What the nodes `a` and `b` tell their peers."""
 PROGRAMS = Path(__file__).with_name("programs")

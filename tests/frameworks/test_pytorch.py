@@ -15,6 +15,7 @@ from tests.frameworks.recipes import recipe
 from tests.integration.fleet import running_fleet
 from tests.integration.jobs import command
 
+ENVIRONMENT_NAMES = ("torch",)
 PROGRAMS = Path(__file__).with_name("programs")
 
 

@@ -20,6 +20,7 @@ from tests.frameworks.machine_jobs import client_of, run
 from tests.integration.fleet import executions, running_fleet
 from tests.integration.jobs import command, with_keys
 
+ENVIRONMENT_NAMES = ("valohai",)
 PROGRAM = Path(__file__).with_name("programs") / "valohai_calls.py"
 
 
