@@ -23,6 +23,7 @@ from console.events.mqtt.states import StatePublisher
 from console.events.notify_file import NotifySettings
 from console.events.outbox import EventOutbox
 from console.events.own_events import OwnEvents
+from console.events.seen.coordinator_watch import watch_coordinator
 from console.events.seen.deleted_jobs import DeletedJobs
 from console.events.seen.quota_watch import watch_quotas
 from console.events.sender import EventTargets, Sender
@@ -74,7 +75,8 @@ async def notify(
 ) -> None:
     """Follow events and deliver them until cancelled, with those that the console itself has seen.
 
-    Without a mirror it does not see which jobs are deleted. In `streaks` it counts tries that have failed in a row.
+    Without a mirror it does not see which jobs are deleted, and whether the coordinator is away. In `streaks` it counts
+    tries that have failed in a row.
     """
     broker = None if settings.broker is None else Broker(settings.broker)
     book, targets = SubscriptionBook(settings.subscriptions), targets_of(settings, broker)
@@ -107,7 +109,8 @@ async def notify(
                 tasks.create_task(sender.run(), name="send events")
                 tasks.create_task(own.deliver(outbox, book, told), name="events of the console")
                 tasks.create_task(watch_quotas(client, fleet, own.tell), name="quotas")
-                if deleted is not None:
+                if mirror is not None and deleted is not None:
+                    tasks.create_task(watch_coordinator(mirror, fleet, own.tell), name="the coordinator's silence")
                     tasks.create_task(deleted.run(), name="jobs that are deleted")
                 if broker is not None and states is not None:
                     tasks.create_task(broker.run(), name="connection to the broker")

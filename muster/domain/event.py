@@ -176,6 +176,8 @@ class FleetEventKind(StrEnum):
     POOL_REMOVED = "pool_removed"  #: nothing is said of a pool any longer
     DELIVERY_FAILING = "delivery_failing"  #: the target of a subscription has not taken events for some tries
     QUOTA_REACHED = "quota_reached"  #: a project holds all that its quota gives it; told by a console that looks at it
+    COORDINATOR_AWAY = "coordinator_away"  #: a console has not heard the coordinator for a while, and tells so
+    COORDINATOR_BACK = "coordinator_back"  #: a console hears the coordinator again
 
     @property
     def words(self) -> str:
@@ -199,6 +201,8 @@ _FLEET_WORDS: Mapping[FleetEventKind, str] = {
     FleetEventKind.POOL_REMOVED: "pool was removed",
     FleetEventKind.DELIVERY_FAILING: "target of a subscription takes no events",
     FleetEventKind.QUOTA_REACHED: "project has reached its quota",
+    FleetEventKind.COORDINATOR_AWAY: "coordinator is away",
+    FleetEventKind.COORDINATOR_BACK: "coordinator is back",
 }
 
 

@@ -1,1 +1,1 @@
-"""What no coordinator tells as an event, and the console sees: jobs that are deleted, and quotas that are reached."""
+"""What no coordinator tells as an event, and the console sees: deleted jobs, quotas that are reached, its silence."""

@@ -40,6 +40,7 @@ _GRAVER: Mapping[EventKind, EventSeverity] = {
     FleetEventKind.RESTORED: EventSeverity.WARNING,
     FleetEventKind.AUTHORITY_ROTATING: EventSeverity.WARNING,
     FleetEventKind.DELIVERY_FAILING: EventSeverity.WARNING,
+    FleetEventKind.COORDINATOR_AWAY: EventSeverity.CRITICAL,
 }
 
 

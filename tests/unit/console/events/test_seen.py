@@ -1,9 +1,11 @@
 """Jobs that were deleted and quotas that are reached: told once, of what was seen before."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
+from console.events.seen.coordinator_book import COORDINATOR_AWAY_AFTER, CoordinatorBook
 from console.events.seen.quotas import QuotaBook, reached_quotas
 from console.events.seen.seen_jobs import SeenChanges, SeenJob, SeenJobs, seen_job
 from console.mirror.rows import job_row
@@ -103,3 +105,26 @@ def test_several_quotas_of_a_project_that_are_reached_at_once_are_one_event() ->
         "all 1 GPU of its quota in pool fast are held; all 2 GiB of memory of its quota in pool fast are held"
     )
     assert replace(event, text="").project == "red"
+
+
+def test_a_coordinator_that_is_not_heard_for_long_is_told_once_and_then_that_it_is_back() -> None:
+    book, second = CoordinatorBook(), timedelta(seconds=1)
+    long = timedelta(seconds=COORDINATOR_AWAY_AFTER)
+    heard = book.note(NOW, heard=True)
+    soon = book.note(NOW + long - second, heard=False)
+    away = book.note(NOW + long, heard=False)
+    still = book.note(NOW + 2 * long, heard=False)
+    back = book.note(NOW + 3 * long, heard=True)
+    assert heard is soon is still is None
+    assert away is not None
+    assert back is not None
+    assert away.sentence == "coordinator is away: the console has not heard it for 45s"
+    assert back.sentence == "coordinator is back: the console had not heard it for 2m15s"
+
+
+def test_a_coordinator_that_is_back_in_time_or_was_never_heard_is_no_news() -> None:
+    book, long = CoordinatorBook(), timedelta(seconds=COORDINATOR_AWAY_AFTER)
+    never = book.note(NOW, heard=False), book.note(NOW + long, heard=False)
+    book.note(NOW + long, heard=True)
+    assert (*never, book.note(NOW + 1.5 * long, heard=False)) == (None, None, None)
+    assert book.note(NOW + 1.6 * long, heard=True) is None
