@@ -28,15 +28,16 @@ class CoordinatorBook:
         return FleetEvent(
             kind=FleetEventKind.COORDINATOR_AWAY,
             at=now,
-            text=f"the console has not heard it for {format_duration(now - self._heard_at)}",
+            text=f"the console has not heard it for {_text(now - self._heard_at)}",
         )
 
     def _back(self, now: datetime) -> FleetEvent | None:
         if self._heard_at is None:
             return None
-        away = timedelta(seconds=round((now - self._heard_at).total_seconds()))
-        return FleetEvent(
-            kind=FleetEventKind.COORDINATOR_BACK,
-            at=now,
-            text=f"the console had not heard it for {format_duration(away)}",
-        )
+        text = f"the console had not heard it for {_text(now - self._heard_at)}"
+        return FleetEvent(kind=FleetEventKind.COORDINATOR_BACK, at=now, text=text)
+
+
+def _text(span: timedelta) -> str:
+    """A span in whole seconds."""
+    return format_duration(timedelta(seconds=round(span.total_seconds())))

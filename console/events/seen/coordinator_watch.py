@@ -22,12 +22,12 @@ async def watch_coordinator(
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> None:
     """Tell that the coordinator is away, and that it is back, until cancelled."""
-    book = CoordinatorBook()
+    book, known = CoordinatorBook(), ""
     while True:
         heard = mirror.current is not None
         if heard:
-            await fleet.known()  # it cannot be asked for once the coordinator is away
+            known = await fleet.known()  # it cannot be asked for once the coordinator is away
         event = book.note(now(), heard=heard)
         if event is not None:
-            tell(Happening(event=event, place=EventPlace(), fleet=await fleet.known()))
+            tell(Happening(event=event, place=EventPlace(), fleet=known))
         await asyncio.sleep(pause)
