@@ -5,12 +5,12 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.frameworks.environments import interpreter
 from tests.integration.consoles import console
 from tests.integration.fleet import SECRET, running_fleet
 from tests.integration.npm_packages import installed, node
@@ -48,7 +48,13 @@ SEEN = {
 }
 
 
-async def test_a_python_client_is_made_whole_and_works(tmp_path: Path) -> None:
+@pytest.fixture
+def python() -> Path:
+    """An environment with the generator, which takes other versions of our libraries than we do."""
+    return interpreter("openapi")
+
+
+async def test_a_python_client_is_made_whole_and_works(tmp_path: Path, python: Path) -> None:
     async with (
         running_fleet(tmp_path / "fleet") as fleet,
         console(fleet.address) as served,
@@ -57,9 +63,9 @@ async def test_a_python_client_is_made_whole_and_works(tmp_path: Path) -> None:
         document = tmp_path / "openapi.json"
         document.write_bytes((await http.get("/v1/openapi.json")).content)
 
-        said = await asyncio.to_thread(_make_python, document, tmp_path / "muster_api")
+        said = await asyncio.to_thread(_make_python, python, document, tmp_path / "muster_api")
         told = await asyncio.to_thread(
-            _output, sys.executable, "-c", PROGRAM, URL=served.url, TOKEN=SECRET, PYTHONPATH=str(tmp_path)
+            _output, str(python), "-c", PROGRAM, URL=served.url, TOKEN=SECRET, PYTHONPATH=str(tmp_path)
         )
 
     assert "WARNING" not in said, said
@@ -81,11 +87,11 @@ async def test_a_typescript_client_is_made_whole_and_works(tmp_path: Path) -> No
     assert json.loads(told) == SEEN
 
 
-def _make_python(document: Path, to: Path) -> str:
+def _make_python(python: Path, document: Path, to: Path) -> str:
     """What the generator has said."""
     config = document.with_suffix(".yaml")
     config.write_text(AS_BYTES)
-    program = Path(sys.executable).with_name("openapi-python-client")
+    program = python.with_name("openapi-python-client")
     where = ("--path", str(document), "--output-path", str(to), "--config", str(config), "--meta", "none")
     return _output(str(program), "generate", *where)
 
