@@ -4,7 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from muster.client.mistyped import refuse_mistyped
 from muster.domain.errors import InvalidJobError
@@ -66,6 +66,7 @@ def test_what_is_of_its_type_passes_and_so_do_lists_and_the_words_of_enumeration
     assert refuse_mistyped(spec) is spec
 
 
+@settings(max_examples=40)
 @given(any_job)
 def test_every_valid_job_passes(spec: JobSpec) -> None:
     assert refuse_mistyped(spec) is spec

@@ -70,7 +70,7 @@ def test_every_door_refuses_a_wrong_job_with_the_same_sentence(spec: JobSpec, se
     assert from_a_file(spec) == [fault.message]
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(any_job)
 def test_every_door_takes_a_valid_job(spec: JobSpec) -> None:
     assert (from_a_file(spec), over_the_wire(spec), from_the_sdk(spec)) == ([], "", "")
@@ -95,7 +95,7 @@ def _last(spec: JobSpec, **changes: Any) -> JobSpec:
     return replace(spec, roles=(*spec.roles[:-1], replace(spec.roles[-1], **changes)))
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(any_job, st.sampled_from(WRONG_BY_ITSELF))
 def test_any_job_with_one_fault_is_refused_for_it_at_every_door(spec: JobSpec, damage: Damage) -> None:
     wrong = damage(spec)

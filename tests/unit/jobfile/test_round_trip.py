@@ -10,6 +10,7 @@ from muster.jobfile import dump_job, job_from, load_job
 from tests.unit.jobfile.valid_jobs import any_job
 
 
+@settings(max_examples=40)
 @given(any_job)
 def test_a_dumped_job_loads_again_from_values_and_from_json(spec: JobSpec) -> None:
     dumped = dump_job(spec)
@@ -17,7 +18,7 @@ def test_a_dumped_job_loads_again_from_values_and_from_json(spec: JobSpec) -> No
     assert load_job(json.dumps(dumped), "job.json") == spec
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(any_job)
 def test_what_a_dry_run_prints_loads_again(spec: JobSpec) -> None:
     assert load_job(text_of(spec, Format.YAML), "job.yaml") == spec

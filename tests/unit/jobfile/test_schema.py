@@ -124,7 +124,7 @@ def test_what_the_schema_refuses_is_refused_by_the_reader(document: dict[str, An
         load_job(json.dumps(document), "job.json")
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(any_job)
 def test_no_valid_job_is_refused(spec: JobSpec) -> None:
     assert list(Draft202012Validator(job_schema()).iter_errors(dump_job(spec))) == []

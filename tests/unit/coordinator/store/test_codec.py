@@ -9,7 +9,7 @@ from enum import Enum
 from typing import Any, NewType, Union, get_args, get_origin, get_type_hints
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coordinator.core.records import Attempt, Execution, Job, Node
@@ -65,6 +65,7 @@ def containers(kind: object, first: st.SearchStrategy[Any], *rest: st.SearchStra
 
 
 @pytest.mark.parametrize("kind", [Job, Attempt, Execution, Node, Project, Department])
+@settings(max_examples=40)
 @given(data=st.data())
 def test_every_record_comes_back_exactly(kind: type[RecordT], data: st.DataObject) -> None:
     record: RecordT = data.draw(values(kind))

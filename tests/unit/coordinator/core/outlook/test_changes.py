@@ -126,7 +126,7 @@ def any_job(random: Random) -> JobSpec:
 
 
 @pytest.mark.parametrize("is_head", [True, False], ids=["the head", "another one"])
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 1 << 32))
 def test_what_would_help_does(is_head: bool, seed: int) -> None:
     """The changed job is placed: behind all that wait; of the head, once nobody else waits who might take its seats.
