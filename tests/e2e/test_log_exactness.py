@@ -11,7 +11,7 @@ from muster.domain.gangs.log import Stream, parse_records
 from tests.e2e.deployment import Deployment
 from tests.e2e.waiting import until
 
-KILLS = 20
+KILLS = 10
 SEED = 3
 
 MOST = 15_000
@@ -30,7 +30,7 @@ say "the last line"
 
 
 @pytest.mark.fleet
-def test_an_agent_that_is_killed_twenty_times_loses_and_doubles_nothing(muster: Deployment) -> None:
+def test_an_agent_that_is_killed_ten_times_loses_and_doubles_nothing(muster: Deployment) -> None:
     chance, copies = random.Random(SEED), muster.shared("copies")
     node, start = muster.fleet.nodes[0], ("--processes", "--gpu-provider", "fake:1xH100")
     muster.start_agent(node, *start)
