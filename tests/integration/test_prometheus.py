@@ -93,8 +93,8 @@ async def found(http: httpx.AsyncClient, query: str) -> Any:
         async with asyncio.timeout(SCRAPED_WITHIN):
             while True:
                 with suppress(httpx.TransportError):  # it is still starting
-                    answer = (await http.get("/query", params={"query": query})).json()
-                    if result := answer["data"]["result"]:
+                    answer = await http.get("/query", params={"query": query})
+                    if answer.is_success and (result := answer.json()["data"]["result"]):  # 503 while it starts
                         return result
                 await asyncio.sleep(0.2)
     raise AssertionError(f"nothing is told by {query}")
