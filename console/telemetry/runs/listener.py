@@ -20,35 +20,16 @@ async def follow_events(client: Client, hear: Callable[[Sequence[Happening]], No
 
     `client` asks with the console's own token.
     """
-    said, place = "", None
+    said = ""
+    place: EventPlace | None = None
     while True:
         try:
-            place = await _follow(client, hear, place)
-        except _BrokenOffError as error:
-            place, cause = error.place, str(error.__cause__)
-            if cause != said:
-                log.warning("nobody tells the console how attempts end", extra={"cause": cause})
-            said = cause
+            async with aclosing(client.events.pages(after=place, follow=True)) as pages:
+                async for happenings, reached in pages:
+                    hear(happenings)
+                    place = reached
+        except MusterError as error:
+            if str(error) != said:
+                log.warning("nobody tells the console how attempts end", extra={"cause": str(error)})
+            said = str(error)
         await asyncio.sleep(COUNTED_AGAIN)
-
-
-async def _follow(
-    client: Client, hear: Callable[[Sequence[Happening]], None], place: EventPlace | None
-) -> EventPlace | None:
-    """Follow until the stream ends; how far it came. Raises _BrokenOffError with the same."""
-    try:
-        async with aclosing(client.events.pages(after=place, follow=True)) as pages:
-            async for happenings, reached in pages:
-                hear(happenings)
-                place = reached
-    except MusterError as error:
-        raise _BrokenOffError(place) from error
-    return place
-
-
-class _BrokenOffError(Exception):
-    """Events are followed no further than this place."""
-
-    def __init__(self, place: EventPlace | None) -> None:
-        super().__init__(place)
-        self.place = place
