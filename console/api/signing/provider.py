@@ -10,10 +10,10 @@ from starlette.responses import RedirectResponse, Response
 from console.api.asking import Doorkeeper
 from console.api.route import Route
 from muster.domain.errors import PermissionDeniedError
+from muster.domain.fleet.login import WAY_BACK
 
 LONGEST_SENT_BACK = 4096
 """Characters of what the provider sends a person back with."""
-CALLBACK_PATH = "/v1/login/callback"
 
 _Said = Annotated[str, Query(max_length=LONGEST_SENT_BACK)]
 
@@ -21,7 +21,7 @@ _Said = Annotated[str, Query(max_length=LONGEST_SENT_BACK)]
 async def begin_login(request: Request) -> Response:
     """Send a browser to the identity provider of the organisation, to sign in there."""
     doorkeeper: Doorkeeper = request.app.state.doorkeeper
-    return RedirectResponse(await doorkeeper.begin_login(request, CALLBACK_PATH), HTTPStatus.SEE_OTHER)
+    return RedirectResponse(await doorkeeper.begin_login(request, WAY_BACK), HTTPStatus.SEE_OTHER)
 
 
 async def complete_login(request: Request, state: _Said = "", code: _Said = "", error: _Said = "") -> Response:
@@ -45,7 +45,7 @@ LOGIN_ROUTES = (
     ),
     Route(
         verb="GET",
-        path=CALLBACK_PATH,
+        path=WAY_BACK,
         operation="console.login",
         handler=complete_login,
         answer=None,

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-FAILING_DELIVERIES = 4
-"""Tries in a row after which a target counts as failing: some three minutes."""
+from muster.domain.notifications.subscription import FAILING_DELIVERIES
+
 SUSPENDED_AFTER_TRIES = 100
 """Tries in a row that have failed after which a subscription is suspended, if they also lasted for long enough."""
 SUSPENDED_AFTER = timedelta(days=5)

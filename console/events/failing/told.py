@@ -4,11 +4,12 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from console.alerts.alert import AlertKind, AlertSign
-from console.events.failing.streaks import FAILING_DELIVERIES, DeliveryStreaks, Streak
+from console.events.failing.streaks import DeliveryStreaks, Streak
 from console.events.subscription import key_of
 from muster.domain.event import FleetEvent, FleetEventKind
 from muster.domain.fleet.access import EVERYWHERE, Access
 from muster.domain.notifications.event_types import EventSeverity
+from muster.domain.notifications.subscription import FAILING_DELIVERIES
 
 
 def delivery_signs(streaks: DeliveryStreaks) -> Iterator[AlertSign]:

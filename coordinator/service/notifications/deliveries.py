@@ -7,12 +7,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from muster.domain.notifications.subscription import DeliveryTry, ReportedDelivery, Subscription, SubscriptionTest
+from muster.domain.notifications.subscription import (
+    FAILING_DELIVERIES,
+    DeliveryTry,
+    ReportedDelivery,
+    Subscription,
+    SubscriptionTest,
+)
 
 TRIES_KEPT = 50
 """Newest tries of each subscription that are kept, in memory; a console reports its last ones anew."""
-FAILING_AFTER = 4
-"""Tries in a row after which a target counts as failing: some three minutes."""
 LONGEST_TOLD = 300
 """Characters that are kept of what a target has said."""
 OF_TESTS = "notification/"
@@ -62,7 +66,7 @@ class DeliveryBook:
     def fails(self, key: SubscriptionKey) -> bool:
         """Whether the target of a subscription counts as failing."""
         known = self._tries.get(key)
-        return known is not None and known.failures >= FAILING_AFTER
+        return known is not None and known.failures >= FAILING_DELIVERIES
 
     def note(self, reported: ReportedDelivery) -> None:
         """Keep how a try has ended, unless it is known."""

@@ -14,7 +14,7 @@ from coordinator.trust.places import place_of
 from coordinator.trust.registry import Registry
 from muster.domain.errors import ConflictError, MusterError, PermissionDeniedError, UnknownNameError
 from muster.domain.fleet.access import Access, Account, AuditEntry, IssuedToken
-from muster.domain.fleet.login import BrowserLogin, SignedIn
+from muster.domain.fleet.login import WAY_BACK, BrowserLogin, SignedIn
 from muster.trust.tokens import new_api_token
 
 if TYPE_CHECKING:  # they load a library for HTTP, and few fleets have a provider
@@ -23,8 +23,6 @@ if TYPE_CHECKING:  # they load a library for HTTP, and few fleets have a provide
 
 LOGIN = "login"
 """The note on tokens that were made by one."""
-WAY_BACK = "/v1/login/callback"
-"""The path of the console to which the identity provider sends people back."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

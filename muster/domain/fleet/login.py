@@ -3,6 +3,9 @@
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+WAY_BACK = "/v1/login/callback"
+"""The path of a console to which the identity provider sends people back."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingLogin:

@@ -17,6 +17,8 @@ MOST_FILTERS = 50
 """Types of events, accounts or labels of one subscription."""
 MOST_SIGNING_KEYS = 4
 """Keys that sign for one webhook at a time."""
+FAILING_DELIVERIES = 4
+"""Tries in a row after which a target counts as failing: some three minutes."""
 LONGEST_TARGET = 1_000
 """Characters of the address of a target."""
 LONGEST_FILTER = 100

@@ -6,7 +6,6 @@ import pytest
 
 from console.alerts.alert import AlertKind
 from console.events.failing.streaks import (
-    FAILING_DELIVERIES,
     SUSPENDED_AFTER,
     SUSPENDED_AFTER_TRIES,
     DeliveryStreaks,
@@ -14,6 +13,7 @@ from console.events.failing.streaks import (
 )
 from console.events.failing.told import delivery_signs, failing_event
 from muster.domain.fleet.access import EVERYWHERE, Access
+from muster.domain.notifications.subscription import FAILING_DELIVERIES
 
 DAYS = SUSPENDED_AFTER.total_seconds()
 NOW = datetime(2026, 11, 27, 9, tzinfo=UTC)
