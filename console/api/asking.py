@@ -2,8 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Annotated
 
 from fastapi import Depends
@@ -66,15 +66,16 @@ class Doorkeeper:
     async def begin_with_code(self, code: str, request: Request) -> Myself:
         """Whoever was handed a code; the answer begins a session."""
         refuse_foreign_page(request, self._origin)
-        with self._trying(request):
-            return await self._begun(await self._own_client().logins.redeem(code, _browser(request)), request)
+        self._count_try(request)
+        begun = await self._begun(await self._own_client().logins.redeem(code, _browser(request)), request)
+        self._strangers.give_back(_address(request))
+        return begun
 
     async def begin_login(self, request: Request, way_back: str) -> str:
         """Where a browser logs in at the identity provider; it comes back to a path of this console."""
         if not self._origin:
             raise ConflictError("this console was not told how browsers reach it; whoever runs it says so with --url")
-        if wait := self._strangers.take(_address(request), asyncio.get_running_loop().time()):
-            raise _too_many(wait)
+        self._count_try(request)
         login = await self._own_client().logins.begin(f"{self._origin}{way_back}", _browser(request))
         set_login_cookie(request, login.secret)
         return login.url
@@ -121,21 +122,17 @@ class Doorkeeper:
             )
         return self._own
 
-    @contextmanager
-    def _trying(self, request: Request) -> Iterator[None]:
-        """Count what a stranger tries against the address, unless it ends well."""
-        address = _address(request)
-        if wait := self._strangers.take(address, asyncio.get_running_loop().time()):
+    def _count_try(self, request: Request) -> None:
+        """Count what a stranger tries against the address, which is given back where it ends well."""
+        if wait := self._strangers.take(_address(request), asyncio.get_running_loop().time()):
             raise _too_many(wait)
-        yield
-        self._strangers.give_back(address)
 
     @asynccontextmanager
     async def _client_with(self, token: str, request: Request) -> AsyncIterator[Client]:
         address = _address(request)
         counted = known = self._callers.has_counted(token)
-        if not known and (wait := self._strangers.take(address, asyncio.get_running_loop().time())):
-            raise _too_many(wait)
+        if not known:
+            self._count_try(request)
         self._note_change(request, token)
         try:
             yield await self._callers.client(token)
