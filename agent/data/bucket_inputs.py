@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TypeVar
 
+from agent.data.agreed import AskForInputs, no_more_came, refuse_unwanted, what_counts
+from agent.data.beside import each_beside
 from agent.data.cache import InputCache, MovedInput, part_place
 from agent.data.held import HeldFile, HeldInput
 from agent.data.mover.mover import Mover
@@ -21,7 +23,7 @@ from muster.domain.fleet.secret import DeliveredSecret, SecretKind
 from muster.domain.gangs.plan import Assignment
 from muster.domain.ids import ExecutionId
 from muster.domain.jobs.failure import ExecutionError, FailureKind
-from muster.domain.quantity import format_duration, size_text
+from muster.domain.quantity import size_text
 from muster.transfer.bucket_faults import BucketAwayError, BucketRefusedError
 from muster.transfer.store_access import StoreAccess, store_access
 
@@ -35,8 +37,6 @@ LONGEST_STORE_PAUSE = 30.0
 
 AskForKeys = Callable[[ExecutionId], Awaitable[Sequence[DeliveredSecret]]]
 """What opens the stores of an execution's data; raises ExecutionError."""
-TellFound = Callable[[ExecutionId, Sequence[FoundInput]], Awaitable[Sequence[FoundInput]]]
-"""Tells the coordinator what was found, and gets what counts for the job; raises ExecutionError."""
 Progress = Callable[[str], None]
 _Result = TypeVar("_Result")
 
@@ -46,7 +46,7 @@ class BucketSide:
     """What a node needs to get at objects."""
 
     keys: AskForKeys
-    tell: TellFound
+    tell: AskForInputs
     mover: Mover
 
 
@@ -86,12 +86,7 @@ class _Arrival:
                 self.progress(f"waiting for input {self.input.name}: {error}")
                 log.warning("a store is away", extra={"input": self.input.name, "cause": str(error)})
                 if self.clock() + pause - self.last > self.stall.total_seconds():
-                    there = size_text(sum(self.there.values()))
-                    message = (
-                        f"inputs.{self.input.name}: {error}; {there} are here, and no more came in "
-                        f"{format_duration(self.stall)} (timeouts.stall)"
-                    )
-                    raise ExecutionError(FailureKind.DATA, message) from None
+                    raise no_more_came(self.input, error, sum(self.there.values()), self.stall) from None
             await asyncio.sleep(pause)
             pause = min(2 * pause, LONGEST_STORE_PAUSE)
 
@@ -149,14 +144,14 @@ class BucketFetching:
     ) -> BucketListing:
         """The objects that count for the job: those that the first of its nodes has found."""
         each = arrival.input
-        counts = await self._counts(execution, each, ())
+        counts = await what_counts(self._side.tell, execution, each.origin, ())
         try:
             if counts is None:
                 arrival.progress(f"listing input {each.name}")
                 listing = await arrival.patiently(lambda: self._side.mover.listed(url, access))
                 arrival.last = self._clock()
                 found = listing.found(each.origin)
-                counts = await self._counts(execution, each, (found,)) or found
+                counts = await what_counts(self._side.tell, execution, each.origin, (found,)) or found
             listing = read_listing(counts)
         except ListingError as error:
             raise ExecutionError(FailureKind.DATA_REFUSED, f"inputs.{each.name}: {error}") from None
@@ -166,9 +161,6 @@ class BucketFetching:
             raise ExecutionError(FailureKind.RUNTIME, message)
         return listing
 
-    async def _counts(self, execution: ExecutionId, each: JobInput, found: Sequence[FoundInput]) -> FoundInput | None:
-        return next((said for said in await self._side.tell(execution, found) if said.url == each.origin), None)
-
     async def _all(
         self, execution: ExecutionId, arrival: _Arrival, store: "_Store", listing: BucketListing
     ) -> Mapping[str, str]:
@@ -177,20 +169,11 @@ class BucketFetching:
         lacking = [each for each in listing.objects if each.key not in found]
         arrival.total = sum(each.size for each in lacking)
         await asyncio.to_thread(self._cache.make_space, arrival.total, arrival.input.name)
-        waiting = iter(lacking)
 
-        async def some() -> None:
-            for each in waiting:
-                found[each.key] = await self._one(execution, arrival, store, each)
+        async def one(each: StoredObject) -> None:
+            found[each.key] = await self._one(execution, arrival, store, each)
 
-        workers = [asyncio.create_task(some()) for _ in range(min(OBJECTS_BESIDE, len(lacking)))]
-        try:
-            await asyncio.gather(*workers)
-        finally:
-            for worker in workers:
-                worker.cancel()
-            if workers:
-                await asyncio.wait(workers)
+        await each_beside(lacking, OBJECTS_BESIDE, one)
         if lacking:
             log.info("objects fetched", extra={"execution": execution, "bytes": arrival.total, "files": len(lacking)})
         return found
@@ -207,7 +190,7 @@ class BucketFetching:
                 found[wanted.key] = kept
         self._cache.lease(execution, sorted(set(found.values())))
         for digest in found.values():
-            _refuse_unwanted(each, digest)
+            refuse_unwanted(each, digest)
         return found
 
     def _kept(self, store: "_Store", wanted: StoredObject) -> str | None:
@@ -230,7 +213,7 @@ class BucketFetching:
                 )
             )
             try:
-                _refuse_unwanted(arrival.input, digest)
+                refuse_unwanted(arrival.input, digest)
             except ExecutionError:
                 with suppress(OSError):
                     await asyncio.to_thread(MovedInput(part).forget)
@@ -251,9 +234,3 @@ class _Store:
     def name(self, key: str) -> str:
         """What the cache calls an object: the same key at another store is another object."""
         return f"{self.access.endpoint} {self.url.of(key)}"
-
-
-def _refuse_unwanted(each: JobInput, digest: str) -> None:
-    if each.sha256 and digest != each.sha256:
-        message = f"inputs.{each.name}: {each.url} holds {digest}, and the job wants {each.sha256} (sha256)"
-        raise ExecutionError(FailureKind.DATA_REFUSED, message)

@@ -1,8 +1,8 @@
 """Sends what executions leave to a store: each file as an object of its own, by its path."""
 
-import asyncio
 import logging
 
+from agent.data.beside import each_beside
 from agent.data.left_files import LeftFile, LeftFiles
 from agent.data.mover.mover import Mover
 from muster.domain.data.buckets.bucket_url import BucketUrl, read_bucket_url
@@ -33,21 +33,14 @@ class BucketSending:
         if place is None:
             raise MusterError(f"{shown.terms.to} is no place in a store")
         access = store_access(shown.terms.secret, shown.opens, STORE_ANSWERS)
-        lacking = iter([each for each in found.tree.entries if self._name(place, each) not in self._arrived])
+        lacking = [each for each in found.tree.entries if self._name(place, each) not in self._arrived]
 
-        async def some() -> None:
-            for each in lacking:
-                await self._one(place, access, each, found.files[each.content])
-                self._arrived.add(self._name(place, each))
+        async def one(each: ContentEntry) -> None:
+            await self._one(place, access, each, found.files[each.content])
+            self._arrived.add(self._name(place, each))
 
         async with self._mover.needed():
-            workers = [asyncio.create_task(some()) for _ in range(FILES_BESIDE)]
-            try:
-                await asyncio.gather(*workers)
-            finally:
-                for worker in workers:
-                    worker.cancel()
-                await asyncio.wait(workers)
+            await each_beside(lacking, FILES_BESIDE, one)
         self._arrived -= {self._name(place, each) for each in found.tree.entries}
         log.info("outputs stored", extra={"place": shown.terms.to, "bytes": found.tree.size})
 

@@ -5,9 +5,10 @@ import errno
 import logging
 import time
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 
+from agent.data.agreed import AskForInputs, no_more_came, refuse_unwanted, what_counts
 from agent.data.bucket_inputs import BucketFetching, BucketSide
 from agent.data.cache import ArrivingInput, InputCache
 from agent.data.held import HeldFile, HeldInput
@@ -27,8 +28,6 @@ LONGEST_FETCH_PAUSE = 30.0
 DISK_LOOK = 64 * 1024 * 1024
 """Bytes of a file of unknown size after which the disk is looked at again."""
 
-AskForInputs = Callable[[ExecutionId, Sequence[FoundInput]], Awaitable[Sequence[FoundInput]]]
-"""Tells the coordinator what was found, and gets what counts for the job; raises ExecutionError."""
 Told = Callable[[str], None]
 
 
@@ -85,7 +84,7 @@ class InputFetching:
 
     async def _one(self, assignment: Assignment, each: JobInput, progress: Told) -> FoundInput:
         async with self._fetching[each.url]:
-            counts = await self._counts(assignment.execution, each, ())
+            counts = await what_counts(self._ask, assignment.execution, each.url, ())
             expected = counts.sha256 if counts is not None else each.sha256
             try:
                 size = await asyncio.to_thread(self.cache.has, expected) if expected else None
@@ -98,13 +97,10 @@ class InputFetching:
                 raise ExecutionError(FailureKind.DATA_REFUSED, f"inputs.{each.name}: {error}") from None
             except OSError as error:
                 raise _disk_failure(each, error) from error
-            _refuse_unwanted(each, found)
-            _refuse_other(each, counts or await self._counts(assignment.execution, each, (found,)), found)
+            refuse_unwanted(each, found.sha256)
+            counts = counts or await what_counts(self._ask, assignment.execution, each.url, (found,))
+            _refuse_other(each, counts, found)
         return found
-
-    async def _counts(self, execution: ExecutionId, each: JobInput, found: Sequence[FoundInput]) -> FoundInput | None:
-        """What an input holds for its job, after what was found here; None: nobody has said so yet."""
-        return next((said for said in await self._ask(execution, found) if said.url == each.url), None)
 
     async def _patiently(
         self, assignment: Assignment, each: JobInput, counts: FoundInput | None, progress: Told
@@ -122,11 +118,7 @@ class InputFetching:
                 progress(f"waiting for input {each.name}: {error}")
                 log.warning("an input is away", extra={"execution": assignment.execution, "cause": str(error)})
                 if self._clock() + pause - last > stall:
-                    message = (
-                        f"inputs.{each.name}: {error}; {size_text(max(arrived, 0))} are here, and no more came in "
-                        f"{format_duration(assignment.stall)} (timeouts.stall)"
-                    )
-                    raise ExecutionError(FailureKind.DATA, message) from None
+                    raise no_more_came(each, error, max(arrived, 0), assignment.stall) from None
             await asyncio.sleep(pause)
             pause = min(2 * pause, LONGEST_FETCH_PAUSE)
 
@@ -236,15 +228,6 @@ class _Fetch:
     def _tell(self, loop: asyncio.AbstractEventLoop, done: int, total: int | None) -> None:
         of = "" if total is None else f" of {size_text(total)}"
         loop.call_soon_threadsafe(self._progress, f"fetching input {self._input.name} {size_text(done)}{of}")
-
-
-def _refuse_unwanted(each: JobInput, found: FoundInput) -> None:
-    if each.sha256 and found.sha256 != each.sha256:
-        message = (
-            f"inputs.{each.name}: {without_query(each.url)} holds {found.sha256}, and the job wants {each.sha256} "
-            "(sha256)"
-        )
-        raise ExecutionError(FailureKind.DATA_REFUSED, message)
 
 
 def _refuse_other(each: JobInput, counts: FoundInput | None, found: FoundInput) -> None:

@@ -17,8 +17,9 @@ from muster.lean.absent import AGENTS_DO_WITHOUT, take_back
 from muster.rpc.channel import Credentials
 
 if TYPE_CHECKING:  # it loads OpenSSL, for its hashes
+    from agent.data.agreed import AskForInputs
     from agent.data.bucket_inputs import AskForKeys
-    from agent.data.fetching import AskForInputs, InputFetching
+    from agent.data.fetching import InputFetching
     from agent.data.trees import AskForTree
 
 INPUT_CACHE = "inputs"

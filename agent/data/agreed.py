@@ -1,0 +1,36 @@
+"""What inputs hold for a job: what the first of its nodes has found, and what every other one is held to."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import timedelta
+
+from muster.domain.data.job_input import FoundInput, JobInput, without_query
+from muster.domain.ids import ExecutionId
+from muster.domain.jobs.failure import ExecutionError, FailureKind
+from muster.domain.quantity import format_duration, size_text
+
+AskForInputs = Callable[[ExecutionId, Sequence[FoundInput]], Awaitable[Sequence[FoundInput]]]
+"""Tells the coordinator what was found, and gets what counts for the job; raises ExecutionError."""
+
+
+async def what_counts(
+    ask: AskForInputs, execution: ExecutionId, origin: str, found: Sequence[FoundInput]
+) -> FoundInput | None:
+    """What an input holds for its job, after what was found here; None: nobody has said so yet."""
+    return next((said for said in await ask(execution, found) if said.url == origin), None)
+
+
+def refuse_unwanted(each: JobInput, sha256: str) -> None:
+    """Raise ExecutionError where a job has said that an input holds something else."""
+    if each.sha256 and sha256 != each.sha256:
+        url = each.url if each.is_in_bucket else without_query(each.url)  # a `?` is a wildcard in names of objects
+        message = f"inputs.{each.name}: {url} holds {sha256}, and the job wants {each.sha256} (sha256)"
+        raise ExecutionError(FailureKind.DATA_REFUSED, message)
+
+
+def no_more_came(each: JobInput, error: Exception, there: int, stall: timedelta) -> ExecutionError:
+    """The failure of an input of which nothing has come for too long."""
+    return ExecutionError(
+        FailureKind.DATA,
+        f"inputs.{each.name}: {error}; {size_text(there)} are here, and no more came in {format_duration(stall)} "
+        "(timeouts.stall)",
+    )
