@@ -19,14 +19,11 @@ from console.telemetry.fleet_metrics import of_fleet
 from console.telemetry.history.recorder import HistoryRecorder
 from console.telemetry.node_metrics import of_nodes
 from console.telemetry.runs.run_counts import RunCounts
-from muster.client.client import Client
+from console.upstream.queue_lines import queue_lines
 from muster.domain.feed import FeedPart
 from muster.domain.fleet.access import seen_projects
 from muster.domain.fleet.node import NodeView
-from muster.domain.fleet.standing_view import QueueLine
 
-MOST_QUEUE_PAGES = 20
-"""Pages of the queue, of a thousand jobs each, that are counted."""
 _NO_LABEL = re.compile(r"[^a-zA-Z0-9_]")
 
 Pools = Annotated[list[str], Query(alias="pool", description="Only nodes of these pools; none: all.")]
@@ -39,7 +36,7 @@ async def show_fleet_metrics(request: Request, client: AsCaller) -> Response:
         nodes = tasks.create_task(client.nodes.list(), name="nodes")
         samples = tasks.create_task(client.telemetry.of_nodes(), name="samples")
         units = tasks.create_task(client.projects.quotas(), name="quotas")
-        queue = tasks.create_task(_queue(client), name="queue")
+        queue = tasks.create_task(queue_lines(client), name="queue")
         myself = tasks.create_task(client.accounts.myself(), name="account")
     now = datetime.now(UTC)
     of_console = await _of_history(request.app.state.history)
@@ -87,16 +84,6 @@ async def _of_history(history: HistoryRecorder | None) -> Sequence[Metric]:
     dropped = Metric("muster_console_history_dropped", "Samples and bands that the disk did not take since the start.")
     dropped.add(history.dropped)
     return (size, dropped)
-
-
-async def _queue(client: Client) -> list[QueueLine]:
-    lines, page = list[QueueLine](), ""
-    for _ in range(MOST_QUEUE_PAGES):
-        found = await client.projects.queue(page=page)
-        lines += found.lines
-        if not (page := found.next_page):
-            break
-    return lines
 
 
 def _text(metrics: Iterable[Metric]) -> Response:

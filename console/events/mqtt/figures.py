@@ -8,6 +8,7 @@ from typing import Any
 
 from console.events.mqtt.broker import Broker
 from console.events.mqtt.topics import topic_path
+from console.upstream.queue_lines import queue_lines
 from muster.client.client import Client
 from muster.documents import document
 from muster.domain.errors import MusterError
@@ -19,8 +20,6 @@ log = logging.getLogger(__name__)
 
 QUEUE_PUBLISHED_EVERY = 10.0
 """Seconds between two looks at the queue for a broker."""
-QUEUE_PAGES_PUBLISHED = 20
-"""Pages of the queue, of a thousand jobs each, that are counted for a broker."""
 
 
 class NodeFigures:
@@ -63,7 +62,7 @@ class QueueFigures:
         while True:
             await self._broker.connected.wait()
             try:
-                now = self._broker.connections, waiting_by_pool(await self._lines())
+                now = self._broker.connections, waiting_by_pool(await queue_lines(await self._client()))
             except MusterError as error:
                 log.debug("the queue cannot be read", extra={"cause": str(error)})
             else:
@@ -71,15 +70,6 @@ class QueueFigures:
                 if now != published and (await self._broker.publish(topic_path("queue"), told, retained=True)).taken:
                     published = now
             await asyncio.sleep(self._pause)
-
-    async def _lines(self) -> list[QueueLine]:
-        client, lines, page = await self._client(), list[QueueLine](), ""
-        for _ in range(QUEUE_PAGES_PUBLISHED):
-            found = await client.projects.queue(page=page)
-            lines += found.lines
-            if not (page := found.next_page):
-                break
-        return lines
 
 
 def waiting_by_pool(lines: Iterable[QueueLine]) -> Mapping[str, Any]:

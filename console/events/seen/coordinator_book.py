@@ -6,7 +6,7 @@ from muster.domain.event import FleetEvent, FleetEventKind
 from muster.domain.quantity import format_duration
 
 COORDINATOR_AWAY_AFTER = 45.0
-"""Seconds without a word of the coordinator after which it is told to be away; a restart takes less."""
+"""Seconds without a mirror that is current after which the coordinator is told to be away; a restart takes less."""
 
 
 class CoordinatorBook:
@@ -18,24 +18,17 @@ class CoordinatorBook:
 
     def note(self, now: datetime, *, heard: bool) -> FleetEvent | None:
         """Take in whether it is heard now; the event, if that is news. Before it was heard once nothing is."""
+        last, was_told = self._heard_at, self._is_told
         if heard:
-            back = self._back(now) if self._is_told else None
             self._heard_at, self._is_told = now, False
-            return back
-        if self._heard_at is None or self._is_told or now - self._heard_at < timedelta(seconds=COORDINATOR_AWAY_AFTER):
+        elif last is not None and now - last >= timedelta(seconds=COORDINATOR_AWAY_AFTER):
+            self._is_told = True
+        if last is None or self._is_told == was_told:
             return None
-        self._is_told = True
-        return FleetEvent(
-            kind=FleetEventKind.COORDINATOR_AWAY,
-            at=now,
-            text=f"the console has not heard it for {_text(now - self._heard_at)}",
+        kind, had = (
+            (FleetEventKind.COORDINATOR_AWAY, "has") if self._is_told else (FleetEventKind.COORDINATOR_BACK, "had")
         )
-
-    def _back(self, now: datetime) -> FleetEvent | None:
-        if self._heard_at is None:
-            return None
-        text = f"the console had not heard it for {_text(now - self._heard_at)}"
-        return FleetEvent(kind=FleetEventKind.COORDINATOR_BACK, at=now, text=text)
+        return FleetEvent(kind=kind, at=now, text=f"the console {had} not heard it for {_text(now - last)}")
 
 
 def _text(span: timedelta) -> str:
