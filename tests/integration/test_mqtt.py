@@ -151,6 +151,24 @@ async def test_a_job_that_was_deleted_while_nobody_looked_has_no_state_any_more(
                     each.cancel()
 
 
+async def test_who_is_cancelled_in_the_moment_in_which_the_broker_answers_ends(tmp_path: Path) -> None:
+    async with mosquitto(tmp_path) as server:
+        broker = Broker(place(server))
+        async with asyncio.TaskGroup() as tasks, server.reader("everything") as reader:
+            running = tasks.create_task(broker.run(), name="broker")
+            for number in range(50):
+                publishing = tasks.create_task(_publish_for_ever(broker, f"nodes/{number}/state"), name="publishing")
+                await reader.until(lambda number=number: f"nodes/{number}/state" in reader.states)
+                publishing.cancel()
+                await asyncio.wait([publishing])
+            running.cancel()
+
+
+async def _publish_for_ever(broker: Broker, topic: str) -> None:
+    while (await broker.publish(topic, b"{}")).taken:
+        pass
+
+
 def test_the_settings_of_the_page_can_be_read(tmp_path: Path) -> None:
     [text] = re.findall(r"<!-- mqtt -->\n```toml\n(.*?)```", (ROOT / "docs" / "mqtt.md").read_text(), re.DOTALL)
     (tmp_path / "notify.toml").write_text(text)

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+import math
 import ssl
 from collections.abc import Mapping
 from contextlib import suppress
@@ -24,6 +25,8 @@ CONNECT_AGAIN_AFTER = (1.0, 2.0, 5.0, 10.0, 30.0)
 """Seconds between tries to connect; the last holds for all that follow."""
 PUBLISHED_WITHIN = 10.0
 """Seconds in which the broker takes a message."""
+GOODBYE_WITHIN = 2.0
+"""Seconds in which the broker takes the last message of a console that ends."""
 MQTT_KEEPALIVE = 20
 """Seconds of silence after which the broker takes the console for gone, and a half as much again."""
 _AT_MOST_ONCE = 0
@@ -75,6 +78,7 @@ class Broker:
         while True:
             try:
                 async with client:
+                    _heed_cancellation()
                     tries = 0
                     await self._serve(client)
             except (MqttError, OSError) as error:
@@ -87,10 +91,10 @@ class Broker:
         try:
             async with asyncio.timeout(self._patience):
                 await self.connected.wait()
-                client = self._client
-                if client is None:
-                    return TargetAnswer(taken=False, told="the broker is away")
-                await client.publish(f"{self._place.prefix}/{path}", payload, _AT_LEAST_ONCE, retained)
+            client = self._client
+            if client is None:
+                return TargetAnswer(taken=False, told="the broker is away")
+            await self._send(client, path, payload, _AT_LEAST_ONCE, retained=retained)
         except (TimeoutError, MqttError) as error:
             return TargetAnswer(taken=False, told=str(error) or f"the broker took nothing within {self._patience:g} s")
         return TargetAnswer(taken=True, told="taken")
@@ -100,14 +104,13 @@ class Broker:
         client = self._client
         if client is not None:
             with suppress(TimeoutError, MqttError):
-                async with asyncio.timeout(self._patience):
-                    await client.publish(f"{self._place.prefix}/{path}", payload, _AT_MOST_ONCE)
+                await self._send(client, path, payload, _AT_MOST_ONCE)
 
     async def _serve(self, client: Client) -> None:
         """Be connected until that breaks, or until cancelled."""
-        status = f"{self._place.prefix}/{topic_path('status')}"
+        status = topic_path("status")
         here = {"state": "here", "version": __version__, "since": datetime.now(UTC).isoformat()}
-        await client.publish(status, _encoded(here), _AT_LEAST_ONCE, retain=True)
+        await self._send(client, status, _encoded(here), _AT_LEAST_ONCE, retained=True)
         self._client, self.connections = client, self.connections + 1
         self.connected.set()
         log.info("connected to the broker", extra={"broker": self._place.host, "prefix": self._place.prefix})
@@ -116,11 +119,19 @@ class Broker:
                 pass
         except asyncio.CancelledError:
             with suppress(MqttError, TimeoutError):
-                await client.publish(status, _encoded({"state": "ended"}), _AT_LEAST_ONCE, retain=True, timeout=2)
+                async with asyncio.timeout(GOODBYE_WITHIN):
+                    await self._send(client, status, _encoded({"state": "ended"}), _AT_LEAST_ONCE, retained=True)
             raise
         finally:
             self._client = None
             self.connected.clear()
+
+    async def _send(self, client: Client, path: str, payload: bytes, qos: int, *, retained: bool = False) -> None:
+        """Publish a message; raises TimeoutError, and MqttError."""
+        async with asyncio.timeout(self._patience):
+            # The limit of the library is none: with one it waits by asyncio.wait_for, which in Python 3.11 swallows a
+            # cancellation that comes in the moment in which the broker answers.
+            await client.publish(f"{self._place.prefix}/{path}", payload, qos, retained, timeout=math.inf)
 
     def _new_client(self) -> Client:
         place = self._place
@@ -142,6 +153,16 @@ class Broker:
         if self._place.cert is not None:
             trusted.load_cert_chain(self._place.cert, self._place.key)
         return trusted
+
+
+def _heed_cancellation() -> None:
+    """Raise asyncio.CancelledError where this task was cancelled in the moment in which the library was connected.
+
+    The library waits for that by asyncio.wait_for, which in Python 3.11 swallows such a cancellation.
+    """
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError
 
 
 def _encoded(message: Mapping[str, Any]) -> bytes:
