@@ -13,6 +13,9 @@ HOURS ?= 1
 
 .DEFAULT_GOAL := help
 
+# Where this is set, each of the thousands of programs that tests start would compile everything that it imports anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 help:            ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
 
