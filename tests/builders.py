@@ -46,7 +46,8 @@ from muster.domain.ids import AttemptId, ExecutionId, GpuUuid, JobId, NodeId
 from muster.domain.jobs.failure import Exit, Failure, FailureKind
 from muster.domain.jobs.job import DEFAULT_PROJECT, JobSpec, PortRequest, Resources, Role, RuntimeKind, Timeouts
 from muster.domain.jobs.lifecycle import JobPhase, State
-from tests.invariants import Witness, lasting, validate
+from tests.invariants import Witness, validate
+from tests.lasting_records import LastingRecords
 from tests.spending_invariants import SpendingWitness
 
 AT = datetime(2026, 11, 21, 9, 0, tzinfo=UTC)
@@ -191,6 +192,7 @@ class World:
         """Nodes whose plans get lost on the way."""
         self._witness = Witness()
         self._spending = SpendingWitness()
+        self._lasting = LastingRecords()
         self._sessions = 0
         self._jobs = 0
         for name, count in nodes:
@@ -201,8 +203,8 @@ class World:
         turn = Turn(self.cluster, self.now)
         answers = [step(turn, event) for event in events]
         finish(turn)
-        stored = snapshot_of(tuple(lasting(remembered(stored_records(self.store)))))
-        assert snapshot_of(tuple(lasting(turn.before()))) == stored, "a turn does not know what was before it"
+        stored, before = self._lasting.of(remembered(stored_records(self.store)), turn.before())
+        assert snapshot_of(before) == snapshot_of(stored), "a turn does not know what was before it"
         changes = (*turn.changes(), *event_changes(self.cluster, told(turn.notes.taken), self.now))
         self.store.commit(changes)
         self.notes += turn.notes.taken

@@ -1,20 +1,18 @@
 """What must hold of the coordinator's cluster after every step, whatever happened; each check is a sentence."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import pairwise
 
 from coordinator.core.attempts.history import is_whole
-from coordinator.core.cluster.cluster import LONG_AGO, Cluster
+from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.cluster.deadlines import TaintDue
 from coordinator.core.placement.bins import Capacities
 from coordinator.core.placement.candidates import Available
 from coordinator.core.placement.node_capacity import UsedCapacity, total_capacity
 from coordinator.core.placement.placement import fits
 from coordinator.core.placement.request_classes import RequestClass
-from coordinator.core.records import Attempt, Execution, Job, Node, Record
+from coordinator.core.records import Attempt, Execution, Job
 from coordinator.core.scheduling.run_limits import too_short
 from coordinator.core.scheduling.windows import closed
 from coordinator.core.sharing.standing import Tally
@@ -378,16 +376,3 @@ def _what_taints_end_is_looked_at_in_time(cluster: Cluster, node: NodeId, seated
 
 def _live(execution: Execution) -> bool:
     return execution.state not in NOT_PLACED and execution.state not in TERMINAL
-
-
-def lasting(records: Iterable[Record]) -> Iterator[Record]:
-    """Records without the times that a start tells anew, by its own clock."""
-    for record in records:
-        if isinstance(record, Attempt) and (record.not_before or record.queued_since) is not None:
-            yield replace(record, not_before=None, fenced_until=None, fence_noted_at=None, queued_since=None)
-        elif isinstance(record, Execution) and (record.silent_until or record.last_permit_at) is not None:
-            yield replace(record, silent_until=None, last_permit_at=None)
-        elif isinstance(record, Node) and record.taints:
-            yield replace(record, taints=tuple(replace(taint, since=LONG_AGO) for taint in record.taints))
-        else:
-            yield record

@@ -15,7 +15,8 @@ from muster.domain.jobs.failure import Exit
 from muster.domain.jobs.job import JobSpec, Network, Role
 from muster.domain.jobs.lifecycle import NOT_PLACED, PROGRESS, TERMINAL, State
 from muster.domain.jobs.ports import ports_of
-from tests.invariants import lasting, validate, validate_job
+from tests.invariants import validate, validate_job
+from tests.lasting_records import lasting
 from tests.simulation.calendar_truth import CalendarTruth
 from tests.simulation.checkpoints_truth import check_found, check_restores
 from tests.simulation.device_truth import check_devices

@@ -8,7 +8,6 @@ from itertools import count
 
 from coordinator.core.records import KeepSpent, SpentChange
 from coordinator.core.spent import Spent, SpentGroup, SpentSums, SpentWaits, SpentWish, sum_known
-from muster.domain.fleet.quota import Amounts
 from muster.domain.ids import JobId
 
 
@@ -33,7 +32,7 @@ class MemoryAccounts:
 
     def sums(self, wish: SpentWish) -> SpentSums:
         """What is kept of a span of time."""
-        groups: dict[SpentGroup, SpentGroup] = {}
+        groups: dict[tuple[str, ...], SpentGroup] = {}
         edges: list[Spent] = []
         for _, spent in self._spent.values():
             if not wish.takes(spent):
@@ -42,8 +41,8 @@ class MemoryAccounts:
                 edges.append(spent)
                 continue
             part = spent.within(wish.since, wish.until, wish.words)
-            key = replace(part, attempts=0, evicted=0, held=Amounts(), lost=0, borrowed=0, busy=None)
-            groups[key] = _together(groups.get(key, key), part)
+            key = tuple(getattr(spent, word) for word in wish.words)
+            groups[key] = _together(groups[key], part) if key in groups else part
         first = next(iter(self._spent.values()), None)
         return SpentSums(
             groups=tuple(groups.values())[: wish.most],

@@ -13,7 +13,8 @@ from muster.domain.ids import ExecutionId, JobId, NodeId
 from muster.domain.jobs.lifecycle import SuccessRule
 from muster.domain.jobs.restart import RestartPolicy
 from tests.builders import World, gpu, gpus, limits, reload, role, spec
-from tests.invariants import fits_into_its_nodes, lasting
+from tests.invariants import fits_into_its_nodes
+from tests.lasting_records import lasting
 from tests.unit.coordinator.core.obedient_agents import Agent
 
 NODES = {"a": 1, "b": 2, "c": 2}

@@ -1,7 +1,9 @@
 """Jobs that start again and again: only so much is kept in memory; the store has more, and tells it when asked."""
 
 import threading
+from copy import deepcopy
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import cast
 
@@ -46,6 +48,12 @@ def fail_again(w: World, job: JobId, times: int, failure: Failure = DRAINED) -> 
 
 
 def often(times: int = 60) -> tuple[World, JobId]:
+    """A world of the test's own in which a job has started that often again."""
+    return deepcopy(_often(times))
+
+
+@cache
+def _often(times: int) -> tuple[World, JobId]:
     w = World(("a", 2))
     job = w.submit(AGAIN)
     fail_again(w, job, times)

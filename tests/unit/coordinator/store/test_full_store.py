@@ -15,7 +15,7 @@ from muster.domain.errors import ExhaustedError, UnavailableError
 from muster.domain.ids import JobId
 from muster.domain.jobs.lifecycle import JobPhase
 from tests.builders import stored_records
-from tests.invariants import lasting
+from tests.lasting_records import lasting
 from tests.unit.coordinator.engines import A, StoreThatIsFull, connection, engine_on, phase, submission, working
 
 
