@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from muster.client.endpoint import login_of
+from muster.client.sync.client import SyncClient
+from muster.rpc.channel import Credentials
 from tests.e2e.programs import environment
 from tests.e2e.waiting import until
 
@@ -36,6 +39,13 @@ class CommandLine:
         env = environment({**self.env, "NO_COLOR": "1"})
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=within, env=env)
         return Answer(code=done.returncode, out=done.stdout, err=done.stderr)
+
+    @property
+    def sdk(self) -> SyncClient:
+        """The way of programs to the coordinator, for whoever asks again and again: each command starts a program."""
+        login = login_of(self.env)
+        authority = login.authority.encode() if login.authority is not None else None
+        return SyncClient(login.address, Credentials(authority=authority, token=login.token))
 
     def ask(self, *argv: str) -> Any:
         """What the command line answers with `-o json`."""
@@ -71,7 +81,13 @@ class CommandLine:
 
     def await_states(self, job: str, expected: Sequence[str], within: float = 30.0) -> None:
         """Return when the executions, by rank, are in these states."""
-        until(lambda: self.states(job) == list(expected), within=within, what=f"{job} to be {expected}")
+        with self.sdk as client:
+
+            def reached() -> bool:
+                attempts = client.jobs.get(job).attempts
+                return [str(each.state) for each in attempts[-1].executions] == list(expected) if attempts else False
+
+            until(reached, within=within, what=f"{job} to be {expected}")
 
     def log_lines(self, job: str) -> list[dict[str, Any]]:
         """Every piece of output of a job that has ended, or is about to."""

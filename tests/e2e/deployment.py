@@ -9,6 +9,7 @@ from typing import Any
 
 from muster.client.client import Client
 from muster.client.endpoint import login_of
+from muster.domain.fleet.node import NodeState
 from muster.rpc.channel import Credentials
 from tests.e2e.command_line import CommandLine
 from tests.e2e.fleet import Fleet, Node
@@ -110,13 +111,16 @@ class Deployment(CommandLine):
     def await_nodes(self, count: int) -> list[dict[str, Any]]:
         """The nodes, when so many are ready."""
 
-        def ready() -> list[dict[str, Any]] | None:
-            for program in self.agents.values():
-                program.check()
-            nodes = self.ask("nodes")
-            return nodes if [node["state"] for node in nodes] == ["ready"] * count else None
+        with self.sdk as client:
 
-        return until(ready, within=STARTED_WITHIN, what=f"{count} ready nodes")
+            def ready() -> bool:
+                for program in self.agents.values():
+                    program.check()
+                return [node.state for node in client.nodes.list()] == [NodeState.READY] * count
+
+            until(ready, within=STARTED_WITHIN, what=f"{count} ready nodes")
+        nodes: list[dict[str, Any]] = self.ask("nodes")
+        return nodes
 
     def containers(self) -> list[str]:
         """The names of all containers on all nodes, running or not, as `node/name`."""
