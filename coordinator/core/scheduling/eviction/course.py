@@ -17,8 +17,8 @@ from coordinator.core.placement.placement import Placement
 from coordinator.core.placement.reservation import noted
 from coordinator.core.records import Job, SeatClaim
 from coordinator.core.scheduling.bars import Bars
-from coordinator.core.scheduling.eviction.entitlement import may_be_victim, rules_for
-from coordinator.core.scheduling.eviction.eviction import NoVictims, evict
+from coordinator.core.scheduling.eviction.entitlement import OpenedGangs, rules_for
+from coordinator.core.scheduling.eviction.eviction import evict, waits_for_safety
 from coordinator.core.scheduling.eviction.gangs import Lift, RoomSeeker, RunningGang
 from coordinator.core.scheduling.eviction.lifting import lift_for
 from coordinator.core.scheduling.eviction.rooms import EvictionRooms
@@ -144,19 +144,27 @@ def decide(cluster: Cluster, job: Job, pool: str, bar: Bar | None, now: datetime
     if seeker is None:
         return Vain()
     rooms = EvictionRooms(cluster, job, pool, now, is_head=_is_head(cluster, job))
-    if seeker.lift is None and not rooms.missing and (fit := rooms.fit(())) is not None:
+    if seeker.lift is None and _may_do_alone(cluster, job) and not rooms.missing and (fit := rooms.fit(())) is not None:
         return Decision((), fit)
     some = min(MOST_CANDIDATES, max(2 * LEAST_CANDIDATES, job.spec.size))
     running = RunningGangs(cluster, seeker, pool, now, some)
     decided = evict(seeker, rooms, running.gangs)
-    if isinstance(decided, NoVictims) and running.has_more:
+    if decided is None and running.has_more:
         running = RunningGangs(cluster, seeker, pool, now, MOST_CANDIDATES)
         decided = evict(seeker, rooms, running.gangs)
-    if isinstance(decided, NoVictims):
-        return Vain(_first_unsafe(now, seeker, running) if decided.safe else None)
+    if decided is None:
+        until = _first_unsafe(now, seeker, running)
+        return Vain(until if until is not None and waits_for_safety(seeker, rooms, running.gangs) else None)
     fit = rooms.fit(decided.victims)
     assert fit is not None, "the victims were proved"
     return Vain() if rooms.may_come_back() else Decision(decided.victims, fit)
+
+
+def _may_do_alone(cluster: Cluster, job: Job) -> bool:
+    """Whether a job may have room without victims: something leaves, or it was not found to have none."""
+    return bool(cluster.gangs.evictable.leaving) or not cluster.queue.request_class(job.id).fails(
+        (cluster.load.free if _is_head(cluster, job) else cluster.load.unreserved).fresh()
+    )
 
 
 def _carry_out(turn: Turn, job: Job, decision: Decision) -> None:
@@ -185,10 +193,12 @@ def _seeker(cluster: Cluster, job: Job, pool: str, bar: Bar | None) -> RoomSeeke
 
 def _first_unsafe(now: datetime, seeker: RoomSeeker, running: RunningGangs) -> datetime | None:
     """When the first of those that would be victims is not safe any more; None: that cannot be told yet."""
-    rules = tuple(rules_for(seeker))
+    rules, opened = tuple(rules_for(seeker)), OpenedGangs(seeker)
     times = (
-        running.safe_until(gang)
+        until
         for gang in running.gangs
-        if any(may_be_victim(seeker, gang, rule, whatever_age=True) for rule in rules)
+        if (until := running.safe_until(gang)) is not None
+        and until > now
+        and any(opened.has(gang, rule, whatever_age=True) for rule in rules)
     )
-    return min((until for until in times if until is not None and until > now), default=None)
+    return min(times, default=None)

@@ -58,17 +58,34 @@ def rules_for(seeker: RoomSeeker) -> Iterable[EvictionRule]:
     return EVICTION_RULES if seeker.counted else (EVICTION_RULES[0], EVICTION_RULES[-1])
 
 
-def may_be_victim(seeker: RoomSeeker, gang: RunningGang, rule: EvictionRule, *, whatever_age: bool = False) -> bool:
-    """Whether a rule opens a gang to a job by itself; `whatever_age`: even if it is safe for some time."""
-    if gang.job_class is JobClass.SPARE:
-        return seeker.job_class is not JobClass.SPARE
-    if gang.job_class is JobClass.GUARANTEED:
-        return False
-    if gang.path[-1] is seeker.project:
-        return rule.own and gang.standing > seeker.standing and (whatever_age or not gang.is_safe_within)
-    if rule.bound is None or (gang.is_safe and not whatever_age):
-        return False
-    return is_over(side_of(seeker, gang), rule.bound, seeker.counted)
+class OpenedGangs:
+    """The gangs that rules open to one job at one moment, each by itself."""
+
+    def __init__(self, seeker: RoomSeeker) -> None:
+        self._seeker = seeker
+        self._over: dict[tuple[Standing, EvictionBound], bool] = {}
+        """Whether the side of a project has more than nobody takes."""
+
+    def has(self, gang: RunningGang, rule: EvictionRule, *, whatever_age: bool = False) -> bool:
+        """Whether a rule opens a gang to the job; `whatever_age`: even if it is safe for some time."""
+        seeker = self._seeker
+        if gang.job_class is JobClass.SPARE:
+            return seeker.job_class is not JobClass.SPARE
+        if gang.job_class is JobClass.GUARANTEED:
+            return False
+        if gang.path[-1] is seeker.project:
+            return rule.own and gang.standing > seeker.standing and (whatever_age or not gang.is_safe_within)
+        if rule.bound is None or (gang.is_safe and not whatever_age):
+            return False
+        key = (gang.path[-1], rule.bound)
+        over = self._over.get(key)
+        if over is None:
+            over = self._over[key] = is_over(side_of(seeker, gang), rule.bound, seeker.counted)
+        return over
+
+    def is_other(self, gang: RunningGang) -> bool:
+        """Whether a gang is of another project, and not spare, so that bounds decide about it."""
+        return gang.job_class is not JobClass.SPARE and gang.path[-1] is not self._seeker.project
 
 
 def is_over(standing: Standing, bound: EvictionBound, counted: Sequence[int], taken: Sequence[int] = (0, 0, 0)) -> bool:

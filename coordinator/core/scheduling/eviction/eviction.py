@@ -1,9 +1,15 @@
 """The decision whom to evict for a job that finds no room: the first rule that finds victims counts."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from coordinator.core.scheduling.eviction.entitlement import may_be_victim, rules_for, without_vain
+from coordinator.core.scheduling.eviction.entitlement import (
+    EvictionBound,
+    EvictionRule,
+    OpenedGangs,
+    rules_for,
+    without_vain,
+)
 from coordinator.core.scheduling.eviction.gangs import RoomSeeker, RunningGang, Seats
 from coordinator.core.scheduling.eviction.victims import FEW_CANDIDATES, VictimSearch
 
@@ -16,32 +22,36 @@ class Eviction:
     victims: tuple[RunningGang, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NoVictims:
-    """Nobody is evicted for a job now."""
-
-    safe: bool = False
-    """Whether there would be victims if some were not safe for some time."""
-
-
 def evict(
     seeker: RoomSeeker, seats: Seats, running: Sequence[RunningGang], few: int = FEW_CANDIDATES
-) -> Eviction | NoVictims:
-    """The gangs to stop for a job, out of all that run in its pool; `few`: as for `VictimSearch`."""
-    victims = _first(seeker, seats, running, few, whatever_age=False)
-    if victims is not None:
-        return victims
-    if not any(gang.is_safe or gang.is_safe_within for gang in running):
-        return NoVictims()
-    return NoVictims(safe=_first(seeker, seats, running, few, whatever_age=True) is not None)
-
-
-def _first(
-    seeker: RoomSeeker, seats: Seats, running: Sequence[RunningGang], few: int, *, whatever_age: bool
 ) -> Eviction | None:
-    for rule in rules_for(seeker):
-        candidates = [gang for gang in running if may_be_victim(seeker, gang, rule, whatever_age=whatever_age)]
-        victims = VictimSearch(seeker, seats, rule, without_vain(rule, seeker, candidates), few).best()
+    """The gangs to stop for a job, out of all that run in its pool; `few`: as for `VictimSearch`. None: nobody is."""
+    for rule, search in _searches(seeker, seats, running, few, whatever_age=False):
+        victims = search.best()
         if victims is not None:
             return Eviction(rule=rule.name, victims=victims)
     return None
+
+
+def waits_for_safety(seeker: RoomSeeker, seats: Seats, running: Sequence[RunningGang]) -> bool:
+    """Whether there would be victims for a job if none of these were safe for some time."""
+    if not any(gang.is_safe or gang.is_safe_within for gang in running):
+        return False
+    searches = _searches(seeker, seats, running, FEW_CANDIDATES, whatever_age=True)
+    return any(search.finds_any for _, search in searches)
+
+
+def _searches(
+    seeker: RoomSeeker, seats: Seats, running: Sequence[RunningGang], few: int, *, whatever_age: bool
+) -> Iterator[tuple[EvictionRule, VictimSearch]]:
+    """One search for each rule that opens some gangs, in turn, unless one before it has looked at the same ones."""
+    looked_at = set[tuple[EvictionBound | None, tuple[RunningGang, ...]]]()
+    opened = OpenedGangs(seeker)
+    for rule in rules_for(seeker):
+        found = [gang for gang in running if opened.has(gang, rule, whatever_age=whatever_age)]
+        candidates = without_vain(rule, seeker, found)
+        # Without gangs of others a rule is what it opens, as its bound decides about these alone.
+        key = (rule.bound if any(opened.is_other(gang) for gang in candidates) else None, tuple(candidates))
+        if candidates and key not in looked_at:
+            looked_at.add(key)
+            yield rule, VictimSearch(seeker, seats, rule, candidates, few)

@@ -58,6 +58,21 @@ class VictimSearch:
             best = self._best()
         return best
 
+    @property
+    def finds_any(self) -> bool:
+        """Whether `best` finds a set; costs less, as the first one will do."""
+        everybody, self._candidates = self._candidates, self._near_enough()
+        if self._has_any():
+            return True
+        if len(self._candidates) < len(everybody):
+            self._candidates = everybody
+            return self._has_any()
+        return False
+
+    def _has_any(self) -> bool:
+        allowed = (each for each in self._sets() if allows(self._rule, self._seeker, each))
+        return self._all_may_suffice() and any(map(self._seats.hold, allowed))
+
     def _best(self) -> Victims | None:
         if not self._all_may_suffice():
             return None

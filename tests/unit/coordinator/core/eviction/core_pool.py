@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from coordinator.core.scheduling.eviction.eviction import Eviction, NoVictims, evict
+from coordinator.core.scheduling.eviction.eviction import Eviction, evict
 from coordinator.core.scheduling.eviction.gangs import CountedSeats, RoomSeeker, RunningGang
 from coordinator.core.scheduling.eviction.lifting import lift_for
 from coordinator.core.scheduling.eviction.measure import EvictionMeasure, lost_work, measure
@@ -116,7 +116,7 @@ class CorePool:
         for job in self.in_order():
             beside = {} if job == head else kept
             decided = self.decide(job, beside)
-            if isinstance(decided, NoVictims):
+            if decided is None:
                 continue
             victims = [self._job(gang) for gang in decided.victims]
             seats = self.plain.seats(job, self.plain.free(victims, beside))
@@ -131,15 +131,15 @@ class CorePool:
             return True
         return False
 
-    def decide(self, job: PlainJob, beside: Mapping[str, int]) -> Eviction | NoVictims:
+    def decide(self, job: PlainJob, beside: Mapping[str, int]) -> Eviction | None:
         """The gangs that the core evicts for a job."""
         self.units.share_out(POOL)
         free, bar = self.plain.free(kept=beside), self.bar(job)
         if bar is None and self.plain.seats(job, free) is not None:
-            return NoVictims()
+            return None
         seeker = self.seeker(job)
         if seeker is None:
-            return NoVictims()
+            return None
         found = sum(each // job.gpus for each in free.values())
         seats = CountedSeats(
             missing=max(0, job.count - found),
