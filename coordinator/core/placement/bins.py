@@ -4,8 +4,9 @@ A *node class* is what stays as it is while nodes run. The nodes of a class lie 
 model, and by powers of two of free CPUs and memory. However uneven the nodes are, classes and bins are few.
 """
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 from coordinator.core.placement.capacity import Capacity
 from coordinator.core.placement.classes.all_classes import NodeClasses
@@ -19,6 +20,9 @@ from muster.domain.jobs.placing.toleration import TaintEffect
 
 MOST_NODE_CLASSES = 256
 """Node classes at the most; where labels make more, the label with the most values is no longer part of classes."""
+
+MOST_GROWN = 256
+"""The newest growths of nodes that capacities remember."""
 
 
 class Capacities:
@@ -39,6 +43,8 @@ class Capacities:
         self._avoided: set[NodeId] = set()
         """Nodes with a taint because of which jobs are rather placed elsewhere."""
         self._version = 0
+        self._grown: deque[NodeId] = deque(maxlen=MOST_GROWN)
+        """The node of each growth, the newest last."""
         for capacity in capacities:
             self.put(capacity)
 
@@ -55,6 +61,13 @@ class Capacities:
     def version(self) -> int:
         """A number that grows whenever something may fit that did not fit before."""
         return self._version
+
+    def grown_since(self, version: int) -> Sequence[NodeId] | None:
+        """The nodes that have let the version grow from this one on; None: too many have."""
+        growths = self._version - version
+        if growths > len(self._grown):
+            return None
+        return tuple(dict.fromkeys(islice(reversed(self._grown), growths)))
 
     @property
     def loose(self) -> frozenset[str]:
@@ -100,6 +113,7 @@ class Capacities:
         before = self._by_node.get(capacity.node)
         if before is None or capacity.exceeds(before):
             self._version += 1
+            self._grown.append(capacity.node)
         self._by_node[capacity.node] = capacity
         if capacity.shared or (before is not None and before.shared):
             self.sharing.change(capacity.node, () if before is None else before.shared, capacity.shared)

@@ -4,24 +4,27 @@ from collections.abc import Hashable
 from weakref import WeakValueDictionary
 
 from coordinator.core.placement.bins import Capacities
+from coordinator.core.placement.capacity import Capacity
 from coordinator.core.records import Job
 from muster.domain.fleet.features import needed
 from muster.domain.fleet.quota import Amounts, amounts_of_job
 from muster.domain.ids import JobId
-from muster.domain.jobs.job import JobSpec
+from muster.domain.jobs.job import JobSpec, Resources
 from muster.domain.jobs.ports import node_ports
 
 
 class RequestClass:
     """One and the same object for all jobs that are alike in everything that decides whether they fit."""
 
-    __slots__ = ("__weakref__", "_failed", "pools", "size")
+    __slots__ = ("__weakref__", "_failed", "_needs", "pools", "size")
 
-    def __init__(self, pools: tuple[str, ...] | None, size: Amounts) -> None:
+    def __init__(self, pools: tuple[str, ...] | None, spec: JobSpec) -> None:
+        """`spec`: what one of these jobs asks for."""
         self.pools = pools
         """The pools in which they are placed by now, in order; None: in any."""
-        self.size = size
+        self.size: Amounts = amounts_of_job(spec)
         """What each of these jobs counts as a whole."""
+        self._needs = tuple(dict.fromkeys(role.resources for role in spec.roles))
         self._failed: dict[Capacities, int] = {}
         """The version of capacities at which none of them found seats there."""
 
@@ -34,8 +37,20 @@ class RequestClass:
         self._failed.clear()
 
     def fails(self, capacities: Capacities) -> bool:
-        """Whether none fits for sure: none did, and since then there was never more room."""
-        return self._failed.get(capacities) == capacities.version
+        """Whether none fits for sure: none did, and no node that has more since then takes one of their executions."""
+        failed_at = self._failed.get(capacities)
+        if failed_at is None or failed_at == capacities.version:
+            return failed_at is not None
+        grown = capacities.grown_since(failed_at)
+        if grown is None or any(node in capacities and self._may_use(capacities.of(node)) for node in grown):
+            del self._failed[capacities]
+            return False
+        self._failed[capacities] = capacities.version
+        return True
+
+    def _may_use(self, capacity: Capacity) -> bool:
+        """Whether a node may take an execution; it does not for sure if it has too little."""
+        return capacity.problem is None and any(_may_hold(capacity, need) for need in self._needs)
 
 
 class RequestClasses:
@@ -68,7 +83,7 @@ class RequestClasses:
         request = (_request_of(job.spec), pools, self._times_of(job.spec))
         known = self._by_request.get(request)
         if known is None:
-            known = self._by_request[request] = RequestClass(pools, amounts_of_job(job.spec))
+            known = self._by_request[request] = RequestClass(pools, job.spec)
         self._classes[job.id] = known
 
     def _times_of(self, spec: JobSpec) -> Hashable:
@@ -79,6 +94,14 @@ class RequestClasses:
     def remove(self, job: JobId) -> None:
         """Hear that a job waits no longer."""
         del self._classes[job]
+
+
+def _may_hold(capacity: Capacity, need: Resources) -> bool:
+    return (
+        capacity.cpu_millis >= need.cpu_millis
+        and capacity.memory >= (need.memory or 0)
+        and (need.portion is not None or len(capacity.gpus) >= need.gpus)
+    )
 
 
 def _request_of(spec: JobSpec) -> Hashable:

@@ -22,7 +22,7 @@ from coordinator.core.scheduling.eviction.eviction import evict, waits_for_safet
 from coordinator.core.scheduling.eviction.gangs import Lift, RoomSeeker, RunningGang
 from coordinator.core.scheduling.eviction.lifting import lift_for
 from coordinator.core.scheduling.eviction.rooms import EvictionRooms
-from coordinator.core.scheduling.eviction.running import RunningGangs
+from coordinator.core.scheduling.eviction.running import RunningGangs, SeenGangs
 from coordinator.core.scheduling.eviction.victims import LEAST_CANDIDATES, MOST_CANDIDATES
 from coordinator.core.scheduling.first_jobs import Firsts
 from coordinator.core.scheduling.run_limits import longest_runs
@@ -64,13 +64,13 @@ def evict_for_waiting(turn: Turn, bars: Bars, firsts: Firsts) -> None:
         return
     if len(cluster.load.claims) >= MOST_CLAIMS:
         return
-    state = _state(cluster)
+    state, seen = _state(cluster), SeenGangs()
     untried = list(islice(_untried(turn, firsts, state), EVICTION_LOOKS + 1))
     for looks, job in enumerate(untried):
         if looks == EVICTION_LOOKS:
             cluster.deadlines.add(turn.now, CycleDue())
             return
-        vain = _evict_for(turn, job, bars)
+        vain = _evict_for(turn, job, bars, seen)
         if vain is not None:
             cluster.gangs.evictable.note_vain(job.id, (state, _state_of(cluster, job)), vain.until)
             if vain.until is not None:
@@ -78,7 +78,7 @@ def evict_for_waiting(turn: Turn, bars: Bars, firsts: Firsts) -> None:
         elif len(cluster.load.claims) >= MOST_CLAIMS:
             return
         else:
-            state = _state(cluster)
+            state, seen = _state(cluster), SeenGangs()
 
 
 def _untried(turn: Turn, firsts: Firsts, state: object) -> Iterator[Job]:
@@ -126,11 +126,11 @@ def _is_head(cluster: Cluster, job: Job) -> bool:
     return kept is None or kept.job == job.id
 
 
-def _evict_for(turn: Turn, job: Job, bars: Bars) -> Vain | None:
+def _evict_for(turn: Turn, job: Job, bars: Bars, seen: SeenGangs) -> Vain | None:
     """Claim seats for a job in one of its pools, and stop who is on them; None: that is done."""
     times = []
     for pool, bar in bars.by_pool(job):
-        decided = decide(turn.cluster, job, pool, bar, turn.now)
+        decided = decide(turn.cluster, job, pool, bar, turn.now, seen)
         if isinstance(decided, Decision):
             _carry_out(turn, job, decided)
             return None
@@ -138,8 +138,13 @@ def _evict_for(turn: Turn, job: Job, bars: Bars) -> Vain | None:
     return Vain(min(filter(None, times), default=None))
 
 
-def decide(cluster: Cluster, job: Job, pool: str, bar: Bar | None, now: datetime) -> Decision | Vain:
-    """Say whom to stop in a pool for a queued job that finds no room there, or that a term bars."""
+def decide(
+    cluster: Cluster, job: Job, pool: str, bar: Bar | None, now: datetime, seen: SeenGangs | None = None
+) -> Decision | Vain:
+    """Say whom to stop in a pool for a queued job that finds no room there, or that a term bars.
+
+    `seen`: what others looked at, if nothing has changed since.
+    """
     seeker = _seeker(cluster, job, pool, bar)
     if seeker is None:
         return Vain()
@@ -147,10 +152,10 @@ def decide(cluster: Cluster, job: Job, pool: str, bar: Bar | None, now: datetime
     if seeker.lift is None and _may_do_alone(cluster, job) and not rooms.missing and (fit := rooms.fit(())) is not None:
         return Decision((), fit)
     some = min(MOST_CANDIDATES, max(2 * LEAST_CANDIDATES, job.spec.size))
-    running = RunningGangs(cluster, seeker, pool, now, some)
+    running = RunningGangs(cluster, seeker, pool, now, some, seen)
     decided = evict(seeker, rooms, running.gangs)
     if decided is None and running.has_more:
-        running = RunningGangs(cluster, seeker, pool, now, MOST_CANDIDATES)
+        running = RunningGangs(cluster, seeker, pool, now, MOST_CANDIDATES, seen)
         decided = evict(seeker, rooms, running.gangs)
     if decided is None:
         until = _first_unsafe(now, seeker, running)

@@ -83,6 +83,12 @@ class OpenedGangs:
             over = self._over[key] = is_over(side_of(seeker, gang), rule.bound, seeker.counted)
         return over
 
+    def may_have(self, gang: RunningGang) -> bool:
+        """Whether some rule may open a gang to the job, as it is not safe; looks at less than the rules do."""
+        if gang.job_class is JobClass.SPARE:
+            return True
+        return not (gang.is_safe_within if gang.path[-1] is self._seeker.project else gang.is_safe)
+
     def is_other(self, gang: RunningGang) -> bool:
         """Whether a gang is of another project, and not spare, so that bounds decide about it."""
         return gang.job_class is not JobClass.SPARE and gang.path[-1] is not self._seeker.project

@@ -47,8 +47,9 @@ def _searches(
     """One search for each rule that opens some gangs, in turn, unless one before it has looked at the same ones."""
     looked_at = set[tuple[EvictionBound | None, tuple[RunningGang, ...]]]()
     opened = OpenedGangs(seeker)
+    gangs = running if whatever_age else [gang for gang in running if opened.may_have(gang)]
     for rule in rules_for(seeker):
-        found = [gang for gang in running if opened.has(gang, rule, whatever_age=whatever_age)]
+        found = [gang for gang in gangs if opened.has(gang, rule, whatever_age=whatever_age)]
         candidates = without_vain(rule, seeker, found)
         # Without gangs of others a rule is what it opens, as its bound decides about these alone.
         key = (rule.bound if any(opened.is_other(gang) for gang in candidates) else None, tuple(candidates))

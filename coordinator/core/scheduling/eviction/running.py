@@ -20,17 +20,29 @@ MOST_DOUBLINGS = 2
 SECOND = timedelta(seconds=1)
 
 
+class SeenGangs:
+    """What looks at one moment have seen of projects, for the next looks of the same cycle."""
+
+    def __init__(self) -> None:
+        self.by_project: dict[tuple[str, str, bool, bool], list[RunningGang]] = {}
+        """Gangs by project and pool; whether it is that of the job, and whether they are the spare ones."""
+        self.safe_until: dict[RunningGang, datetime | None] = {}
+        """Until when each is safe from others; None: that cannot be told yet, as it has not started."""
+
+
 class RunningGangs:
     """Gangs of any age that some rule may open to a job: those of its own project, spare ones, and some others."""
 
-    def __init__(self, cluster: Cluster, seeker: RoomSeeker, pool: str, now: datetime, most: int) -> None:
+    def __init__(
+        self, cluster: Cluster, seeker: RoomSeeker, pool: str, now: datetime, most: int, seen: SeenGangs | None = None
+    ) -> None:
         """`most`: about so many others that are not safe, of the units that have most too much."""
         self._cluster = cluster
         self._seeker = seeker
         self._pool = pool
         self._now = now
-        self._safe_until: dict[RunningGang, datetime | None] = {}
-        found = self._of_project(seeker.path, within=True)
+        self._seen = seen or SeenGangs()
+        found = [*self._of_project(seeker.path, within=True)]
         may_have_more = self._may_have_more(found)
         for path in self._spare():
             found += self._of_project(path, spare_alone=True)
@@ -49,7 +61,7 @@ class RunningGangs:
 
     def safe_until(self, gang: RunningGang) -> datetime | None:
         """Until when a gang is safe from the job; None: that cannot be told yet, as it has not started."""
-        return self._safe_until[gang]
+        return self._seen.safe_until[gang]
 
     def _may_have_more(self, own: Sequence[RunningGang]) -> bool:
         """Whether the project of the job has a right to what the job needs, if all of these made room for it."""
@@ -90,6 +102,13 @@ class RunningGangs:
 
     def _of_project(self, path: Path, *, within: bool = False, spare_alone: bool = False) -> list[RunningGang]:
         """The gangs of a project; spare ones of other projects come by themselves."""
+        key = (path[-1].name, self._pool, within, spare_alone)
+        found = self._seen.by_project.get(key)
+        if found is None:
+            found = self._seen.by_project[key] = self._look_at(path, within=within, spare_alone=spare_alone)
+        return found
+
+    def _look_at(self, path: Path, *, within: bool, spare_alone: bool) -> list[RunningGang]:
         project = path[-1].name
         there = list(self._cluster.gangs.evictable.running(project))
         if not there:
@@ -119,7 +138,7 @@ class RunningGangs:
                 is_safe=is_safe,
                 is_safe_within=is_safe,
             )
-            self._safe_until[gang] = until
+            self._seen.safe_until[gang] = until
             found.append(gang)
         return found
 

@@ -231,8 +231,11 @@ def test_a_job_that_could_not_run_is_tried_again_when_there_is_more_room_and_not
     w.submit(spec(1, cpus=1, priority=-1))
     assert offers(w)[3:] == ["j005"]
 
-    end(w, running[0])
-    assert offers(w)[4:] == [waiting]
+    end(w, running[0])  # one GPU is free, and both are wanted
+    assert offers(w)[4:] == []
+
+    end(w, running[1])
+    assert offers(w)[4:] == [waiting, "j004"]
 
 
 def offers(w: World) -> list[JobId]:

@@ -140,13 +140,16 @@ class CorePool:
         seeker = self.seeker(job)
         if seeker is None:
             return None
-        found = sum(each // job.gpus for each in free.values())
-        seats = CountedSeats(
-            missing=max(0, job.count - found),
+        return evict(seeker, self.seats(job, beside), [self.gang(each) for each in self.plain.running], self.few)
+
+    def seats(self, job: PlainJob, beside: Mapping[str, int]) -> CountedSeats:
+        """The seats of a job beside what is kept for another one."""
+        free = self.plain.free(kept=beside)
+        return CountedSeats(
+            missing=max(0, job.count - sum(each // job.gpus for each in free.values())),
             slots=lambda node, freed: (free[node] + freed.gpus // 1000) // job.gpus,
             hold=lambda gangs: self._fits(job, gangs, beside),
         )
-        return evict(seeker, seats, [self.gang(each) for each in self.plain.running], self.few)
 
     def measure(self, job: PlainJob, victims: Sequence[str]) -> EvictionMeasure:
         """What the core thinks that an eviction costs."""
