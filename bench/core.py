@@ -83,6 +83,7 @@ def _curve(setting: Setting, axis: str, sizes: Sequence[int], fleet_of: Callable
     for size in sizes:
         it = fleet_of(size)
         running = it.run_gang()
+        it.rest()  # so that no event pays for what the start of this gang has left to later turns
         member = next(iter(it.cluster.gangs.members(AttemptId(running, 1))))
         events: dict[str, Callable[[], object]] = {
             "heartbeat": lambda it=it: it.take(_heartbeat(it)),  # type: ignore[misc]  # mypy infers no types of defaults in lambdas

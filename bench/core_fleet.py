@@ -12,6 +12,7 @@ from coordinator.core.events import (
     ExecutionsReported,
     JobSubmitted,
     NodeConnected,
+    TimePassed,
 )
 from coordinator.core.loading import load
 from coordinator.core.records import Execution
@@ -70,6 +71,15 @@ class Fleet:
         finish(turn)
         turn.changes()
         turn.take_effects()
+
+    def rest(self) -> None:
+        """Turns without events until none is due at once, as one looks at some jobs and leaves others to the next.
+
+        A start of a gang leaves much: from then on it is known until when the gang is safe, and so the jobs of all
+        projects that found nobody to evict are looked at again.
+        """
+        while (at := self.cluster.deadlines.next_at) is not None and at <= self.now:
+            self.take(TimePassed())
 
     def submit(self, count: int, gpus: int) -> JobId:
         """A job."""

@@ -171,14 +171,14 @@ class Findings:
             series = self.series[ours]
             self._judge(self._verdict(bar, series.median, ours, (ours,), series.values))
 
-    def at_pace(self, bar: Bar, ours: str) -> None:
-        """Compare a median of CPU time with a bar, as it would be on a machine of the pace for which bars are said."""
+    def at_pace(self, bar: Bar, ours: str, typical: Callable[[Sequence[float]], float] = statistics.median) -> None:
+        """Compare what is typical of CPU times with a bar, as on a machine of the pace for which bars are said."""
         if ours in self.series:
             series = self.series[ours]
             scale = PACE / series.pace if series.pace else 1.0
             of = f"{ours}, if counting to ten million took {number(PACE)} ms"
             values = [value * scale for value in series.values]
-            self._judge(self._verdict(bar, series.median * scale, of, (ours,), values))
+            self._judge(self._verdict(bar, typical(values), of, (ours,), values))
 
     def remark(self, text: str) -> None:
         """Keep what a reader must know, and say it."""

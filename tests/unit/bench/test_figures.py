@@ -96,9 +96,11 @@ def test_a_bar_of_cpu_time_is_for_a_machine_of_a_pace() -> None:
     found.pace.append(2 * PACE)
     found.take("cycle", [6.0, 8.0, 9.0], "ms")
     found.at_pace(Bar(figure="cycle", limit=5, unit="ms"), "cycle")
-    (verdict,) = found.verdicts
+    found.at_pace(Bar(figure="slowest", limit=4, unit="ms"), "cycle", max)
+    verdict, slowest = found.verdicts
     assert (verdict.value, verdict.spread, verdict.met) == (4.0, (3.0, 4.5), True)
     assert verdict.of == "cycle, if counting to ten million took 70 ms"
+    assert (slowest.value, slowest.met) == (4.5, False)
 
 
 def test_what_was_taken_without_counting_is_not_compared_so() -> None:
