@@ -4,7 +4,7 @@ Keys of projects only get worse within a cycle, so a heap is brought up to date 
 """
 
 import heapq
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from datetime import datetime
 
@@ -58,7 +58,7 @@ class Firsts:
         self.bring_up_to_date()
         return iter(self._order)
 
-    def without(self, leaves: AbstractSet[str]) -> Sequence[RankedJob]:
+    def without(self, leaves: AbstractSet[str]) -> Iterator[RankedJob]:
         """The same, without those of some projects."""
         self.bring_up_to_date()
         return self._order.without(leaves)

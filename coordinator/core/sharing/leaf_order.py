@@ -5,7 +5,7 @@ So a cycle costs what has changed, and no more because there are many projects.
 """
 
 from bisect import bisect_left, insort
-from collections.abc import Collection, Hashable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterator
 from collections.abc import Set as AbstractSet
 from heapq import merge
 from typing import NamedTuple
@@ -69,10 +69,13 @@ class LeafOrder:
         """All first jobs, and all first ones that are not barred, in order; nothing may change meanwhile."""
         return merge(self._free, self._barred)
 
-    def without(self, leaves: AbstractSet[str]) -> Sequence[RankedJob]:
-        """The same, without those of some projects; costs as much as there are others."""
-        others = (self._known[leaf] for leaf in self._known.keys() - leaves)
-        return sorted({each for first, free in others for each in (first, free) if each is not None})
+    def without(self, leaves: AbstractSet[str]) -> Iterator[RankedJob]:
+        """The same, without those of some projects; costs as much as there are others, or as are asked for."""
+        others = self._known.keys() - leaves
+        if len(others) > len(leaves):
+            return (each for each in self if each.leaf not in leaves)
+        firsts = (self._known[leaf] for leaf in others)
+        return iter(sorted({each for first, free in firsts for each in (first, free) if each is not None}))
 
     # changing
 

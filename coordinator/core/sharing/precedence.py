@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias
 from coordinator.core.sharing.pool_standings import Path
 from coordinator.core.sharing.standing import Standing
 from coordinator.core.sharing.unit import UNIT_LEVELS, Unit
-from muster.domain.fleet.quota import UNLIMITED_AMOUNT, Amounts
+from muster.domain.fleet.quota import UNLIMITED_AMOUNT, WITHOUT_BOUNDS, Amounts
 from muster.domain.jobs.job_class import JobClass
 
 MILLIONTHS = 1_000_000
@@ -108,6 +108,8 @@ def barred(
     """The first term, from the department down, that a job would break if it were placed now; None: there is none."""
     for standing in path:
         quota, limit = standing.entitlement.quota, standing.entitlement.limit
+        if limit == WITHOUT_BOUNDS and job_class is not JobClass.GUARANTEED:
+            continue  # as of most units
         for place, wanted in enumerate(size):
             if not wanted:
                 continue

@@ -90,7 +90,9 @@ class VictimSearch:
         for wanted in (self._by_cost, self._by_node):
             victims = wanted()
             if victims is not None:
-                yield self._minimal(victims)
+                # Without those that are not needed, the dearest of these first.
+                count = SeatCount(self._seats, self._gains, victims)
+                yield self._without_needless(victims, count, self._suffices)
 
     def _may_suffice(self, gangs: Collection[RunningGang], count: SeatCount) -> bool:
         """Whether all executions may find seats, and the terms that bar the job are lifted."""
@@ -193,7 +195,7 @@ class VictimSearch:
         taken: dict[RunningGang, None] = {}
         count, of_side = SeatCount(self._seats, self._gains), dict[Standing, list[int]]()
         for gang in in_turn:
-            side = self._side(gang)
+            side = _side(self._seeker, gang)
             if side is not None and self._rule.bound is not None:
                 before = of_side.setdefault(side, [0, 0, 0])
                 if not is_over(side, self._rule.bound, self._seeker.counted, before):
@@ -204,15 +206,6 @@ class VictimSearch:
             if self._suffices(taken, count) and allows(self._rule, self._seeker, tuple(taken)):
                 return tuple(taken)
         return None
-
-    def _side(self, gang: RunningGang) -> Standing | None:
-        if gang.job_class is JobClass.SPARE or gang.path[-1] is self._seeker.project:
-            return None
-        return side_of(self._seeker, gang)
-
-    def _minimal(self, victims: Victims) -> Victims:
-        """The victims without those that are not needed, the dearest of these first."""
-        return self._without_needless(victims, SeatCount(self._seats, self._gains, victims), self._suffices)
 
     def _without_needless(
         self,
@@ -230,6 +223,13 @@ class VictimSearch:
                 left[gang] = None
                 count.add(gang)
         return tuple(left)
+
+
+def _side(seeker: RoomSeeker, gang: RunningGang) -> Standing | None:
+    """The side of a gang; None: bounds do not decide about it."""
+    if gang.job_class is JobClass.SPARE or gang.path[-1] is seeker.project:
+        return None
+    return side_of(seeker, gang)
 
 
 def _cheapest_for_its_size(gang: RunningGang) -> tuple[bool, int, int]:

@@ -127,6 +127,9 @@ def test_first_jobs_shares_and_entitlements_are_as_if_nothing_were_kept(seed: in
         assert entitlements(w, w.cluster.unit_load.units) == entitlements(w, told_anew(w))
         forget(w)
         assert (shares(w), firsts(w)) == kept
+        gone = frozenset(random.sample(PROJECTS, random.randrange(len(PROJECTS) + 1)))
+        others = Firsts(w.cluster, Bars(w.cluster, w.now), w.now).without(gone)
+        assert list(others) == [each for each in kept[1] if each.leaf not in gone]
 
 
 def test_a_project_waits_for_another_one_of_its_department_from_the_end_of_patience_on() -> None:
