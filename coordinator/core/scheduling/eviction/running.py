@@ -1,7 +1,7 @@
 """The gangs of one pool that may have to make room for a job, as an eviction sees them at one moment."""
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from coordinator.core.cluster.cluster import Cluster
@@ -24,10 +24,22 @@ class SeenGangs:
     """What looks at one moment have seen of projects, for the next looks of the same cycle."""
 
     def __init__(self) -> None:
-        self.by_project: dict[tuple[str, str, bool, bool], list[RunningGang]] = {}
-        """Gangs by project and pool; whether it is that of the job, and whether they are the spare ones."""
-        self.safe_until: dict[RunningGang, datetime | None] = {}
-        """Until when each is safe from others; None: that cannot be told yet, as it has not started."""
+        self._found: dict[Hashable, Sequence[RunningGang]] = {}
+        self._safe_until: dict[RunningGang, datetime | None] = {}
+
+    def of(self, key: Hashable) -> Sequence[RunningGang] | None:
+        """The gangs that were noted; None: none were."""
+        return self._found.get(key)
+
+    def note(self, key: Hashable, found: Mapping[RunningGang, datetime | None]) -> Sequence[RunningGang]:
+        """Remember gangs, each with the time until which it is safe."""
+        self._found[key] = tuple(found)
+        self._safe_until.update(found)
+        return self._found[key]
+
+    def safe_until(self, gang: RunningGang) -> datetime | None:
+        """Until when a gang that was noted is safe; None: that cannot be told yet, as it has not started."""
+        return self._safe_until[gang]
 
 
 class RunningGangs:
@@ -61,7 +73,7 @@ class RunningGangs:
 
     def safe_until(self, gang: RunningGang) -> datetime | None:
         """Until when a gang is safe from the job; None: that cannot be told yet, as it has not started."""
-        return self._seen.safe_until[gang]
+        return self._seen.safe_until(gang)
 
     def _may_have_more(self, own: Sequence[RunningGang]) -> bool:
         """Whether the project of the job has a right to what the job needs, if all of these made room for it."""
@@ -100,20 +112,21 @@ class RunningGangs:
             if project != self._seeker.project.name:
                 yield self._cluster.unit_load.units.path(project, self._pool)
 
-    def _of_project(self, path: Path, *, within: bool = False, spare_alone: bool = False) -> list[RunningGang]:
+    def _of_project(self, path: Path, *, within: bool = False, spare_alone: bool = False) -> Sequence[RunningGang]:
         """The gangs of a project; spare ones of other projects come by themselves."""
         key = (path[-1].name, self._pool, within, spare_alone)
-        found = self._seen.by_project.get(key)
+        found = self._seen.of(key)
         if found is None:
-            found = self._seen.by_project[key] = self._look_at(path, within=within, spare_alone=spare_alone)
+            found = self._seen.note(key, self._look_at(path, within=within, spare_alone=spare_alone))
         return found
 
-    def _look_at(self, path: Path, *, within: bool, spare_alone: bool) -> list[RunningGang]:
+    def _look_at(self, path: Path, *, within: bool, spare_alone: bool) -> dict[RunningGang, datetime | None]:
+        """The same, each with the time until which it is safe; None: that cannot be told yet."""
         project = path[-1].name
         there = list(self._cluster.gangs.evictable.running(project))
         if not there:
-            return []
-        found = []
+            return {}
+        found: dict[RunningGang, datetime | None] = {}
         priorities = sorted({held.job.spec.priority for held in there if not held.is_spare})
         load, now, safe_for = self._cluster.unit_load, self._now, self._min_runtime(project, within=within)
         for held in there:
@@ -138,8 +151,7 @@ class RunningGangs:
                 is_safe=is_safe,
                 is_safe_within=is_safe,
             )
-            self._seen.safe_until[gang] = until
-            found.append(gang)
+            found[gang] = until
         return found
 
     def _min_runtime(self, project: str, *, within: bool) -> timedelta:

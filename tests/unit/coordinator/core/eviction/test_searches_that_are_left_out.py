@@ -23,7 +23,7 @@ from tests.unit.coordinator.core.random_courses import any_job, fleet, start_all
 
 
 def evicted_plainly(seeker: RoomSeeker, seats: Seats, running: Sequence[RunningGang], few: int) -> Eviction | None:
-    """Whom a job evicts where every rule has a search of its own, whatever those before it have looked at."""
+    """The gangs that a job evicts where each rule has a search of its own, whatever those before it have looked at."""
     for rule in rules_for(seeker):
         found = [gang for gang in running if OpenedGangs(seeker).has(gang, rule)]
         victims = VictimSearch(seeker, seats, rule, without_vain(rule, seeker, found), few).best()
