@@ -34,12 +34,14 @@ from agent.mailbox import Inbox, Outbox
 from agent.secrets.calls import SecretCalls
 from muster import wire
 from muster.domain.attachments.request import AttachmentOrder, NoticeForAttached
+from muster.domain.data.volume import VolumeRemoval
 from muster.rpc import protocol
 from muster.rpc.channel import AGENT_CHANNEL_OPTIONS, Credentials, open_channel
 from muster.rpc.v1 import agents_pb2 as pb
 from muster.rpc.v1 import agents_pb2_grpc, attachments_pb2
 from muster.wire import checks
 from muster.wire.attachments.requests import attachment_order_from_wire, notice_for_attached_from_wire
+from muster.wire.data.volumes import volume_removal_from_wire
 
 log = logging.getLogger(__name__)
 
@@ -97,6 +99,14 @@ class AttachmentsOfNode(Protocol):
         ...
 
 
+class VolumesOfNode(Protocol):
+    """What knows the volumes that the node keeps."""
+
+    def remove(self, order: VolumeRemoval) -> None:
+        """Have a volume removed, and answer."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mail:
     """Where messages of a node come from and go to, beside plans and reports."""
@@ -106,6 +116,7 @@ class Mail:
     logs: LogPusher
     secrets: SecretCalls
     attachments: AttachmentsOfNode
+    volumes: VolumesOfNode
 
 
 class Link:
@@ -273,6 +284,8 @@ class Link:
                     self._attach(message.attachment)
                 case "notice":
                     self._tell_attached(message.notice)
+                case "remove_volume":
+                    self._remove_volume(message.remove_volume)
             self._advance(_event(message, plans, self._clock))
 
     def _attach(self, message: attachments_pb2.AttachmentOrder) -> None:
@@ -281,6 +294,13 @@ class Link:
             self._mail.attachments.begin(attachment_order_from_wire(message))
         except wire.WireError as error:
             log.warning("an attachment cannot be read", extra={"cause": str(error)})
+
+    def _remove_volume(self, message: pb.VolumeRemoval) -> None:
+        """Have a volume removed; whoever gives an order that cannot be read hears nothing, and gives up."""
+        try:
+            self._mail.volumes.remove(volume_removal_from_wire(message))
+        except wire.WireError as error:
+            log.warning("an order to remove a volume cannot be read", extra={"cause": str(error)})
 
     def _tell_attached(self, message: attachments_pb2.NoticeForAttached) -> None:
         try:

@@ -15,7 +15,8 @@ from agent.data.checkpoints.store import KEPT_PARTS, CheckpointStore
 from agent.data.outputs import OutputStore
 from agent.data.store import INPUT_CACHE, CacheSettings, InputQuestions, InputStore
 from agent.executions.ports import PortLedger
-from agent.executions.volumes import NodeVolumes
+from agent.executions.volumes.kept import KeptVolumes
+from agent.executions.volumes.node_volumes import NodeVolumes
 from agent.fencing.killer import Killer
 from agent.gpus.open import open_source
 from agent.identity.enrolment import Enrolment
@@ -242,7 +243,7 @@ def _node(
         coordinator.credentials,
     )
     declared = _declared(settings, share)
-    volumes = NodeVolumes(_volumes_directory(settings, local))
+    volumes = NodeVolumes(_volumes_directory(settings, local), KeptVolumes(settings.kept_size))
     config = NodeConfig(
         volumes=volumes,
         name=local.name,

@@ -26,7 +26,7 @@ from agent.executions.directories import ExecutionDirectories
 from agent.executions.held_resources import HeldResources
 from agent.executions.ports import PortLedger
 from agent.executions.trees import make_directories
-from agent.executions.volumes import NodeVolumes
+from agent.executions.volumes.node_volumes import NodeVolumes
 from agent.fencing.clock import Clock
 from agent.fencing.guard import FenceGuard, FenceSite
 from agent.fencing.killer import Killer
@@ -35,6 +35,7 @@ from agent.gpus.source import GpuSource
 from agent.identity.peers import Shown
 from agent.inventory.hardware import interface_of
 from agent.inventory.inventory import Declared, InventoryReader, changed
+from agent.kept_volumes import KeptVolumesHere
 from agent.link import Coordinator, Link, Mail
 from agent.logs.file import DEFAULT_LIMIT
 from agent.logs.push import LogPusher
@@ -51,6 +52,7 @@ from agent.secrets.store import ExecutionSecrets
 from agent.telemetry.sampler import Sampler
 from muster import __version__, wire
 from muster.domain.attachments.request import ServedAttachment
+from muster.domain.data.volume import KeptVolume
 from muster.domain.errors import MusterError, UnavailableError
 from muster.domain.fleet.features import ALL_FEATURES, ATTACH, MAIN_PROGRAM
 from muster.domain.fleet.node import Inventory, RuntimeOffer
@@ -61,6 +63,7 @@ from muster.rpc import protocol
 from muster.rpc.channel import NOTHING
 from muster.rpc.v1 import agents_pb2 as pb
 from muster.wire.attachments.requests import attachment_report_to_wire, served_attachment_to_wire
+from muster.wire.data.volumes import kept_volume_to_wire
 from muster.wire.telemetry.samples import sample_to_wire
 
 log = logging.getLogger(__name__)
@@ -155,25 +158,27 @@ class NodeAgent:
             self._bench.usage,
             self._bench.launches,
         )
+        self._volumes = KeptVolumesHere(config.volumes, self._bench.directories.path, outbox)
         mail = Mail(
             inbox=inbox,
             outbox=outbox,
             logs=logs,
             secrets=config.secret_calls,
             attachments=attachments,
+            volumes=self._volumes,
         )
         self._attached = (attachments, commands)
         """What works in executions for others, and ends before these do."""
         self._sampler = Sampler(self._gpu_use, partial(counts_of_running, self._bench, self._state))
-        owner = Introduction(
-            config, self._watch, self._peer_port, self._state, Told(attachments.served, self._sampler.take)
-        )
+        told = Told(attachments.served, self._sampler.take, self._volumes.all)
+        owner = Introduction(config, self._watch, self._peer_port, self._state, told)
         self._link = Link(config.coordinator, owner, mail, config.clock)
 
     async def run(self) -> None:
         """Be the node until cancelled."""
         await self._watch.begin()
         await self._loop.recover(self._watch.away)
+        await self._volumes.begin()
         async with (
             self._peer_port.answering(self.name, self._loop, self._bench.address, self._for_peers),
             asyncio.TaskGroup() as tasks,
@@ -184,6 +189,7 @@ class NodeAgent:
             tasks.create_task(self._watch.refresh(), name=f"{self.name}: inventory")
             tasks.create_task(self._watch.hear_faults(), name=f"{self.name}: GPU faults")
             tasks.create_task(self._sampler.run(), name=f"{self.name}: samples")
+            tasks.create_task(self._volumes.run(), name=f"{self.name}: kept volumes")
             self.ready.set()
 
     async def _gpu_use(self) -> Mapping[GpuUuid, GpuUse]:
@@ -221,6 +227,7 @@ class Told:
 
     served: Callable[[], Iterable[ServedAttachment]]
     sample: Callable[[], Sample | None]
+    kept_volumes: Callable[[], Iterable[KeptVolume]]
 
 
 class Introduction:
@@ -255,6 +262,7 @@ class Introduction:
             peer_port=self._peer_port.number,
             features=sorted(ALL_FEATURES if self._config.attach else ALL_FEATURES - {ATTACH, MAIN_PROGRAM}),
             attachments=map(served_attachment_to_wire, self._told.served()),
+            kept_volumes=map(kept_volume_to_wire, self._told.kept_volumes()),
             protocol=protocol.PROTOCOL_VERSION,
         )
 

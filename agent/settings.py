@@ -49,6 +49,8 @@ class AgentSettings:
     """Directories below which jobs may mount."""
     volumes_dir: Path | None = None
     """Where volumes of jobs lie; None: in the directory of the agent's state."""
+    kept_size: int | None = None
+    """Bytes of volumes that stay on the node; None: half of the file system."""
     cache_dir: Path | None = None
     """Where inputs of jobs are kept; None: in the directory of the agent's state."""
     cache_size: int | None = None
@@ -98,6 +100,7 @@ def parse(arguments: Sequence[str], environ: Mapping[str, str]) -> AgentSettings
         attach=not given.no_attach,
         mount_roots=tuple(given.mount_root),
         volumes_dir=given.volumes_dir,
+        kept_size=given.kept_size,
         cache_dir=given.cache_dir,
         cache_size=given.cache_size,
         keep_free=given.keep_free,
@@ -152,6 +155,7 @@ def _parser(environ: Mapping[str, str]) -> argparse.ArgumentParser:
         f"`{_NO_JOB_USER}`: containers as their images say, processes as the agent (so it is for local nodes)",
     )
     add("--volumes-dir", type=Path, metavar="DIR", help="where volumes of jobs lie (`volumes` in the state directory)")
+    add("--kept-size", type=_memory, metavar="SIZE", help="volumes that stay: 500Gi (half of the file system)")
     add("--cache-dir", type=Path, metavar="DIR", help="where inputs of jobs are kept (`cache` in the state directory)")
     add("--cache-size", type=_memory, metavar="SIZE", help="inputs that are kept: 500Gi (half of the file system)")
     spare = "of the file system that inputs leave free, as far as nothing that runs needs them (%(default)s)"

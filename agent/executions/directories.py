@@ -16,7 +16,7 @@ from agent.executions.files import READABLE
 from agent.executions.layout import BELL, CGROUPS, EXECUTION_RECORD, PROCESS_RECORD, ExecutionDirectory
 from agent.executions.record import PRIVATE_RECORD, ExecutionRecord, note_first, noted_outputs
 from agent.executions.trees import remove_tree
-from agent.executions.volumes import NodeVolumes
+from agent.executions.volumes.node_volumes import NodeVolumes
 from agent.executions.whole_file import write_unseen
 from muster import worker
 from muster.domain.data.outputs import ExecutionOutputs, OutputsStage

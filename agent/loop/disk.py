@@ -8,9 +8,10 @@ from agent.core.events import VolumeOutgrown
 from agent.core.local import ALIVE
 from agent.core.step import AgentState
 from agent.executions.layout import ExecutionDirectory
-from agent.executions.volumes import bytes_in, size_words
+from agent.executions.volumes.amounts import bytes_in
+from agent.executions.volumes.node_volumes import outgrown
 from agent.loop.workbench import OngoingWork, Workbench
-from muster.domain.data.volume import VOLUME_SLACK, Volume
+from muster.domain.data.volume import Volume
 from muster.domain.gangs.plan import Assignment
 from muster.domain.ids import ExecutionId
 
@@ -42,7 +43,7 @@ class VolumeWatch:
         """Watch an execution that was started or found, until it has ended; nothing comes of it without volumes."""
         local = self._state.ledger.get(execution)
         assignment = None if local is None else local.wanted.assignment
-        if assignment is None or any(volume.size is not None for volume in assignment.role.volumes):
+        if assignment is None or any(volume.is_bounded for volume in assignment.role.volumes):
             self._work.watch(execution, self._watch(execution))
 
     async def _watch(self, execution: ExecutionId) -> None:
@@ -51,7 +52,7 @@ class VolumeWatch:
         while (local := self._state.ledger.get(execution)) is not None and local.phase in ALIVE:
             begun, assignment = self._clock(), local.wanted.assignment
             if assignment is not None:
-                on_disk = [volume for volume in assignment.role.volumes if volume.size is not None]
+                on_disk = [volume for volume in assignment.role.volumes if volume.is_bounded]
                 if not on_disk:
                     return
                 used = await asyncio.to_thread(self._look, directory, assignment, on_disk)
@@ -69,10 +70,5 @@ class VolumeWatch:
 
 
 def _outgrown(volumes: list[Volume], used: Mapping[str, int]) -> str | None:
-    """A sentence on a volume in which there is too much."""
-    for volume in volumes:
-        size = volume.size or 0
-        if used[volume.name] > size * (100 + VOLUME_SLACK) // 100:
-            has, may = size_words(used[volume.name]), size_words(size)
-            return f"the volume {volume.name} holds {has}; its size is {may} (volumes.{volume.name}.size)"
-    return None
+    """A sentence on the first volume in which there is too much."""
+    return next((said for volume in volumes if (said := outgrown(volume, used[volume.name])) is not None), None)

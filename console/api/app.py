@@ -17,6 +17,7 @@ from console.api.arranging.checkpoints import CHECKPOINT_ROUTES
 from console.api.arranging.jobs import SEVERAL_ROUTES
 from console.api.arranging.notifications import NOTIFICATION_ROUTES
 from console.api.arranging.places import PLACE_ROUTES
+from console.api.arranging.volumes import VOLUME_ROUTES
 from console.api.asking import Doorkeeper
 from console.api.fleet import FLEET_ROUTES
 from console.api.following import FOLLOWING_ROUTES
@@ -101,6 +102,7 @@ ROUTES = (
     *NOTIFICATION_ROUTES,
     *SEVERAL_ROUTES,
     *CHECKPOINT_ROUTES,
+    *VOLUME_ROUTES,
 )
 """What is asked with a token."""
 

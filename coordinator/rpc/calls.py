@@ -33,6 +33,8 @@ _OURS: Mapping[str, Mapping[str, str]] = {
         "PinCheckpoint": "checkpoints.pin",
         "UnpinCheckpoint": "checkpoints.unpin",
         "RemoveCheckpoint": "checkpoints.remove",
+        "Volumes": "volumes.list",
+        "RemoveVolume": "volumes.remove",
     },
     "AttachmentService": {
         "Open": "attachments.open",

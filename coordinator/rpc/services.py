@@ -36,9 +36,11 @@ from coordinator.service.attaching.open_book import AttachmentBook
 from coordinator.service.attaching.relay_side import RelaySide
 from coordinator.service.bundles import BundleOperations
 from coordinator.service.data.checkpoints import CheckpointOperations
+from coordinator.service.data.kept_volumes import KeptVolumeBook
 from coordinator.service.data.left import OutputOperations
 from coordinator.service.data.trees import DepotSide
 from coordinator.service.data.uploads import DataOperations
+from coordinator.service.data.volumes import VolumeOperations
 from coordinator.service.following.feed import FeedOperations
 from coordinator.service.following.samples import SampleOperations
 from coordinator.service.jobs import JobOperations
@@ -166,6 +168,8 @@ class Parts:
     """How fast each may call."""
     samples: NewestSamples = field(default_factory=NewestSamples)
     """What nodes use at the moment."""
+    volumes: KeptVolumeBook = field(default_factory=KeptVolumeBook)
+    """What nodes keep for the jobs of projects."""
     attachments: AttachmentBook = field(default_factory=AttachmentBook)
     """The attachments that are open, and how many there may be."""
     reader_patience: float = READER_PATIENCE
@@ -197,7 +201,8 @@ def add_clients(
     data = DataOperations(operations, parts.depot, parts.registry.projects)
     left = OutputOperations(operations, parts.engine, parts.depot, archive.past)
     saved = CheckpointOperations(operations, parts.engine, parts.depot)
-    data_pb2_grpc.add_DataServiceServicer_to_server(DataService(data, left, saved), server)
+    volumes = VolumeOperations(operations, parts.engine, parts.volumes)
+    data_pb2_grpc.add_DataServiceServicer_to_server(DataService(data, left, saved, volumes), server)
     stories = StoryOperations(operations, parts.engine, archive.past)
     nodes = NodeService(NodeOperations(operations, parts.engine, parts.registry.joined), stories, parts.reader_patience)
     nodes_pb2_grpc.add_NodeServiceServicer_to_server(nodes, server)
@@ -221,7 +226,7 @@ def add_clients(
         operations,
         parts.engine,
         parts.registry,
-        (parts.secrets, parts.subscriptions),
+        (parts.secrets, parts.subscriptions, parts.volumes),
         open_for_all=authority is None,
     )
     feed = FeedService(
@@ -269,7 +274,8 @@ def add_agents(
     attachments: AgentAttachments,
 ) -> None:
     """Serve agents."""
-    taken = TakenFromNodes(logs=LogIntake(parts.engine, parts.logs, parts.log_quota), samples=parts.samples)
+    logs = LogIntake(parts.engine, parts.logs, parts.log_quota)
+    taken = TakenFromNodes(logs=logs, samples=parts.samples, volumes=parts.volumes)
     renewals = Renewals(parts.registry.joined, authority)
     given = GivenToNodes(
         secrets=SecretDelivery(parts.engine, parts.secrets, parts.audit),

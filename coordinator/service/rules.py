@@ -77,6 +77,8 @@ RULES: Mapping[str, OperationRule] = {
     "checkpoints.pin": _JOB_ORDER,
     "checkpoints.unpin": _JOB_ORDER,
     "checkpoints.remove": _JOB_ORDER,
+    "volumes.list": OperationRule(AccessScope.ANYWHERE),
+    "volumes.remove": _JOB_ORDER,
     "nodes.list": OperationRule(AccessScope.ANYWHERE),
     "nodes.get": OperationRule(AccessScope.ANYWHERE),
     "nodes.events": OperationRule(AccessScope.ANYWHERE),

@@ -176,6 +176,12 @@ def _add_checkpoints(app: typer.Typer) -> None:
     app.add_typer(checkpoints.checkpoints, name="checkpoints")
 
 
+def _add_volumes(app: typer.Typer) -> None:
+    from muster.cli.commands.data import volumes
+
+    app.add_typer(volumes.volumes, name="volumes")
+
+
 def _add_nodes(app: typer.Typer) -> None:
     from muster.cli.commands.nodes import nodes
 
@@ -292,6 +298,7 @@ _PARTS: Mapping[Add, tuple[str, ...]] = {
     _add_data: ("upload",),
     _add_outputs: ("outputs",),
     _add_checkpoints: ("checkpoints",),
+    _add_volumes: ("volumes",),
     _add_nodes: ("nodes",),
     _add_windows: ("windows",),
     _add_secrets: ("secrets",),

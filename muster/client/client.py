@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from muster.client.services.data import CheckpointsClient, DataClient, OutputsClient
     from muster.client.services.jobs import JobsClient
     from muster.client.services.metrics import MetricsClient
-    from muster.client.services.nodes import EventsClient, FleetClient, NodesClient, WindowsClient
+    from muster.client.services.nodes import EventsClient, FleetClient, NodesClient, VolumesClient, WindowsClient
     from muster.client.services.notifications import NotificationsClient
     from muster.client.services.projects import PoolsClient, ProjectsClient
     from muster.client.services.secrets import SecretsClient
@@ -166,6 +166,13 @@ class Client(AdministrationNouns):
         from muster.client.services.nodes import NodesClient
 
         return NodesClient(self._calls)
+
+    @cached_property
+    def volumes(self) -> "VolumesClient":
+        """Volumes that nodes keep for the jobs of projects."""
+        from muster.client.services.nodes import VolumesClient
+
+        return VolumesClient(self._calls)
 
     @cached_property
     def fleet(self) -> "FleetClient":

@@ -153,6 +153,7 @@ def _volume(volume: Volume) -> dict[str, Any]:
         size=None if volume.size is None else format_memory(volume.size),
         tmpfs=None if volume.tmpfs is None else format_memory(volume.tmpfs),
         keep=None if volume.keep is VolumeKeep.EXECUTION else str(volume.keep),
+        writable=None if volume.writable else False,
     )
 
 

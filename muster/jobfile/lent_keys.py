@@ -18,7 +18,7 @@ from muster.domain.data.checkpoint import (
 )
 from muster.domain.data.job_input import MAX_INPUTS
 from muster.domain.data.job_source import JOB_SOURCE, MOST_ONLY
-from muster.domain.data.volume import MAX_VOLUMES
+from muster.domain.data.volume import MAX_VOLUMES, VolumeKeep
 from muster.domain.jobs.rules import job_values
 from muster.domain.jobs.rules.data import checkpoint_rules, input_rules, only_rules, output_rules
 from muster.domain.jobs.secret_use import KEY_FORM, ONLY_KEY, SECRETS_DIRECTORY, SecretUse
@@ -137,7 +137,14 @@ class UlimitKeys(Section):
         return fields.ruled(self, job_values.ulimit_order(self.soft, self.hard))
 
 
-_SIZE_OR_TMPFS: dict[str, Any] = {"oneOf": [{"required": ["size"]}, {"required": ["tmpfs"]}]}
+_KEPT_ON_NODE = {"properties": {"keep": {"const": "node"}}, "required": ["keep"]}
+_SIZE_OR_TMPFS: dict[str, Any] = {
+    "oneOf": [{"required": ["size"]}, {"required": ["tmpfs"]}],
+    "allOf": [
+        {"if": _KEPT_ON_NODE, "then": {"required": ["size"]}},
+        {"if": {"properties": {"writable": {"const": False}}, "required": ["writable"]}, "then": _KEPT_ON_NODE},
+    ],
+}
 
 
 class VolumeKeys(Section):
@@ -154,6 +161,17 @@ class VolumeKeys(Section):
     tmpfs: fields.VolumeSize | None = key(
         "size",
         "A directory in memory, and how much may lie in it; it counts as memory of the execution. Needs `image`.",
+    )
+    keep: Annotated[VolumeKeep, *fields.names(VolumeKeep)] = key(
+        "`execution`, `node`",
+        "How long what lies in it is kept: it goes with the execution, or stays on the node for all jobs of the "
+        "project that have a volume of this name. The second needs `size`.",
+        default=VolumeKeep.EXECUTION,
+    )
+    writable: fields.Flag = key(
+        "`true`, `false`",
+        "Whether user code may write to it. `false` needs `keep: node` and `image`.",
+        default=True,
     )
 
     @model_validator(mode="after")

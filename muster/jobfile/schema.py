@@ -58,9 +58,10 @@ def _with(key: str, inner: _Schema) -> _Schema:
 _PROCESS = {"not": _has("image")}
 _WRITTEN = [*map(_has, ONLY_WITH_IMAGE), _with("resources", _has("shm"))]
 """Keys that only containers have, whatever they say."""
+_READ = _with("writable", {"const": False})
 _ASKED = [
     _with("security", _with("capabilities", {"minItems": 1})),
-    _with("volumes", {"not": {"additionalProperties": _none_of(_has("path"), _has("tmpfs"))}}),
+    _with("volumes", {"not": {"additionalProperties": _none_of(_has("path"), _has("tmpfs"), _READ)}}),
     _with("inputs", {"not": {"additionalProperties": {"not": {"type": "object", **_has("path")}}}}),
     *(_with("security", _with(key, {"const": True})) for key in ("privileged", "gain_privileges", "image_user")),
 ]

@@ -6,7 +6,6 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from muster.domain.jobs.rules.data.volume_rules import NOT_KEPT_YET
 from muster.domain.quoting import nearest
 from muster.jobfile.document import KEY, Loc, kind
 from muster.jobfile.errors import FieldError
@@ -77,7 +76,6 @@ _TOLD: Mapping[tuple[int | str, ...], str] = {
 """Keys of maps with a sentence of their own: kept for later versions, or from a system that says it otherwise."""
 _OF_VOLUMES: Mapping[int | str, str] = {
     "host": "unknown key; directories of the node stand in mounts: mounts: [/opt/sets:/data]",
-    "keep": NOT_KEPT_YET,
     "nfs": "is not accepted yet; mount it on the nodes, and name the directory in mounts",
 }
 """The same for what people look for in a volume."""

@@ -245,7 +245,14 @@ def role_from_wire(message: pb.Role) -> Role:
 
 
 def _volume_to_wire(volume: Volume) -> pb.Volume:
-    return pb.Volume(name=volume.name, path=volume.path or "", size=volume.size, tmpfs=volume.tmpfs, keep=volume.keep)
+    return pb.Volume(
+        name=volume.name,
+        path=volume.path or "",
+        size=volume.size,
+        tmpfs=volume.tmpfs,
+        keep=volume.keep,
+        read_only=not volume.writable,
+    )
 
 
 def _volume(message: pb.Volume) -> Volume:
@@ -255,6 +262,7 @@ def _volume(message: pb.Volume) -> Volume:
         size=message.size if message.HasField("size") else None,
         tmpfs=message.tmpfs if message.HasField("tmpfs") else None,
         keep=checks.word(VolumeKeep, message.keep, "Volume.keep"),
+        writable=not message.read_only,
     )
 
 

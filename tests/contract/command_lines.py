@@ -109,6 +109,9 @@ AGAINST_A_FLEET: Sequence[Line] = (
     Line("checkpoints pin {job} s --attempt 1 -o json", UNKNOWN),
     Line("checkpoints unpin {job} s --attempt 1 -o json", UNKNOWN),
     Line("checkpoints remove {job} s --attempt 1 -o json", UNKNOWN),
+    Line("volumes -o json"),
+    Line("volumes list --node {node} --project vision -o json"),
+    Line("volumes remove {node} vision models --yes -o json", UNKNOWN),
     Line("delete {job}"),
     # data
     Line("upload {dir}/code --project vision -o json", UNREACHED),

@@ -10,7 +10,8 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from agent.executions.layout import ExecutionDirectory
-from agent.executions.volumes import NodeVolumes, bytes_in
+from agent.executions.volumes.amounts import bytes_in
+from agent.executions.volumes.node_volumes import NodeVolumes
 from agent.logs.spool import LogSpool
 from muster.domain.data.volume import Volume, VolumeKeep
 from muster.domain.jobs.failure import ExecutionError, Exit, FailureKind

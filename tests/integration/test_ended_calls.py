@@ -145,7 +145,9 @@ def agents_of(parts: Parts) -> AgentService:
     ways = AttachWays(relay=None, lines=lines)
     operations = AttachmentOperations(parts.operations, parts.engine, parts.audit, rights, AttachmentBook(), ways)
     attachments = AgentAttachments(lines, operations)
-    taken = TakenFromNodes(logs=LogIntake(parts.engine, parts.logs, parts.log_quota), samples=parts.samples)
+    taken = TakenFromNodes(
+        logs=LogIntake(parts.engine, parts.logs, parts.log_quota), samples=parts.samples, volumes=parts.volumes
+    )
     return AgentService(parts.engine, taken, nodes, Renewals(nodes, None), given, attachments)
 
 

@@ -19,6 +19,7 @@ from agent.logs.push import LogPusher
 from agent.mailbox import Inbox, Outbox
 from agent.secrets.calls import SecretCalls
 from muster.domain.attachments.request import AttachmentOrder, NoticeForAttached
+from muster.domain.data.volume import VolumeRemoval
 from muster.domain.fleet.node import NodeState
 from muster.domain.ids import ExecutionId, NodeId
 from muster.domain.jobs.lifecycle import JobPhase, State
@@ -239,6 +240,9 @@ class Nobody:
     def connected(self) -> None:
         pass
 
+    def remove(self, order: VolumeRemoval) -> None:
+        raise AssertionError(f"nothing is kept: {order}")
+
 
 @asynccontextmanager
 async def linked(
@@ -251,7 +255,14 @@ async def linked(
     await server.start()
     journal = Journal()
     pusher = LogPusher(NodeId("a"), asyncio.Queue[ExecutionId]().put_nowait)
-    mail = Mail(inbox=inbox or Inbox(), outbox=Outbox(), logs=pusher, secrets=SecretCalls(), attachments=Nobody())
+    mail = Mail(
+        inbox=inbox or Inbox(),
+        outbox=Outbox(),
+        logs=pusher,
+        secrets=SecretCalls(),
+        attachments=Nobody(),
+        volumes=Nobody(),
+    )
     link = Link(Coordinator(address=lambda: address, patience=0.2), Nobody(), mail, Clock())
     journal.start()
     try:

@@ -51,6 +51,7 @@ NAMES = {
     "subscription": "none",
     "attempt": "1",
     "checkpoint": "none",
+    "volume": "none",
 }
 OWN_ACCOUNT = {"make_token", "revoke_token", "put_subscription"}
 """What may be done to what is one's own, or about it, by who may not more: the service looks whose it is."""

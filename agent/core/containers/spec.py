@@ -356,7 +356,7 @@ def _mounts(assignment: Assignment, site: ContainerSite, hosts: PurePath | None)
         Mount(source=str(site.status), target=CONTAINER_STATUS, read_only=False),
         *assignment.role.mounts,
         *(
-            Mount(source=str(site.volumes[volume.name]), target=volume.target, read_only=False)
+            Mount(source=str(site.volumes[volume.name]), target=volume.target, read_only=not volume.writable)
             for volume in assignment.role.volumes
             if volume.name in site.volumes
         ),

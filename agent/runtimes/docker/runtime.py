@@ -31,7 +31,7 @@ from agent.core.launching.job_user import JobUser, user_of
 from agent.executions.inputs import noted_inputs
 from agent.executions.layout import STARTED, ExecutionDirectory
 from agent.executions.owner import give
-from agent.executions.volumes import NodeVolumes
+from agent.executions.volumes.node_volumes import NodeVolumes
 from agent.logs.spool import LogSpool
 from agent.runtimes.docker.answers import About
 from agent.runtimes.docker.containers import Containers, as_failures

@@ -65,6 +65,7 @@ def refuse_container_options(assignment: Assignment) -> None:
             use for use in role.secrets if use.directory and not use.directory.startswith(f"{SECRETS_DIRECTORY}/")
         ],
         "volumes in memory": [volume for volume in role.volumes if volume.tmpfs is not None],
+        "volumes that may only be read": [volume for volume in role.volumes if not volume.writable],
         "network: bridge": assignment.network is Network.BRIDGE,
     }
     given = [name for name, value in options.items() if value]

@@ -18,7 +18,7 @@ from agent.code.store import CodeStore
 from agent.core.launching.job_user import JobUser
 from agent.executions.layout import BELL, CGROUPS, GRACE, PROCESS_RECORD, ExecutionDirectory
 from agent.executions.owner import free_user, let_through, open_to, own_user
-from agent.executions.volumes import NodeVolumes
+from agent.executions.volumes.node_volumes import NodeVolumes
 from agent.logs.spool import LogSpool
 from agent.runtimes.kernel.rights import may_switch
 from agent.runtimes.kernel.subtree import Subtree, cpu_seconds_of

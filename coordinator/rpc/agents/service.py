@@ -28,6 +28,7 @@ from coordinator.rpc.agents.data_delivery import DataDelivery
 from coordinator.rpc.agents.downlink import Downlink, StreamEnded
 from coordinator.rpc.agents.heartbeats import Heartbeats, Pulse
 from coordinator.rpc.agents.input_versions import InputVersions
+from coordinator.rpc.agents.kept_volumes import VolumeLine
 from coordinator.rpc.agents.log_intake import LogIntake
 from coordinator.rpc.agents.plan_sender import PlanSender
 from coordinator.rpc.agents.renewals import Renewals
@@ -35,12 +36,14 @@ from coordinator.rpc.agents.secret_delivery import SecretDelivery
 from coordinator.rpc.callers import caller
 from coordinator.rpc.refusals import refuse, translated
 from coordinator.rpc.streams import send, streaming
+from coordinator.service.data.kept_volumes import KeptVolumeBook
 from coordinator.service.watching.newest_samples import NewestSamples
 from coordinator.trust.caller import CallerKind
 from coordinator.trust.joined_nodes import JoinedNodes
 from coordinator.tuning.memory import Leftovers
 from muster import __version__, wire
 from muster.domain.attachments.request import ServedAttachment
+from muster.domain.data.volume import KeptVolume
 from muster.domain.errors import PermissionDeniedError
 from muster.domain.fleet.node import Inventory, own_labels, relabelled
 from muster.domain.gangs.fence import LEASE
@@ -53,6 +56,7 @@ from muster.wire.agents import features_from_wire
 from muster.wire.attachments.requests import served_attachment_from_wire
 from muster.wire.data.inputs import found_input_from_wire, found_input_to_wire
 from muster.wire.data.outputs import outputs_pass_to_wire
+from muster.wire.data.volumes import kept_volume_from_wire
 
 log = logging.getLogger(__name__)
 
@@ -78,6 +82,7 @@ class TakenFromNodes:
 
     logs: LogIntake
     samples: NewestSamples
+    volumes: KeptVolumeBook
 
 
 class AgentService(agents_pb2_grpc.AgentServiceServicer):
@@ -94,7 +99,7 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
     ) -> None:
         self._engine = engine
         self._intake = taken.logs
-        self._samples = taken.samples
+        self._taken = taken
         self._nodes = nodes
         self._renewals = renewals
         self._given = given
@@ -110,7 +115,7 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
         """Serve one agent until its stream, or the engine's patience with it, ends."""
         with _session(self._engine) as session:
             # Nothing of Hello is kept here: of thousands of nodes it would fill memory for as long as they are there.
-            connected, served = await self._greeted(messages, session)
+            connected, told = await self._greeted(messages, session)
             node = connected.node
             try:
                 answer = await self._engine.apply(connected)
@@ -121,7 +126,7 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
                 )
                 del connected
                 await self._renewals.settle(caller())
-                await self._serve(node, session, messages, context, served)
+                await self._serve(node, session, messages, context, told)
             finally:
                 self._leftovers.one_more()
                 cause = EventCause(f"{node} stream {session.number} ended")
@@ -179,8 +184,8 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
 
     async def _greeted(
         self, messages: AsyncIterator[pb.AgentMessage], session: AgentStream
-    ) -> tuple[NodeConnected, Sequence[ServedAttachment]]:
-        """What the agent says of its node, and the attachments that it serves."""
+    ) -> tuple[NodeConnected, "ToldBeside"]:
+        """What the agent says of its node."""
         hello = await _hello(messages)
         protocol.require_spoken(hello.protocol)
         connected = _connected(hello, session)
@@ -188,7 +193,9 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
         inventory = self._with_labels(connected.node, connected.inventory)
         kept = self._intake.kept(connected.reports)
         served = tuple(map(served_attachment_from_wire, hello.attachments))
-        return replace(connected, inventory=inventory, logs_kept=kept), served
+        checks.few(hello.kept_volumes, "Hello.kept_volumes")
+        volumes = tuple(map(kept_volume_from_wire, hello.kept_volumes))
+        return replace(connected, inventory=inventory, logs_kept=kept), ToldBeside(served, volumes)
 
     def _with_labels(self, node: NodeId, inventory: Inventory) -> Inventory:
         """What a node says of itself never looks like what its join token or an operator says of it."""
@@ -205,10 +212,11 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
         session: AgentStream,
         messages: AsyncIterator[pb.AgentMessage],
         context: Context,
-        served: Sequence[ServedAttachment],
+        told: "ToldBeside",
     ) -> None:
         """Write and read side by side until one of them ends, or the engine closes the session."""
         down = Downlink(context)
+        volumes = VolumeLine(self._taken.volumes, node, down)
         self._attachments.coming(node)  # who hears that the agent is welcome may attach to what it has
         try:
             await send(context, _WELCOME)
@@ -217,8 +225,8 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
                 tasks.create_task(self._plans.send_all(node, session, down), name=f"{node}: plans")
                 tasks.create_task(_until_closed(session, down), name=f"{node}: closed")
                 try:
-                    with self._attachments.on_stream(node, down, served):
-                        await self._read(node, session, messages, Pulse(self._heartbeats, session, down))
+                    with self._attachments.on_stream(node, down, told.served), volumes.open(told.volumes):
+                        await self._read(node, session, messages, Pulse(self._heartbeats, session, down), volumes)
                 finally:
                     await down.end()
         except ExceptionGroup as group:
@@ -242,6 +250,7 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
         session: AgentStream,
         messages: AsyncIterator[pb.AgentMessage],
         pulse: Pulse,
+        volumes: VolumeLine,
     ) -> None:
         number = 1  # Hello was the first one
         async for message in messages:
@@ -249,15 +258,27 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
             if message.WhichOneof("message") == "attachment":
                 self._attachments.reported(node, message.attachment)
                 continue
+            if volumes.take(message):
+                continue
             event = _event(node, session, message, number, self._intake)
             if isinstance(event, InventoryChanged):
                 event = replace(event, inventory=self._with_labels(node, event.inventory))
             if isinstance(event, HeartbeatReceived):
-                self._samples.put(node, message.heartbeat.telemetry)
+                self._taken.samples.put(node, message.heartbeat.telemetry)
                 await pulse.take(event, message.heartbeat.sequence)
             else:
                 await self._engine.post(event)
         raise StreamEnded
+
+
+@dataclass(frozen=True, slots=True)
+class ToldBeside:
+    """What an agent says in Hello that is not the engine's."""
+
+    served: Sequence[ServedAttachment]
+    """The attachments that it serves."""
+    volumes: Sequence[KeptVolume]
+    """The volumes that its node keeps."""
 
 
 def _require_own(node: NodeId) -> None:

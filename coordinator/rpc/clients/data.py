@@ -5,6 +5,7 @@ from coordinator.rpc.refusals import translated
 from coordinator.service.data.checkpoints import CheckpointOperations
 from coordinator.service.data.left import OutputOperations
 from coordinator.service.data.uploads import DataOperations
+from coordinator.service.data.volumes import VolumeOperations
 from muster.domain.data.checkpoint import CheckpointId
 from muster.rpc.v1 import data_pb2 as pb
 from muster.rpc.v1 import data_pb2_grpc
@@ -12,16 +13,24 @@ from muster.wire import checks
 from muster.wire.data.checkpoints import checkpoint_name
 from muster.wire.data.outputs import job_outputs_to_wire, outputs_retry_to_wire
 from muster.wire.data.saved import checkpoint_parts_to_wire, checkpoint_view_to_wire, job_checkpoints_to_wire
+from muster.wire.data.volumes import named_volume_from_wire, volume_view_to_wire
 from muster.wire.sharing.storage import depot_use_to_wire
 
 
 class DataService(data_pb2_grpc.DataServiceServicer):
     """Translates calls about data of jobs."""
 
-    def __init__(self, data: DataOperations, outputs: OutputOperations, checkpoints: CheckpointOperations) -> None:
+    def __init__(
+        self,
+        data: DataOperations,
+        outputs: OutputOperations,
+        checkpoints: CheckpointOperations,
+        volumes: VolumeOperations,
+    ) -> None:
         self._data = data
         self._outputs = outputs
         self._checkpoints = checkpoints
+        self._volumes = volumes
 
     @translated
     async def Upload(self, request: pb.UploadRequest, context: Context) -> pb.UploadResponse:
@@ -85,6 +94,19 @@ class DataService(data_pb2_grpc.DataServiceServicer):
     async def RemoveCheckpoint(self, request: pb.NamedCheckpoint, context: Context) -> pb.SavedCheckpoint:
         """Remove a checkpoint."""
         return checkpoint_view_to_wire(await self._checkpoints.remove(caller(), request.job, _named(request)))
+
+    @translated
+    async def Volumes(self, request: pb.VolumesRequest, context: Context) -> pb.VolumesResponse:
+        """The volumes that nodes keep for the jobs of projects."""
+        after = named_volume_from_wire(request.after) if request.HasField("after") else None
+        found, more = await self._volumes.list(caller(), project=request.project, node=request.node, after=after)
+        return pb.VolumesResponse(volumes=map(volume_view_to_wire, found), more=more)
+
+    @translated
+    async def RemoveVolume(self, request: pb.NamedVolume, context: Context) -> pb.VolumeOfNode:
+        """Remove one volume from one node."""
+        node, volume = named_volume_from_wire(request)
+        return volume_view_to_wire(await self._volumes.remove(caller(), node, volume))
 
 
 def _named(request: pb.NamedCheckpoint) -> CheckpointId:

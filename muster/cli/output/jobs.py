@@ -182,7 +182,8 @@ def _needs(role: Role) -> Iterator[str]:
         yield f"{needs.gpus} x {_gpu_kind(needs)}" + (f" {needs.gpu_model}" if needs.gpu_model else "")
     for volume in role.volumes:
         amount = size_text(volume.size or volume.tmpfs or 0)
-        yield f"volume {volume.name} of {amount}" + (" in memory" if volume.tmpfs else "")
+        kept = " that stays on the node" if volume.is_kept else ""
+        yield f"volume {volume.name} of {amount}" + (" in memory" if volume.tmpfs else kept)
     for each in role.inputs:
         yield f"input {each.name} from {visible(each.source or without_query(each.url))}"
     yield visible(role.image or "process")

@@ -6,14 +6,24 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from muster.client.calls import PAGE, Calls
-from muster.domain.errors import ExhaustedError, MusterError, PermissionDeniedError, UnavailableError
+from muster.domain.data.volume import KeptVolumeView, VolumeId
+from muster.domain.errors import (
+    ExhaustedError,
+    InvalidJobError,
+    MusterError,
+    PermissionDeniedError,
+    UnavailableError,
+)
 from muster.domain.fleet.access import EnrolledNode
 from muster.domain.fleet.node import NodeView
 from muster.domain.fleet.window import Window
 from muster.domain.jobs.placing.taint import Taint, TaintName
+from muster.rpc.v1 import data_pb2
 from muster.rpc.v1 import nodes_pb2 as pb
+from muster.rpc.v1.data_pb2_grpc import DataServiceStub
 from muster.rpc.v1.nodes_pb2_grpc import NodeServiceStub, WindowServiceStub
 from muster.wire import checks
+from muster.wire.data.volumes import named_volume_to_wire, volume_view_from_wire
 from muster.wire.nodes import (
     node_from_wire,
     taint_name_to_wire,
@@ -321,3 +331,59 @@ class WindowsClient:
         request = pb.RemoveWindowRequest(name=name)
         # Never repeated: what was removed by a request whose answer got lost would not be found by the next one.
         return window_from_wire(await self._calls.ask(self._stub.Remove, request, pauses=()))
+
+
+class VolumesClient:
+    """Volumes that nodes keep for the jobs of projects, reached as `client.volumes`."""
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+
+    @property
+    def _stub(self) -> Any:  # noqa: ANN401 - that of DataService, whose two kinds mypy cannot tell apart here
+        return self._calls.stub(DataServiceStub)
+
+    async def list(self, *, project: str = "", node: str = "") -> tuple[KeptVolumeView, ...]:
+        """Volumes by node, project and name, of the projects that one may look at; empty: all projects, all nodes.
+
+        >>> bytes_kept = sum(volume.bytes for volume in await client.volumes.list(project="vision"))
+        """
+        found: list[KeptVolumeView] = []
+        place = ""
+        while True:
+            volumes, place = await self.page(project=project, node=node, page=place)
+            found.extend(volumes)
+            if not place:
+                return tuple(found)
+
+    async def page(
+        self, *, project: str = "", node: str = "", page: str = ""
+    ) -> tuple[tuple[KeptVolumeView, ...], str]:
+        """A part of the list, and what leads to the next one; empty after the last one.
+
+        >>> volumes, following = await client.volumes.page(node="gpu-a")
+        """
+        after = _named(page) if page else None
+        request = data_pb2.VolumesRequest(project=project, node=node, after=after)
+        answer = await self._calls.ask(self._stub.Volumes, request)
+        found = tuple(map(volume_view_from_wire, answer.volumes))
+        return found, f"{found[-1].node}/{found[-1].project}/{found[-1].name}" if answer.more else ""
+
+    async def remove(self, node: str, project: str, name: str) -> KeptVolumeView:
+        """Remove one volume from one node, with all that lies in it; the volume as it was.
+
+        Raises ConflictError while a job uses it, and UnavailableError while the node is away.
+
+        >>> await client.volumes.remove("gpu-a", "vision", "models")
+        """
+        request = named_volume_to_wire(node, VolumeId(project, name))
+        # Never repeated: what was removed by a request whose answer got lost would not be found by the next one.
+        return volume_view_from_wire(await self._calls.ask(self._stub.RemoveVolume, request, pauses=()))
+
+
+def _named(page: str) -> data_pb2.NamedVolume:
+    """The last volume of the page before."""
+    parts = page.split("/")
+    if len(parts) != len(data_pb2.NamedVolume.DESCRIPTOR.fields):
+        raise InvalidJobError(f"{page!r} is no page of a list of volumes; begin without one")
+    return data_pb2.NamedVolume(node=parts[0], project=parts[1], name=parts[2])

@@ -13,7 +13,13 @@ if TYPE_CHECKING:
     from muster.client.sync.data import SyncCheckpointsClient, SyncDataClient, SyncOutputsClient
     from muster.client.sync.jobs import SyncJobsClient
     from muster.client.sync.metrics import SyncMetricsClient
-    from muster.client.sync.nodes import SyncEventsClient, SyncFleetClient, SyncNodesClient, SyncWindowsClient
+    from muster.client.sync.nodes import (
+        SyncEventsClient,
+        SyncFleetClient,
+        SyncNodesClient,
+        SyncVolumesClient,
+        SyncWindowsClient,
+    )
     from muster.client.sync.notifications import SyncNotificationsClient
     from muster.client.sync.projects import SyncPoolsClient, SyncProjectsClient
     from muster.client.sync.secrets import SyncSecretsClient
@@ -155,6 +161,13 @@ class SyncClient(SyncAdministrationNouns):
         from muster.client.sync.nodes import SyncNodesClient
 
         return SyncNodesClient(self._own.nodes, self._loop)
+
+    @cached_property
+    def volumes(self) -> "SyncVolumesClient":
+        """Volumes that nodes keep for the jobs of projects."""
+        from muster.client.sync.nodes import SyncVolumesClient
+
+        return SyncVolumesClient(self._own.volumes, self._loop)
 
     @cached_property
     def fleet(self) -> "SyncFleetClient":

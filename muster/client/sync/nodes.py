@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from muster.client.blocking.loop_thread import LoopThread
 from muster.client.blocking.stream import SyncStream
-from muster.client.services.nodes import EventsClient, FleetClient, NodesClient, WindowsClient
+from muster.client.services.nodes import EventsClient, FleetClient, NodesClient, VolumesClient, WindowsClient
+from muster.domain.data.volume import KeptVolumeView
 from muster.domain.fleet.access import EnrolledNode
 from muster.domain.fleet.node import NodeView
 from muster.domain.fleet.window import Window
@@ -212,3 +213,34 @@ class SyncWindowsClient:
         >>> client.windows.remove("disks")
         """
         return self._loop.run(self._own.remove(name))
+
+
+class SyncVolumesClient:
+    """Volumes that nodes keep for the jobs of projects, reached as `client.volumes`."""
+
+    def __init__(self, own: VolumesClient, loop: LoopThread) -> None:
+        self._own = own
+        self._loop = loop
+
+    def list(self, *, project: str = "", node: str = "") -> tuple[KeptVolumeView, ...]:
+        """Volumes by node, project and name, of the projects that one may look at; empty: all projects, all nodes.
+
+        >>> bytes_kept = sum(volume.bytes for volume in client.volumes.list(project="vision"))
+        """
+        return self._loop.run(self._own.list(project=project, node=node))
+
+    def page(self, *, project: str = "", node: str = "", page: str = "") -> tuple[tuple[KeptVolumeView, ...], str]:
+        """A part of the list, and what leads to the next one; empty after the last one.
+
+        >>> volumes, following = client.volumes.page(node="gpu-a")
+        """
+        return self._loop.run(self._own.page(project=project, node=node, page=page))
+
+    def remove(self, node: str, project: str, name: str) -> KeptVolumeView:
+        """Remove one volume from one node, with all that lies in it; the volume as it was.
+
+        Raises ConflictError while a job uses it, and UnavailableError while the node is away.
+
+        >>> client.volumes.remove("gpu-a", "vision", "models")
+        """
+        return self._loop.run(self._own.remove(node, project, name))

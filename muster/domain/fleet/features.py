@@ -30,6 +30,9 @@ CODE = "code"
 VOLUMES = "volumes"
 """The agent gives executions volumes."""
 
+KEPT_VOLUMES = "kept-volumes"
+"""The agent keeps volumes for the jobs of a project, tells of them, and removes one where it is told to."""
+
 INPUTS = "inputs"
 """The agent gives executions the inputs of their job."""
 
@@ -63,6 +66,7 @@ ALL_FEATURES = frozenset(
         MAIN_PROGRAM,
         CODE,
         VOLUMES,
+        KEPT_VOLUMES,
         INPUTS,
         INPUT_TREES,
         BUCKETS,
@@ -84,6 +88,7 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         MAIN_PROGRAM: "main programs with an input or a terminal",
         CODE: "code that jobs bring along",
         VOLUMES: "volumes",
+        KEPT_VOLUMES: "volumes that stay on the node",
         INPUTS: "inputs",
         INPUT_TREES: "outputs of other jobs as inputs",
         BUCKETS: "objects of stores as inputs",
@@ -105,6 +110,7 @@ def needed(spec: JobSpec, role: Role) -> frozenset[str]:
         gang_commands=bool(spec.gang_commands),
         interactive=watched,
         volumes=bool(role.volumes),
+        kept_volumes=any(each.is_kept for each in role.volumes),
         main_program=spec.main_program is not None and role.name == spec.roles[0].name,
         code=role.code is not None,
         inputs=bool(role.inputs),
@@ -126,6 +132,7 @@ def _words(  # noqa: PLR0913 - one for each feature
     main_program: bool,
     code: bool,
     volumes: bool,
+    kept_volumes: bool,
     inputs: bool,
     input_trees: bool,
     buckets: bool,
@@ -141,6 +148,7 @@ def _words(  # noqa: PLR0913 - one for each feature
         MAIN_PROGRAM: main_program,
         CODE: code,
         VOLUMES: volumes,
+        KEPT_VOLUMES: kept_volumes,
         INPUTS: inputs,
         INPUT_TREES: input_trees,
         BUCKETS: buckets,

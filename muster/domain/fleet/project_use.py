@@ -1,6 +1,6 @@
 """What keeps a project from being removed, or a new one from taking its name, and what to do about each."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import assert_never
@@ -18,8 +18,21 @@ class UseKind(Enum):
     KEPT_JOB = auto()  #: a job of a project that was removed
     SECRET = auto()  #: a secret of the project
     SUBSCRIPTION = auto()  #: a subscription of the project
+    VOLUME = auto()  #: a volume that a node keeps for the project
     GRANT = auto()  #: an account that was granted access to this project
     TOKEN = auto()  #: a token that still counts, and was made for this project
+
+
+_USERS: Mapping[UseKind, tuple[str, str, str]] = {
+    UseKind.JOB: ("job", "has not ended", "have not ended"),
+    UseKind.KEPT_JOB: ("job", "of it is still kept", "of it are still kept"),
+    UseKind.SECRET: ("secret", "is kept in it", "are kept in it"),
+    UseKind.SUBSCRIPTION: ("subscription", "is kept in it", "are kept in it"),
+    UseKind.VOLUME: ("volume", "of it is kept by a node", "of it are kept by nodes"),
+    UseKind.GRANT: ("account", "has access to it", "have access to it"),
+    UseKind.TOKEN: ("token", "is made for it", "are made for it"),
+}
+"""The noun for one user of a kind, and what one or several do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,24 +50,10 @@ class ProjectUse:
         return f"{self._users()} ({names}): `muster {self._remedy(project)}`"
 
     def _users(self) -> str:
-        one = self.count == 1
-        match self.kind:
-            case UseKind.JOB:
-                return f"{counted(self.count, 'job')} {'has' if one else 'have'} not ended"
-            case UseKind.KEPT_JOB:
-                return f"{counted(self.count, 'job')} of it {'is' if one else 'are'} still kept"
-            case UseKind.SECRET:
-                return f"{counted(self.count, 'secret')} {'is' if one else 'are'} kept in it"
-            case UseKind.SUBSCRIPTION:
-                return f"{counted(self.count, 'subscription')} {'is' if one else 'are'} kept in it"
-            case UseKind.GRANT:
-                return f"{counted(self.count, 'account')} {'has' if one else 'have'} access to it"
-            case UseKind.TOKEN:
-                return f"{counted(self.count, 'token')} {'is' if one else 'are'} made for it"
-            case _:
-                assert_never(self.kind)
+        noun, one, several = _USERS[self.kind]
+        return f"{counted(self.count, noun)} {one if self.count == 1 else several}"
 
-    def _remedy(self, project: str) -> str:
+    def _remedy(self, project: str) -> str:  # noqa: PLR0911 - one for each kind
         only = self.first[0] if self.count == 1 else None
         match self.kind:
             case UseKind.JOB:
@@ -65,6 +64,9 @@ class ProjectUse:
                 return f"secrets remove {only or 'NAME'} --project {project}"
             case UseKind.SUBSCRIPTION:
                 return f"notify remove {only or 'NAME'} --project {project}"
+            case UseKind.VOLUME:
+                node, _, name = (only or "NODE NAME").partition(" ")
+                return f"volumes remove {node} {project} {name}"
             case UseKind.GRANT:
                 return f"projects revoke {project} {only or 'ACCOUNT'}"
             case UseKind.TOKEN:

@@ -110,6 +110,8 @@ class AgentMessage(_message.Message):
     INVENTORY_FIELD_NUMBER: _builtins.int
     REPORTS_FIELD_NUMBER: _builtins.int
     ATTACHMENT_FIELD_NUMBER: _builtins.int
+    KEPT_VOLUMES_FIELD_NUMBER: _builtins.int
+    REMOVED_VOLUME_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def hello(self) -> Global___Hello:
         """The first one, once."""
@@ -130,6 +132,14 @@ class AgentMessage(_message.Message):
     def attachment(self) -> _attachments_pb2.AttachmentReport:
         """An attachment to an execution of the node has ended."""
 
+    @_builtins.property
+    def kept_volumes(self) -> Global___KeptVolumes:
+        """What has changed of the volumes that the node keeps."""
+
+    @_builtins.property
+    def removed_volume(self) -> Global___RemovedVolume:
+        """The answer to `remove_volume`."""
+
     def __init__(
         self,
         *,
@@ -138,12 +148,14 @@ class AgentMessage(_message.Message):
         inventory: _model_pb2.Inventory | None = ...,
         reports: Global___Reports | None = ...,
         attachment: _attachments_pb2.AttachmentReport | None = ...,
+        kept_volumes: Global___KeptVolumes | None = ...,
+        removed_volume: Global___RemovedVolume | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["attachment", b"attachment", "heartbeat", b"heartbeat", "hello", b"hello", "inventory", b"inventory", "message", b"message", "reports", b"reports"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["attachment", b"attachment", "heartbeat", b"heartbeat", "hello", b"hello", "inventory", b"inventory", "kept_volumes", b"kept_volumes", "message", b"message", "removed_volume", b"removed_volume", "reports", b"reports"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attachment", b"attachment", "heartbeat", b"heartbeat", "hello", b"hello", "inventory", b"inventory", "message", b"message", "reports", b"reports"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attachment", b"attachment", "heartbeat", b"heartbeat", "hello", b"hello", "inventory", b"inventory", "kept_volumes", b"kept_volumes", "message", b"message", "removed_volume", b"removed_volume", "reports", b"reports"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_message: _TypeAlias = _typing.Literal["hello", "heartbeat", "inventory", "reports", "attachment"]  # noqa: Y015
+    _WhichOneofReturnType_message: _TypeAlias = _typing.Literal["hello", "heartbeat", "inventory", "reports", "attachment", "kept_volumes", "removed_volume"]  # noqa: Y015
     _WhichOneofArgType_message: _TypeAlias = _typing.Literal["message", b"message"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_message) -> _WhichOneofReturnType_message | None: ...
 
@@ -161,6 +173,7 @@ class CoordinatorMessage(_message.Message):
     ATTACHMENT_FIELD_NUMBER: _builtins.int
     RENEW_SOON_FIELD_NUMBER: _builtins.int
     NOTICE_FIELD_NUMBER: _builtins.int
+    REMOVE_VOLUME_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def welcome(self) -> Global___Welcome:
         """The answer to Hello."""
@@ -185,6 +198,10 @@ class CoordinatorMessage(_message.Message):
     def notice(self) -> _attachments_pb2.NoticeForAttached:
         """Tells people something who are attached to executions of the node."""
 
+    @_builtins.property
+    def remove_volume(self) -> Global___VolumeRemoval:
+        """A volume that the node keeps is to go."""
+
     def __init__(
         self,
         *,
@@ -194,12 +211,13 @@ class CoordinatorMessage(_message.Message):
         attachment: _attachments_pb2.AttachmentOrder | None = ...,
         renew_soon: Global___RenewSoon | None = ...,
         notice: _attachments_pb2.NoticeForAttached | None = ...,
+        remove_volume: Global___VolumeRemoval | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["attachment", b"attachment", "heartbeat_ack", b"heartbeat_ack", "message", b"message", "notice", b"notice", "plan", b"plan", "renew_soon", b"renew_soon", "welcome", b"welcome"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["attachment", b"attachment", "heartbeat_ack", b"heartbeat_ack", "message", b"message", "notice", b"notice", "plan", b"plan", "remove_volume", b"remove_volume", "renew_soon", b"renew_soon", "welcome", b"welcome"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attachment", b"attachment", "heartbeat_ack", b"heartbeat_ack", "message", b"message", "notice", b"notice", "plan", b"plan", "renew_soon", b"renew_soon", "welcome", b"welcome"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attachment", b"attachment", "heartbeat_ack", b"heartbeat_ack", "message", b"message", "notice", b"notice", "plan", b"plan", "remove_volume", b"remove_volume", "renew_soon", b"renew_soon", "welcome", b"welcome"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_message: _TypeAlias = _typing.Literal["welcome", "plan", "heartbeat_ack", "attachment", "renew_soon", "notice"]  # noqa: Y015
+    _WhichOneofReturnType_message: _TypeAlias = _typing.Literal["welcome", "plan", "heartbeat_ack", "attachment", "renew_soon", "notice", "remove_volume"]  # noqa: Y015
     _WhichOneofArgType_message: _TypeAlias = _typing.Literal["message", b"message"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_message) -> _WhichOneofReturnType_message | None: ...
 
@@ -221,6 +239,7 @@ class Hello(_message.Message):
     PEER_PORT_FIELD_NUMBER: _builtins.int
     FEATURES_FIELD_NUMBER: _builtins.int
     ATTACHMENTS_FIELD_NUMBER: _builtins.int
+    KEPT_VOLUMES_FIELD_NUMBER: _builtins.int
     PROTOCOL_FIELD_NUMBER: _builtins.int
     node: _builtins.str
     """The node's name, unique in the fleet."""
@@ -252,6 +271,10 @@ class Hello(_message.Message):
     def attachments(self) -> _containers.RepeatedCompositeFieldContainer[_attachments_pb2.ServedAttachment]:
         """Attachments that the agent serves; what it does not list is served no more."""
 
+    @_builtins.property
+    def kept_volumes(self) -> _containers.RepeatedCompositeFieldContainer[Global___KeptVolume]:
+        """All volumes that the node keeps."""
+
     def __init__(
         self,
         *,
@@ -265,15 +288,142 @@ class Hello(_message.Message):
         peer_port: _builtins.int = ...,
         features: _abc.Iterable[_builtins.str] | None = ...,
         attachments: _abc.Iterable[_attachments_pb2.ServedAttachment] | None = ...,
+        kept_volumes: _abc.Iterable[Global___KeptVolume] | None = ...,
         protocol: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["inventory", b"inventory"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["address", b"address", "attachments", b"attachments", "executions", b"executions", "features", b"features", "identity", b"identity", "inventory", b"inventory", "node", b"node", "opened", b"opened", "peer_port", b"peer_port", "protocol", b"protocol", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["address", b"address", "attachments", b"attachments", "executions", b"executions", "features", b"features", "identity", b"identity", "inventory", b"inventory", "kept_volumes", b"kept_volumes", "node", b"node", "opened", b"opened", "peer_port", b"peer_port", "protocol", b"protocol", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Hello: _TypeAlias = Hello  # noqa: Y015
+
+@_typing.final
+class KeptVolume(_message.Message):
+    """A volume that a node keeps for the jobs of a project."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PROJECT_FIELD_NUMBER: _builtins.int
+    NAME_FIELD_NUMBER: _builtins.int
+    BYTES_FIELD_NUMBER: _builtins.int
+    USED_AT_FIELD_NUMBER: _builtins.int
+    project: _builtins.str
+    """The project."""
+    name: _builtins.str
+    """Its name in the job files of the project."""
+    bytes: _builtins.int
+    """Bytes of the disk that lay in it when it was looked at last."""
+    @_builtins.property
+    def used_at(self) -> _timestamp_pb2.Timestamp:
+        """When an execution last began or ended to use it, by the node's clock."""
+
+    def __init__(
+        self,
+        *,
+        project: _builtins.str = ...,
+        name: _builtins.str = ...,
+        bytes: _builtins.int = ...,
+        used_at: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["used_at", b"used_at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["bytes", b"bytes", "name", b"name", "project", b"project", "used_at", b"used_at"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___KeptVolume: _TypeAlias = KeptVolume  # noqa: Y015
+
+@_typing.final
+class KeptVolumes(_message.Message):
+    """What has changed of the volumes that a node keeps."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    VOLUMES_FIELD_NUMBER: _builtins.int
+    GONE_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def volumes(self) -> _containers.RepeatedCompositeFieldContainer[Global___KeptVolume]:
+        """Those that are new or other than before."""
+
+    @_builtins.property
+    def gone(self) -> _containers.RepeatedCompositeFieldContainer[Global___KeptVolume]:
+        """Those that are gone; only project and name count."""
+
+    def __init__(
+        self,
+        *,
+        volumes: _abc.Iterable[Global___KeptVolume] | None = ...,
+        gone: _abc.Iterable[Global___KeptVolume] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["gone", b"gone", "volumes", b"volumes"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___KeptVolumes: _TypeAlias = KeptVolumes  # noqa: Y015
+
+@_typing.final
+class VolumeRemoval(_message.Message):
+    """The order to remove a volume that a node keeps."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NUMBER_FIELD_NUMBER: _builtins.int
+    PROJECT_FIELD_NUMBER: _builtins.int
+    NAME_FIELD_NUMBER: _builtins.int
+    number: _builtins.str
+    """Names the order, for the answer to it."""
+    project: _builtins.str
+    """The project."""
+    name: _builtins.str
+    """The name of the volume."""
+    def __init__(
+        self,
+        *,
+        number: _builtins.str = ...,
+        project: _builtins.str = ...,
+        name: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "number", b"number", "project", b"project"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___VolumeRemoval: _TypeAlias = VolumeRemoval  # noqa: Y015
+
+@_typing.final
+class RemovedVolume(_message.Message):
+    """What has come of such an order."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NUMBER_FIELD_NUMBER: _builtins.int
+    OUTCOME_FIELD_NUMBER: _builtins.int
+    WHY_FIELD_NUMBER: _builtins.int
+    number: _builtins.str
+    """That of the order."""
+    outcome: _builtins.str
+    """`removed`, `in_use`, `unknown` or `failed`."""
+    why: _builtins.str
+    """Which executions use it, or what went wrong."""
+    def __init__(
+        self,
+        *,
+        number: _builtins.str = ...,
+        outcome: _builtins.str = ...,
+        why: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["number", b"number", "outcome", b"outcome", "why", b"why"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RemovedVolume: _TypeAlias = RemovedVolume  # noqa: Y015
 
 @_typing.final
 class Heartbeat(_message.Message):

@@ -716,3 +716,143 @@ class NamedCheckpoint(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___NamedCheckpoint: _TypeAlias = NamedCheckpoint  # noqa: Y015
+
+@_typing.final
+class VolumesRequest(_message.Message):
+    """Asks which volumes nodes keep."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PROJECT_FIELD_NUMBER: _builtins.int
+    NODE_FIELD_NUMBER: _builtins.int
+    AFTER_FIELD_NUMBER: _builtins.int
+    project: _builtins.str
+    """Only those of this project; empty: of all that the caller may look at."""
+    node: _builtins.str
+    """Only those of this node; empty: of all."""
+    @_builtins.property
+    def after(self) -> Global___NamedVolume:
+        """What is told is what comes after this one; absent: all."""
+
+    def __init__(
+        self,
+        *,
+        project: _builtins.str = ...,
+        node: _builtins.str = ...,
+        after: Global___NamedVolume | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["after", b"after"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after", b"after", "node", b"node", "project", b"project"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___VolumesRequest: _TypeAlias = VolumesRequest  # noqa: Y015
+
+@_typing.final
+class VolumesResponse(_message.Message):
+    """A page of the volumes that nodes keep."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    VOLUMES_FIELD_NUMBER: _builtins.int
+    MORE_FIELD_NUMBER: _builtins.int
+    more: _builtins.bool
+    """Whether others come after these."""
+    @_builtins.property
+    def volumes(self) -> _containers.RepeatedCompositeFieldContainer[Global___VolumeOfNode]:
+        """By node, project and name."""
+
+    def __init__(
+        self,
+        *,
+        volumes: _abc.Iterable[Global___VolumeOfNode] | None = ...,
+        more: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["more", b"more", "volumes", b"volumes"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___VolumesResponse: _TypeAlias = VolumesResponse  # noqa: Y015
+
+@_typing.final
+class VolumeOfNode(_message.Message):
+    """A volume that a node keeps for the jobs of a project."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NODE_FIELD_NUMBER: _builtins.int
+    PROJECT_FIELD_NUMBER: _builtins.int
+    NAME_FIELD_NUMBER: _builtins.int
+    BYTES_FIELD_NUMBER: _builtins.int
+    USED_AT_FIELD_NUMBER: _builtins.int
+    JOBS_FIELD_NUMBER: _builtins.int
+    CONNECTED_FIELD_NUMBER: _builtins.int
+    node: _builtins.str
+    """The node."""
+    project: _builtins.str
+    """The project."""
+    name: _builtins.str
+    """Its name in the job files of the project."""
+    bytes: _builtins.int
+    """Bytes of the disk that lay in it when it was looked at last."""
+    connected: _builtins.bool
+    """Whether the node is there; otherwise this is what it told last."""
+    @_builtins.property
+    def used_at(self) -> _timestamp_pb2.Timestamp:
+        """When a job last began or ended to use it, by the node's clock."""
+
+    @_builtins.property
+    def jobs(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Ids of the jobs that use it."""
+
+    def __init__(
+        self,
+        *,
+        node: _builtins.str = ...,
+        project: _builtins.str = ...,
+        name: _builtins.str = ...,
+        bytes: _builtins.int = ...,
+        used_at: _timestamp_pb2.Timestamp | None = ...,
+        jobs: _abc.Iterable[_builtins.str] | None = ...,
+        connected: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["used_at", b"used_at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["bytes", b"bytes", "connected", b"connected", "jobs", b"jobs", "name", b"name", "node", b"node", "project", b"project", "used_at", b"used_at"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___VolumeOfNode: _TypeAlias = VolumeOfNode  # noqa: Y015
+
+@_typing.final
+class NamedVolume(_message.Message):
+    """Names one volume of one node."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NODE_FIELD_NUMBER: _builtins.int
+    PROJECT_FIELD_NUMBER: _builtins.int
+    NAME_FIELD_NUMBER: _builtins.int
+    node: _builtins.str
+    """The node."""
+    project: _builtins.str
+    """The project."""
+    name: _builtins.str
+    """The name of the volume."""
+    def __init__(
+        self,
+        *,
+        node: _builtins.str = ...,
+        project: _builtins.str = ...,
+        name: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "node", b"node", "project", b"project"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___NamedVolume: _TypeAlias = NamedVolume  # noqa: Y015

@@ -80,6 +80,16 @@ class DataServiceStub(object):
                 request_serializer=muster_dot_rpc_dot_v1_dot_data__pb2.NamedCheckpoint.SerializeToString,
                 response_deserializer=muster_dot_rpc_dot_v1_dot_data__pb2.SavedCheckpoint.FromString,
                 _registered_method=True)
+        self.Volumes = channel.unary_unary(
+                '/muster.rpc.v1.DataService/Volumes',
+                request_serializer=muster_dot_rpc_dot_v1_dot_data__pb2.VolumesRequest.SerializeToString,
+                response_deserializer=muster_dot_rpc_dot_v1_dot_data__pb2.VolumesResponse.FromString,
+                _registered_method=True)
+        self.RemoveVolume = channel.unary_unary(
+                '/muster.rpc.v1.DataService/RemoveVolume',
+                request_serializer=muster_dot_rpc_dot_v1_dot_data__pb2.NamedVolume.SerializeToString,
+                response_deserializer=muster_dot_rpc_dot_v1_dot_data__pb2.VolumeOfNode.FromString,
+                _registered_method=True)
 
 
 class DataServiceServicer(object):
@@ -149,6 +159,20 @@ class DataServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Volumes(self, request, context):
+        """The volumes that nodes keep for the jobs of projects.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RemoveVolume(self, request, context):
+        """Removes one volume from one node.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_DataServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -196,6 +220,16 @@ def add_DataServiceServicer_to_server(servicer, server):
                     servicer.RemoveCheckpoint,
                     request_deserializer=muster_dot_rpc_dot_v1_dot_data__pb2.NamedCheckpoint.FromString,
                     response_serializer=muster_dot_rpc_dot_v1_dot_data__pb2.SavedCheckpoint.SerializeToString,
+            ),
+            'Volumes': grpc.unary_unary_rpc_method_handler(
+                    servicer.Volumes,
+                    request_deserializer=muster_dot_rpc_dot_v1_dot_data__pb2.VolumesRequest.FromString,
+                    response_serializer=muster_dot_rpc_dot_v1_dot_data__pb2.VolumesResponse.SerializeToString,
+            ),
+            'RemoveVolume': grpc.unary_unary_rpc_method_handler(
+                    servicer.RemoveVolume,
+                    request_deserializer=muster_dot_rpc_dot_v1_dot_data__pb2.NamedVolume.FromString,
+                    response_serializer=muster_dot_rpc_dot_v1_dot_data__pb2.VolumeOfNode.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -442,6 +476,60 @@ class DataService(object):
             '/muster.rpc.v1.DataService/RemoveCheckpoint',
             muster_dot_rpc_dot_v1_dot_data__pb2.NamedCheckpoint.SerializeToString,
             muster_dot_rpc_dot_v1_dot_data__pb2.SavedCheckpoint.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Volumes(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/muster.rpc.v1.DataService/Volumes',
+            muster_dot_rpc_dot_v1_dot_data__pb2.VolumesRequest.SerializeToString,
+            muster_dot_rpc_dot_v1_dot_data__pb2.VolumesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RemoveVolume(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/muster.rpc.v1.DataService/RemoveVolume',
+            muster_dot_rpc_dot_v1_dot_data__pb2.NamedVolume.SerializeToString,
+            muster_dot_rpc_dot_v1_dot_data__pb2.VolumeOfNode.FromString,
             options,
             channel_credentials,
             insecure,

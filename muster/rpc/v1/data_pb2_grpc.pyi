@@ -51,6 +51,10 @@ class DataServiceStub:
     """Keeps a checkpoint no longer than others."""
     RemoveCheckpoint: _grpc.UnaryUnaryMultiCallable[_data_pb2.NamedCheckpoint, _data_pb2.SavedCheckpoint]
     """Removes a checkpoint."""
+    Volumes: _grpc.UnaryUnaryMultiCallable[_data_pb2.VolumesRequest, _data_pb2.VolumesResponse]
+    """The volumes that nodes keep for the jobs of projects."""
+    RemoveVolume: _grpc.UnaryUnaryMultiCallable[_data_pb2.NamedVolume, _data_pb2.VolumeOfNode]
+    """Removes one volume from one node."""
 
 @_typing.type_check_only
 class DataServiceAsyncStub(DataServiceStub):
@@ -75,6 +79,10 @@ class DataServiceAsyncStub(DataServiceStub):
     """Keeps a checkpoint no longer than others."""
     RemoveCheckpoint: _aio.UnaryUnaryMultiCallable[_data_pb2.NamedCheckpoint, _data_pb2.SavedCheckpoint]  # type: ignore[assignment]
     """Removes a checkpoint."""
+    Volumes: _aio.UnaryUnaryMultiCallable[_data_pb2.VolumesRequest, _data_pb2.VolumesResponse]  # type: ignore[assignment]
+    """The volumes that nodes keep for the jobs of projects."""
+    RemoveVolume: _aio.UnaryUnaryMultiCallable[_data_pb2.NamedVolume, _data_pb2.VolumeOfNode]  # type: ignore[assignment]
+    """Removes one volume from one node."""
 
 class DataServiceServicer(metaclass=_abc_1.ABCMeta):
     """What clients call to send data of jobs."""
@@ -150,5 +158,21 @@ class DataServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_data_pb2.SavedCheckpoint, _abc.Awaitable[_data_pb2.SavedCheckpoint]]:
         """Removes a checkpoint."""
+
+    @_abc_1.abstractmethod
+    def Volumes(
+        self,
+        request: _data_pb2.VolumesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_data_pb2.VolumesResponse, _abc.Awaitable[_data_pb2.VolumesResponse]]:
+        """The volumes that nodes keep for the jobs of projects."""
+
+    @_abc_1.abstractmethod
+    def RemoveVolume(
+        self,
+        request: _data_pb2.NamedVolume,
+        context: _ServicerContext,
+    ) -> _typing.Union[_data_pb2.VolumeOfNode, _abc.Awaitable[_data_pb2.VolumeOfNode]]:
+        """Removes one volume from one node."""
 
 def add_DataServiceServicer_to_server(servicer: DataServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -218,6 +218,7 @@ class Volume(_message.Message):
     SIZE_FIELD_NUMBER: _builtins.int
     TMPFS_FIELD_NUMBER: _builtins.int
     KEEP_FIELD_NUMBER: _builtins.int
+    READ_ONLY_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Unique in the role: lower-case letters, digits and hyphens."""
     path: _builtins.str
@@ -228,6 +229,8 @@ class Volume(_message.Message):
     """Bytes of memory that it may have."""
     keep: _builtins.str
     """`execution` or `node`: how long what lies in it is kept."""
+    read_only: _builtins.bool
+    """Whether the container may only read it."""
     def __init__(
         self,
         *,
@@ -236,10 +239,11 @@ class Volume(_message.Message):
         size: _builtins.int | None = ...,
         tmpfs: _builtins.int | None = ...,
         keep: _builtins.str = ...,
+        read_only: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_size", b"_size", "_tmpfs", b"_tmpfs", "size", b"size", "tmpfs", b"tmpfs"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_size", b"_size", "_tmpfs", b"_tmpfs", "keep", b"keep", "name", b"name", "path", b"path", "size", b"size", "tmpfs", b"tmpfs"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_size", b"_size", "_tmpfs", b"_tmpfs", "keep", b"keep", "name", b"name", "path", b"path", "read_only", b"read_only", "size", b"size", "tmpfs", b"tmpfs"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__size: _TypeAlias = _typing.Literal["size"]  # noqa: Y015
     _WhichOneofArgType__size: _TypeAlias = _typing.Literal["_size", b"_size"]  # noqa: Y015

@@ -15,8 +15,6 @@ from muster.domain.quoting import quote
 
 MIN_VOLUME = 2**20
 """Bytes; a volume for less is a mistake in the unit."""
-NOT_KEPT_YET = "is not accepted yet: what lies in a volume goes with the execution"
-"""What is said of a volume that is to stay on its node: people cannot list or remove such volumes so far."""
 
 
 def volume_path(text: str) -> Wrong | None:
@@ -41,14 +39,13 @@ def volume_faults(role: Role) -> Iterator[Fault]:
         names.add(volume.name)
         yield from told(where, values.label(volume.name))
         yield from _amounts(volume, where)
+        yield from _writing(role, volume, where)
         yield from _place(role, volume, where)
     yield from _in_each_other(role)
     yield from _in_memory(role)
 
 
 def _amounts(volume: Volume, where: Path) -> Iterator[Fault]:
-    if volume.keep is not VolumeKeep.EXECUTION:
-        yield Fault(path=(*where, "keep"), message=NOT_KEPT_YET)
     if (volume.size is None) == (volume.tmpfs is None):
         yield Fault(path=where, message="needs exactly one of size and tmpfs")
         return
@@ -56,6 +53,22 @@ def _amounts(volume: Volume, where: Path) -> Iterator[Fault]:
         yield from told((*where, "size"), values.memory(volume.size, MIN_VOLUME))
     if volume.tmpfs is not None:
         yield from told((*where, "tmpfs"), values.memory(volume.tmpfs, MIN_VOLUME))
+        if volume.keep is VolumeKeep.NODE:
+            yield Fault(
+                path=(*where, "keep"), message="needs size: what lies in memory (tmpfs) goes with the execution"
+            )
+
+
+def _writing(role: Role, volume: Volume, where: Path) -> Iterator[Fault]:
+    """What is wrong with a volume that may only be read."""
+    if volume.writable:
+        return
+    if volume.keep is not VolumeKeep.NODE:
+        message = "needs keep: node: any other volume is empty at the start, and there would be nothing to read"
+        yield Fault(path=(*where, "writable"), message=message)
+    elif role.image is None:
+        message = "needs an image: nothing keeps a plain process from writing to a directory of its own user"
+        yield Fault(path=(*where, "writable"), message=message)
 
 
 def _place(role: Role, volume: Volume, where: Path) -> Iterator[Fault]:

@@ -1,0 +1,105 @@
+"""Volumes that the node keeps, as the coordinator hears of them; and its orders to remove one."""
+
+import asyncio
+import logging
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from agent.executions.volumes.node_volumes import NodeVolumes
+from agent.mailbox import Outbox
+from muster.domain.data.volume import (
+    KeptVolume,
+    KeptVolumeNews,
+    RemovalOutcome,
+    RemovedVolume,
+    VolumeId,
+    VolumeRemoval,
+)
+from muster.rpc.v1 import agents_pb2 as pb
+from muster.wire.data.volumes import kept_volume_news_to_wire, removed_volume_to_wire
+
+log = logging.getLogger(__name__)
+
+VOLUMES_TOLD_EVERY = 2.0
+"""Seconds after which a change of a kept volume is told, at the latest; nothing is said while nothing changes."""
+MOST_REMOVALS_WAITING = 64
+"""Orders to remove a volume that wait for those before them; what is more is not carried out."""
+
+
+class KeptVolumesHere:
+    """What one node tells of the volumes that it keeps: all of them in Hello, and then what changes."""
+
+    def __init__(self, volumes: NodeVolumes, executions: Path, outbox: Outbox) -> None:
+        """Tell nothing yet; `executions`: the directory of the node's executions."""
+        self._kept = volumes.kept
+        self._root = volumes.below(executions)
+        self._outbox = outbox
+        self._revision = -1
+        self._known: Mapping[VolumeId, KeptVolume] = {}
+        self._told: Mapping[VolumeId, KeptVolume] = {}
+        self._orders: asyncio.Queue[VolumeRemoval] = asyncio.Queue(MOST_REMOVALS_WAITING)
+
+    async def begin(self) -> None:
+        """Look for the first time, once what earlier agents left was swept."""
+        await self._look()
+
+    def all(self) -> Collection[KeptVolume]:
+        """All of them, for Hello; what is told from here on is what changes."""
+        self._told = self._known
+        return self._known.values()
+
+    def remove(self, order: VolumeRemoval) -> None:
+        """Have a volume removed, and answer once no job finds it any more."""
+        try:
+            self._orders.put_nowait(order)
+        except asyncio.QueueFull:
+            log.warning("too many volumes to remove at once", extra={"volume": str(order.volume)})
+
+    async def run(self) -> None:
+        """Tell what changes, and carry out orders, until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            while True:
+                order: VolumeRemoval | None = None
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(VOLUMES_TOLD_EVERY):
+                        order = await self._orders.get()
+                answer = None if order is None else await self._removed(order)
+                await self._tell()
+                if answer is not None:
+                    self._outbox.send(pb.AgentMessage(removed_volume=removed_volume_to_wire(answer)))
+                    if answer.outcome is RemovalOutcome.REMOVED:
+                        tasks.create_task(asyncio.to_thread(self._kept.clear_away, self._root), name="clear a volume")
+
+    async def _removed(self, order: VolumeRemoval) -> RemovedVolume:
+        try:
+            outcome, why = await asyncio.to_thread(self._kept.take_away, self._root, order.volume)
+        except OSError as error:
+            outcome, why = RemovalOutcome.FAILED, f"{error.strerror or error} ({error.filename})"
+        log.info(
+            "volume removed" if outcome is RemovalOutcome.REMOVED else "volume not removed", extra=_about(order, why)
+        )
+        return RemovedVolume(number=order.number, outcome=outcome, why=why)
+
+    async def _tell(self) -> None:
+        """Tell what is other than what was told, if anything is; without a stream, the next Hello tells it."""
+        if self._kept.revision != self._revision:
+            await self._look()
+        if self._known is self._told:
+            return
+        news = KeptVolumeNews(
+            volumes=tuple(each for id_, each in self._known.items() if self._told.get(id_) != each),
+            gone=tuple(id_ for id_ in self._told if id_ not in self._known),
+        )
+        message = pb.AgentMessage(kept_volumes=kept_volume_news_to_wire(news))
+        if not (news.volumes or news.gone) or self._outbox.send(message):
+            self._told = self._known
+
+    async def _look(self) -> None:
+        self._revision = self._kept.revision
+        found = await asyncio.to_thread(self._kept.told, self._root)
+        self._known = {each.id: each for each in found}
+
+
+def _about(order: VolumeRemoval, why: str) -> Mapping[str, str]:
+    return {"volume": str(order.volume), **({"cause": why} if why else {})}
