@@ -88,6 +88,22 @@ async def test_a_kept_volume_is_found_again_by_the_next_job_of_the_project(place
         assert not strangers_get_to(path, tmp_path)
 
 
+async def test_a_volume_that_may_only_be_read_shows_what_others_left_and_takes_nothing(
+    place: Place, tmp_path: Path
+) -> None:
+    readable = replace(KEPT, writable=False)
+    if place.image is None:
+        with pytest.raises(ExecutionError, match="volumes that may only be read is only for containers"):
+            async with with_volume(place, tmp_path, readable, "true"):
+                pass
+        return
+    async with with_volume(place, tmp_path, KEPT, 'echo kept > "$V/a"') as it:
+        assert await it.run() == Exit(code=0)
+    async with with_volume(place, tmp_path, readable, 'cat "$V/a"; (echo 1 > "$V/b") 2> /dev/null || echo no') as it:
+        await it.run()
+        assert it.printed() == [b"kept", b"no"]
+
+
 async def test_links_in_a_volume_lead_the_agent_nowhere(place: Place, tmp_path: Path) -> None:
     precious = tmp_path / "precious"
     precious.write_bytes(b"x" * 2**20)

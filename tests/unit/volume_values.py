@@ -1,12 +1,23 @@
 """Hypothesis strategies for volumes and inputs as they travel."""
 
 from base64 import b64encode
+from datetime import UTC, datetime
 
 from hypothesis import strategies as st
 
 from muster.domain.data.job_input import FoundInput, JobInput
 from muster.domain.data.job_source import InputTree
-from muster.domain.data.volume import Volume, VolumeKeep
+from muster.domain.data.volume import (
+    KeptVolume,
+    KeptVolumeNews,
+    KeptVolumeView,
+    RemovalOutcome,
+    RemovedVolume,
+    Volume,
+    VolumeId,
+    VolumeKeep,
+    VolumeRemoval,
+)
 
 _sizes = st.none() | st.integers(0, 2**63 - 1)
 volumes = st.builds(
@@ -16,6 +27,31 @@ volumes = st.builds(
     size=_sizes,
     tmpfs=_sizes,
     keep=st.sampled_from(VolumeKeep),
+    writable=st.booleans(),
+)
+_names = st.from_regex(r"[a-z0-9]([a-z0-9-]{0,8}[a-z0-9])?", fullmatch=True)
+_volume_ids = st.builds(VolumeId, project=_names, name=_names)
+_numbers = st.from_regex(r"[1-9][0-9]{0,5}", fullmatch=True)
+_moments = st.datetimes(datetime(1971, 1, 1), datetime(2100, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001 - as hypothesis wants them
+kept_volumes = st.builds(KeptVolume, id=_volume_ids, bytes=st.integers(0, 2**63 - 1), used_at=_moments)
+kept_volume_news = st.builds(
+    KeptVolumeNews,
+    volumes=st.lists(kept_volumes, max_size=3).map(tuple),
+    gone=st.lists(_volume_ids, max_size=3).map(tuple),
+)
+volume_removals = st.builds(VolumeRemoval, number=_numbers, volume=_volume_ids)
+removed_volumes = st.builds(
+    RemovedVolume, number=_numbers, outcome=st.sampled_from(RemovalOutcome), why=st.text(max_size=20)
+)
+volume_views = st.builds(
+    KeptVolumeView,
+    node=_names,
+    project=_names,
+    name=_names,
+    bytes=st.integers(0, 2**63 - 1),
+    used_at=_moments,
+    jobs=st.lists(_names, max_size=3).map(tuple),
+    connected=st.booleans(),
 )
 digests = st.from_regex(r"[0-9a-f]{64}", fullmatch=True)
 urls = st.from_regex(r"https?://[a-z]{1,8}/[a-z]{1,8}", fullmatch=True)

@@ -25,7 +25,7 @@ from muster.rpc.v1 import (
     telemetry_pb2,
     trust_pb2,
 )
-from muster.wire.data import outputs, saved
+from muster.wire.data import outputs, saved, volumes
 from muster.wire.feeds import batches
 from muster.wire.notifications import happenings, subscriptions
 from tests.unit import (
@@ -41,6 +41,7 @@ from tests.unit import (
     secret_values,
     subscription_values,
     trust_values,
+    volume_values,
 )
 from tests.unit import wire_values as values
 
@@ -101,6 +102,11 @@ PAIRS = (
     Pair("job_checkpoints", checkpoint_values.job_checkpoints, data_pb2.CheckpointsResponse, saved),
     Pair("checkpoint_view", checkpoint_values.views, data_pb2.SavedCheckpoint, saved),
     Pair("checkpoint_parts", checkpoint_values.found_parts, data_pb2.CheckpointPartsResponse, saved),
+    Pair("kept_volume", volume_values.kept_volumes, agents_pb2.KeptVolume, volumes),
+    Pair("kept_volume_news", volume_values.kept_volume_news, agents_pb2.KeptVolumes, volumes),
+    Pair("volume_removal", volume_values.volume_removals, agents_pb2.VolumeRemoval, volumes),
+    Pair("removed_volume", volume_values.removed_volumes, agents_pb2.RemovedVolume, volumes),
+    Pair("volume_view", volume_values.volume_views, data_pb2.VolumeOfNode, volumes),
     Pair("depot_use", quota_values.depot_uses, data_pb2.StorageResponse),
     Pair("delivered", secret_values.delivered, agents_pb2.DeliveredSecret),
     Pair("execution", values.execution_views, jobs_pb2.Execution),

@@ -233,7 +233,7 @@ def _free(root: Path) -> int:
 
 def _have(directory: Path, mode: int) -> None:
     """Have a directory of the agent's own; one that more may pass through stays so."""
-    directory.mkdir(parents=True, exist_ok=True)
+    directory.mkdir(mode=mode, parents=True, exist_ok=True)
     has = directory.stat().st_mode & 0o7777
     wanted = mode | (has & _PASSED_THROUGH)
     if has != wanted:

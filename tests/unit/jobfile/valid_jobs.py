@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from muster.domain.data.job_input import JobInput
 from muster.domain.data.output_terms import OutputTerms, StoredAfter
-from muster.domain.data.volume import Volume
+from muster.domain.data.volume import Volume, VolumeKeep
 from muster.domain.jobs.disconnect import LONGEST_LOST_AFTER, SHORTEST_LOST_AFTER, OnDisconnect
 from muster.domain.jobs.frameworks.dialect import Dialect
 from muster.domain.jobs.frameworks.framework import (
@@ -216,6 +216,9 @@ def volumes(draw: st.DrawFn, *, contained: bool) -> tuple[Volume, ...]:
         amount = draw(st.integers(2**20, 2**50))
         if contained and draw(st.booleans()):
             found.append(Volume(name=name, path=path, tmpfs=amount))
+        elif draw(st.booleans()):
+            writable = not contained or draw(st.booleans())
+            found.append(Volume(name=name, path=path, size=amount, keep=VolumeKeep.NODE, writable=writable))
         else:
             found.append(Volume(name=name, path=path, size=amount))
     return tuple(found)

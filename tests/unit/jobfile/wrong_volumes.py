@@ -24,8 +24,13 @@ WRONG_VOLUMES: Sequence[tuple[JobSpec, str]] = (
     (volumes(Volume(name="a", size=500)), "roles[0].volumes.a.size: is 500 bytes; the least is 1Mi"),
     (volumes(Volume(name="a", tmpfs=2**61)), "roles[0].volumes.a.tmpfs: is more than"),
     (
-        volumes(Volume(name="a", size=2**30, keep=VolumeKeep.NODE)),
-        "roles[0].volumes.a.keep: is not accepted yet: what lies in a volume goes with the execution",
+        volumes(Volume(name="a", tmpfs=2**30, keep=VolumeKeep.NODE)),
+        "roles[0].volumes.a.keep: needs size: what lies in memory (tmpfs) goes with the execution",
+    ),
+    (volumes(Volume(name="a", size=2**30, writable=False)), "roles[0].volumes.a.writable: needs keep: node"),
+    (
+        volumes(Volume(name="a", size=2**30, keep=VolumeKeep.NODE, writable=False), spec=PROCESS),
+        "roles[0].volumes.a.writable: needs an image: nothing keeps a plain process from writing",
     ),
     (volumes(Volume(name="a", path="b", size=2**30)), "roles[0].volumes.a.path: must be an absolute path"),
     (volumes(Volume(name="a", path="/b/../c", size=2**30)), "roles[0].volumes.a.path: must be an absolute path"),
