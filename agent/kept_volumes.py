@@ -40,10 +40,6 @@ class KeptVolumesHere:
         self._told: Mapping[VolumeId, KeptVolume] = {}
         self._orders: asyncio.Queue[VolumeRemoval] = asyncio.Queue(MOST_REMOVALS_WAITING)
 
-    async def begin(self) -> None:
-        """Look for the first time, once what earlier agents left was swept."""
-        await self._look()
-
     def all(self) -> Collection[KeptVolume]:
         """All of them, for Hello; what is told from here on is what changes."""
         self._told = self._known
@@ -57,8 +53,9 @@ class KeptVolumesHere:
             log.warning("too many volumes to remove at once", extra={"volume": str(order.volume)})
 
     async def run(self) -> None:
-        """Tell what changes, and carry out orders, until cancelled."""
+        """Tell what changes, and carry out orders, until cancelled; once what earlier agents left was swept."""
         async with asyncio.TaskGroup() as tasks:
+            await self._tell()
             while True:
                 order: VolumeRemoval | None = None
                 with suppress(TimeoutError):

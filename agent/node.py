@@ -158,19 +158,21 @@ class NodeAgent:
             self._bench.usage,
             self._bench.launches,
         )
-        self._volumes = KeptVolumesHere(config.volumes, self._bench.directories.path, outbox)
+        volumes = KeptVolumesHere(config.volumes, self._bench.directories.path, outbox)
         mail = Mail(
             inbox=inbox,
             outbox=outbox,
             logs=logs,
             secrets=config.secret_calls,
             attachments=attachments,
-            volumes=self._volumes,
+            volumes=volumes,
         )
         self._attached = (attachments, commands)
         """What works in executions for others, and ends before these do."""
-        self._sampler = Sampler(self._gpu_use, partial(counts_of_running, self._bench, self._state))
-        told = Told(attachments.served, self._sampler.take, self._volumes.all)
+        sampler = Sampler(self._gpu_use, partial(counts_of_running, self._bench, self._state))
+        self._tellers = {"samples": sampler, "kept volumes": volumes}
+        """What tells of the node beside its reports."""
+        told = Told(attachments.served, sampler.take, volumes.all)
         owner = Introduction(config, self._watch, self._peer_port, self._state, told)
         self._link = Link(config.coordinator, owner, mail, config.clock)
 
@@ -178,7 +180,6 @@ class NodeAgent:
         """Be the node until cancelled."""
         await self._watch.begin()
         await self._loop.recover(self._watch.away)
-        await self._volumes.begin()
         async with (
             self._peer_port.answering(self.name, self._loop, self._bench.address, self._for_peers),
             asyncio.TaskGroup() as tasks,
@@ -188,8 +189,8 @@ class NodeAgent:
             tasks.create_task(self._link.run(), name=f"{self.name}: link")
             tasks.create_task(self._watch.refresh(), name=f"{self.name}: inventory")
             tasks.create_task(self._watch.hear_faults(), name=f"{self.name}: GPU faults")
-            tasks.create_task(self._sampler.run(), name=f"{self.name}: samples")
-            tasks.create_task(self._volumes.run(), name=f"{self.name}: kept volumes")
+            for what, teller in self._tellers.items():
+                tasks.create_task(teller.run(), name=f"{self.name}: {what}")
             self.ready.set()
 
     async def _gpu_use(self) -> Mapping[GpuUuid, GpuUse]:

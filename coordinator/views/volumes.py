@@ -1,4 +1,4 @@
-"""Who uses the volumes that nodes keep."""
+"""The users of volumes that nodes keep."""
 
 from collections.abc import Sequence
 

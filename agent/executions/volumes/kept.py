@@ -31,7 +31,7 @@ DEFAULT_KEPT_SHARE = 50
 TOLD_CHANGE = 16
 """What part of a kept volume must have come or gone before that is told while it is in use: a sixteenth."""
 
-KEPT_VOLUMES, VOLUME_USES, GOING_VOLUMES, VOLUME_DATA, SEEN_FILE = "kept", "uses", "going", "data", "seen.json"
+KEPT_DIRECTORY, VOLUME_USES, GOING_VOLUMES, VOLUME_DATA, SEEN_FILE = "kept", "uses", "going", "data", "seen.json"
 _CLOSED, _PRIVATE = 0o700, 0o600
 
 KeptUses = Mapping[VolumeId, int]
@@ -58,7 +58,7 @@ class KeptVolumes:
 
     def place(self, root: Path, volume: VolumeId) -> Path:
         """Where a volume lies, whether or not it is there."""
-        return root / KEPT_VOLUMES / volume.project / volume.name
+        return root / KEPT_DIRECTORY / volume.project / volume.name
 
     def limit(self, root: Path) -> int:
         """Most bytes that they may take."""
@@ -81,7 +81,7 @@ class KeptVolumes:
             for volume, size in uses.items():
                 promised[volume] = max(promised.get(volume, 0), size)
         found = []
-        for place in (root / KEPT_VOLUMES).glob("*/*"):
+        for place in (root / KEPT_DIRECTORY).glob("*/*"):
             volume = VolumeId(place.parent.name, place.name)
             if is_sound(volume) and (place / VOLUME_DATA).is_dir():
                 used, at = _seen(place)
@@ -92,7 +92,7 @@ class KeptVolumes:
         """Bytes that lay in a volume when it was looked at last; 0 for one that is not there."""
         return _seen(self.place(root, volume))[0]
 
-    def make_room(self, root: Path, uses: KeptUses, missing: int) -> bool:
+    def make_space(self, root: Path, uses: KeptUses, missing: int) -> bool:
         """Have so many bytes of disk more, and these volumes within the limits; whether that could be had.
 
         What goes are volumes that nobody uses. To be called with the lock, before `begin_use`.
@@ -180,7 +180,7 @@ class KeptVolumes:
 
     def _trim(self, root: Path) -> None:
         """Have no more of them than may be, as far as nobody uses them."""
-        if not (root / KEPT_VOLUMES).is_dir():
+        if not (root / KEPT_DIRECTORY).is_dir():
             return
         held = self.held(root)
         over, unused = surplus(held, self.limit(root)), sum(each.bytes for each in held if each.promised is None)

@@ -20,7 +20,7 @@ from agent.executions.layout import ExecutionDirectory
 from agent.executions.owner import give
 from agent.executions.trees import remove_tree
 from agent.executions.volumes.amounts import size_words
-from agent.executions.volumes.kept import KEPT_VOLUMES, VOLUME_DATA, KeptUses, KeptVolumes
+from agent.executions.volumes.kept import KEPT_DIRECTORY, VOLUME_DATA, KeptUses, KeptVolumes
 from muster.domain.data.volume import VOLUME_SLACK, Volume, VolumeId
 from muster.domain.jobs.failure import ExecutionError, FailureKind
 from muster.domain.jobs.rules import job_values
@@ -49,10 +49,10 @@ class NodeVolumes:
     def __init__(self, directory: Path | None = None, kept: KeptVolumes | None = None) -> None:
         """Have none yet; `directory`: where they lie; None: beside the directory of executions."""
         self.kept = kept or KeptVolumes()
-        """Those that stay on the node."""
+        """The volumes that stay on the node."""
         self._directory = directory
         self._promised: dict[str, Mapping[object, Promise]] = {}
-        """For each execution, by what it was made for: volumes that several use are promised once."""
+        """Promises by execution, and by what each was made for: volumes that several use are promised once."""
 
     def below(self, executions: Path) -> Path:
         """Where the volumes of a node lie whose executions lie there."""
@@ -95,13 +95,13 @@ class NodeVolumes:
         with self.kept.lock:
             uses = _uses_of(project, on_disk)
             self._refuse_outgrown(root, on_disk, project)
-            self._have_room(root, directory, project, on_disk, uses)
+            self._have_space(root, directory, project, on_disk, uses)
             if uses:
                 self.kept.begin_use(root, directory.path.name, uses)
             self.promise(directory, project, on_disk)
             for volume in on_disk:
                 if volume.is_kept:
-                    for above in (root / KEPT_VOLUMES, root / KEPT_VOLUMES / project):
+                    for above in (root / KEPT_DIRECTORY, root / KEPT_DIRECTORY / project):
                         _have(above, _PASSED_THROUGH)
                     _have_kept(places[volume.name], volume, user, walked=walked)
                     self.kept.note_use(root, VolumeId(project, volume.name))
@@ -167,7 +167,7 @@ class NodeVolumes:
                     remedy = "give it a larger size, or have it removed (`muster volumes remove`)"
                     raise ExecutionError(FailureKind.VOLUME_FULL, f"{message}; {remedy}")
 
-    def _have_room(
+    def _have_space(
         self, root: Path, directory: ExecutionDirectory, project: str, volumes: Sequence[Volume], uses: KeptUses
     ) -> None:
         """Have enough disk for what volumes may take, and what is kept within its limit; raises ExecutionError."""
@@ -180,7 +180,7 @@ class NodeVolumes:
                 missing = (volume.size or 0) - self._seen(directory, project, volume)
                 wanted += max(0, missing - (0 if shared is None else shared.left))
         free = _free(root)
-        within = self.kept.make_room(root, uses, max(0, wanted + promised - free))
+        within = self.kept.make_space(root, uses, max(0, wanted + promised - free))
         if uses and not within and wanted + promised <= free:
             limit = self.kept.limit(root)
             names = ", ".join(f"volumes.{volume.name}" for volume in volumes if volume.is_kept)

@@ -10,7 +10,7 @@ from muster.domain.errors import UnavailableError
 from muster.domain.fleet.project_use import ProjectUse, UseKind, use_by
 from muster.domain.ids import NodeId
 
-REMOVAL_LIMIT = 15.0
+VOLUME_REMOVAL_LIMIT = 15.0
 """Seconds in which an agent must have answered to the order to remove a volume."""
 
 MOST_VOLUMES_TOLD = 1024
@@ -32,7 +32,7 @@ class AgentLine(Protocol):
 class KeptVolumeBook:
     """What nodes keep, and the open streams of their agents. What a node has told stays while it is away."""
 
-    def __init__(self, limit: float = REMOVAL_LIMIT) -> None:
+    def __init__(self, limit: float = VOLUME_REMOVAL_LIMIT) -> None:
         self.writing = asyncio.Lock()
         """Held by nobody: the book changes within one turn of the event loop."""
         self._limit = limit

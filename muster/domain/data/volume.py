@@ -91,7 +91,7 @@ class KeptVolumeNews:
     """What has changed of the volumes that a node keeps."""
 
     volumes: tuple[KeptVolume, ...] = ()
-    """Those that are new or other than before."""
+    """Volumes that are new or other than before."""
     gone: tuple[VolumeId, ...] = ()
 
 
