@@ -170,7 +170,7 @@ class NodeAgent:
         self._attached = (attachments, commands)
         """What works in executions for others, and ends before these do."""
         sampler = Sampler(self._gpu_use, partial(counts_of_running, self._bench, self._state))
-        self._tellers = {"samples": sampler, "kept volumes": volumes}
+        self._tellers = {"samples": sampler.run, "kept volumes": volumes.run}
         """What tells of the node beside its reports."""
         told = Told(attachments.served, sampler.take, volumes.all)
         owner = Introduction(config, self._watch, self._peer_port, self._state, told)
@@ -189,8 +189,8 @@ class NodeAgent:
             tasks.create_task(self._link.run(), name=f"{self.name}: link")
             tasks.create_task(self._watch.refresh(), name=f"{self.name}: inventory")
             tasks.create_task(self._watch.hear_faults(), name=f"{self.name}: GPU faults")
-            for what, teller in self._tellers.items():
-                tasks.create_task(teller.run(), name=f"{self.name}: {what}")
+            for what, tell in self._tellers.items():
+                tasks.create_task(tell(), name=f"{self.name}: {what}")
             self.ready.set()
 
     async def _gpu_use(self) -> Mapping[GpuUuid, GpuUse]:
