@@ -1,7 +1,9 @@
 """How commands get to a computer and what they answer, whatever is between; and how one becomes root there."""
 
 import asyncio
+import os
 import shlex
+import signal
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -62,7 +64,10 @@ class LocalExecutor:
         """See Executor."""
         pieces = [part if isinstance(part, bytes) else await asyncio.to_thread(part.read_bytes) for part in stdin]
         pipe = asyncio.subprocess.PIPE
-        process = await asyncio.create_subprocess_exec("sh", "-c", command, stdin=pipe, stdout=pipe, stderr=pipe)
+        # A process group of its own: what the shell has started holds the pipes, so that it has to end as well.
+        process = await asyncio.create_subprocess_exec(
+            "sh", "-c", command, stdin=pipe, stdout=pipe, stderr=pipe, process_group=0
+        )
         try:
             async with asyncio.timeout(limit):
                 out, err = await process.communicate(b"".join(pieces))
@@ -71,7 +76,7 @@ class LocalExecutor:
         finally:
             if process.returncode is None:
                 with suppress(ProcessLookupError):
-                    process.kill()
+                    os.killpg(process.pid, signal.SIGKILL)
                 await process.wait()
         return CommandOutput(
             code=process.returncode or 0, out=out.decode(errors="replace"), err=err.decode(errors="replace")
