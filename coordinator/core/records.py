@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from coordinator.core import checkpoint_part
+from coordinator.core.bar_note import BarNote
 from coordinator.core.checkpoint_part import CheckpointPart, DropCheckpoint
 from coordinator.core.spent import Spent
 from muster.domain.data.job_input import FoundInput
@@ -113,6 +114,8 @@ class Attempt:
     """How long it was in the queue before; what it waited outside does not count."""
     times_held: int = 0
     """How often it began to wait."""
+    barred: BarNote | None = None
+    """While it is the first of its project: the term that keeps it waiting, if others wait for that in the end."""
     avoid: NodeId | None = None
     """Where the attempt before failed; other nodes are preferred."""
     claim: SeatClaim | None = None

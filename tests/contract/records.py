@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
+from coordinator.core.bar_note import BarNote
 from coordinator.core.checkpoint_part import CheckpointPart
 from coordinator.core.records import (
     Attempt,
@@ -43,7 +44,12 @@ def job(name: str = "a", *, sequence: int = 1, content: bytes = b"") -> Job:
 def attempt(of: str = "a", number: int = 1) -> Attempt:
     seat = ClaimedSeat(rank=0, node=NodeId("node-1"), gpus=(GpuUuid("GPU-ü"),))
     return Attempt(
-        job=JobId(of), number=number, placed_at=AT, claim=SeatClaim(made_at=AT, seats=(seat,)), preempted_for=JobId("z")
+        job=JobId(of),
+        number=number,
+        placed_at=AT,
+        claim=SeatClaim(made_at=AT, seats=(seat,)),
+        barred=BarNote(kind=1, unit="a", pool="default", since=AT),
+        preempted_for=JobId("z"),
     )
 
 

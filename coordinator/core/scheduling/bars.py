@@ -176,7 +176,8 @@ class Bars:
         if bar is None or bar.kind not in _PATIENT:
             self._patience.forget(project)
         elif broken(self._units, first.spec, bar.pool, first.job_class) is None:
-            self._patience.note(project, first.id, bar, self._now)
+            stored = self._cluster.attempts[first.attempt_id].barred
+            self._patience.note(project, first.id, bar, self._now, stored)
 
 
 def _holds_back(bar: Bar, job: Job) -> bool:

@@ -64,6 +64,17 @@ def schedule(turn: Turn) -> None:
     if kept is not None and not _still_waits(cluster, kept.job):
         cluster.load.reserve(None)
     _note_head(turn)
+    _note_barred(turn)
+
+
+def _note_barred(turn: Turn) -> None:
+    """Have the records of first jobs tell since when a term keeps them waiting, for the next coordinator."""
+    cluster = turn.cluster
+    for job, note in cluster.unit_load.patience.take_changed().items():
+        if job in cluster.jobs and cluster.queue.position(job):
+            attempt = cluster.newest_attempt(job)
+            if attempt.barred != note:
+                turn.put(replace(attempt, barred=note))
 
 
 def _note_head(turn: Turn) -> None:
@@ -265,6 +276,7 @@ def _seat(turn: Turn, job: Job, fit: Placement) -> None:
         longest_idle=idling.limit_by_terms(cluster, job.spec.project, pool, (seat.node for seat in fit.seats)),
         enforce=PortionRule.TELL if (said := cluster.records.pools.get(pool)) is None else said.enforce,
         deadline=deadline,
+        barred=None,
         reserved=(),
         checkpoints=restoring.choose(cluster, job.id),
     )

@@ -1,10 +1,11 @@
 """Since when the first job of each project is kept waiting by a term, so that nobody is passed for ever."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from heapq import heappop, heappush
 from typing import NamedTuple
 
+from coordinator.core.bar_note import BarNote
 from coordinator.core.sharing.precedence import Bar
 from muster.domain.ids import JobId
 
@@ -21,7 +22,7 @@ class BarredFirst(NamedTuple):
 
 
 class BarPatience:
-    """What is known of the first jobs of projects; a coordinator that starts begins anew."""
+    """What is known of the first jobs of projects; since when each waits is stored with its attempt."""
 
     def __init__(self, touch: Callable[[str], None]) -> None:
         """`touch` is told of each unit for whose terms others wait that did not before, or no longer."""
@@ -32,19 +33,27 @@ class BarPatience:
         self._ends: list[tuple[datetime, str]] = []
         """A heap of the times at which patience is at an end, with units; some of jobs that do not wait any more."""
         self._told_at: datetime | None = None
+        self._changed: dict[JobId, BarNote | None] = {}
 
     def of(self, project: str) -> BarredFirst | None:
         """What keeps the first job of a project waiting; None: nothing that was noted."""
         return self._firsts.get(project)
 
-    def note(self, project: str, job: JobId, bar: Bar, now: datetime) -> None:
-        """Note that a term keeps the first job of a project waiting; since when stays as it was first noted."""
+    def note(self, project: str, job: JobId, bar: Bar, now: datetime, stored: BarNote | None) -> None:
+        """Note that a term keeps the first job of a project waiting; since when stays as it was first noted.
+
+        `stored`: what the attempt says of it, which a coordinator that starts goes on with.
+        """
         known = self._firsts.get(project)
         if known is None or (known.job, known.bar[:2], known.bar.pool) != (job, bar[:2], bar.pool):
             self.forget(project)
-            self._firsts[project] = BarredFirst(job, bar, now)
+            since = now
+            if stored is not None and (stored.kind, stored.unit, stored.pool) == (bar.kind, bar.unit, bar.pool):
+                since = min(now, stored.since)  # a clock that was ahead may have told it
+            self._firsts[project] = BarredFirst(job, bar, since)
+            self._changed[job] = BarNote(kind=bar.kind, unit=bar.unit, pool=bar.pool, since=since)
             self._of_unit.setdefault(bar.unit, {})[project] = None
-            heappush(self._ends, (now + BAR_PATIENCE, bar.unit))
+            heappush(self._ends, (since + BAR_PATIENCE, bar.unit))
 
     def forget(self, project: str) -> None:
         """Note that no term keeps the first job of a project waiting."""
@@ -55,6 +64,12 @@ class BarPatience:
             if not projects:
                 del self._of_unit[known.bar.unit]
             self._touch(known.bar.unit)
+            self._changed[known.job] = None
+
+    def take_changed(self) -> Mapping[JobId, BarNote | None]:
+        """What the attempts of jobs are to say, where that is something else than when this was asked last."""
+        changed, self._changed = self._changed, {}
+        return changed
 
     def doubt(self, project: str) -> None:
         """Hear that the first job of a project may be another one."""
