@@ -28,6 +28,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
         (tmp_path / "tests" / tier).mkdir(parents=True)
         (tmp_path / "tests" / tier / f"test_{tier}.py").write_text(text)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # loading them takes longer than all else
     return Run(tmp_path, pytest=(sys.executable, "-m", "pytest"))
 
 
