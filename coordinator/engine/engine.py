@@ -23,7 +23,7 @@ from coordinator.core.turn.turn import Turn
 from coordinator.engine.agent_streams import AgentStreams
 from coordinator.engine.changed_records import EngineSignals
 from coordinator.engine.inbox import AskedEvents, AskedQuestion, EngineInbox, Request
-from coordinator.engine.recovery import StoreRecovery
+from coordinator.engine.recovery import REST, StoreRecovery
 from coordinator.signals import ANY_STORY
 from coordinator.store.store import Snapshot, Store, StoreError, snapshot_of
 from coordinator.story.changes import event_changes
@@ -51,7 +51,12 @@ class Engine:
     """Owns the cluster; everybody else sends events and questions."""
 
     def __init__(
-        self, store: Store, forget_logs: Callable[[JobId], None], fleet_key: bytes = b"", hold: float = HOLD
+        self,
+        store: Store,
+        forget_logs: Callable[[JobId], None],
+        fleet_key: bytes = b"",
+        hold: float = HOLD,
+        rest: float = REST,
     ) -> None:
         """`fleet_key`: the secret from which the agents of each attempt get theirs; empty only in tests."""
         self._store = store
@@ -65,7 +70,7 @@ class Engine:
         """Events and questions of the turn that is under way for which somebody waits."""
         self._in_turn = False
         """Whether the cluster may hold what is not durable."""
-        self._recovery = StoreRecovery(store)
+        self._recovery = StoreRecovery(store, rest)
         """Under way after a failure of the store; until it ends events are refused and questions answered."""
         self.streams = AgentStreams()
         self.signals = EngineSignals()

@@ -16,8 +16,9 @@ REST = 1.0
 class StoreRecovery:
     """Reads a store that has failed until it answers, and says meanwhile why nothing can be stored."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, rest: float = REST) -> None:
         self._store = store
+        self._rest = rest
         self._reading: asyncio.Task[Snapshot] | None = None
         self.reason = ""
         """Why the store could not keep or read what it was last asked for."""
@@ -49,10 +50,10 @@ class StoreRecovery:
         self.reason = f"the coordinator can store nothing new: {error}"
 
     async def _stored(self, writer: Executor) -> Snapshot:
-        """What the store holds; asked for once a second until there is an answer."""
+        """What the store holds; asked for after each rest until there is an answer."""
         told = ""
         while True:
-            await asyncio.sleep(REST)
+            await asyncio.sleep(self._rest)
             try:
                 return await asyncio.get_running_loop().run_in_executor(writer, self._store.load)
             except StoreError as error:

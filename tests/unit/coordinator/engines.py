@@ -11,6 +11,7 @@ from coordinator.core.records import Change, Put
 from coordinator.core.turn.batching import HOLD
 from coordinator.engine.agent_streams import AgentStream
 from coordinator.engine.engine import Engine
+from coordinator.engine.recovery import REST
 from coordinator.store.records.memory import MemoryStore
 from coordinator.store.store import StoreError
 from muster.domain.ids import JobId, NodeId
@@ -75,10 +76,11 @@ def engine_on(
     *,
     forget_logs: Callable[[JobId], None] = lambda _: None,
     hold: float = HOLD,
+    rest: float = REST,
 ) -> Engine:
     """One that keeps its records there and no logs, with these projects: those of `Trusted` unless they are said."""
     MemoryStore.commit(store, puts_of(projects))  # also into a store that keeps nothing new, or waits with it
-    return Engine(store, forget_logs, hold=hold)
+    return Engine(store, forget_logs, hold=hold, rest=rest)
 
 
 @asynccontextmanager

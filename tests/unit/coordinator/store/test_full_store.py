@@ -41,6 +41,8 @@ class StoreThatFails(MemoryStore):
         return super().load()
 
 
+SOON = 0.01
+"""Seconds until the store is looked at again."""
 WRONG = (
     "the disk is full",
     "another program holds the file",
@@ -65,7 +67,7 @@ async def test_whatever_is_wrong_with_the_store_questions_are_answered_and_it_go
     wrong: str,
 ) -> None:
     store = StoreThatFails()
-    async with working(engine := engine_on(store)):
+    async with working(engine := engine_on(store, rest=SOON)):
         await engine.apply(submission("before"))
         store.wrong = wrong
         with pytest.raises(ExhaustedError, match=wrong):
@@ -83,7 +85,7 @@ async def test_whatever_is_wrong_with_the_store_questions_are_answered_and_it_go
 
 async def test_what_a_failing_store_has_kept_all_the_same_is_there_once_it_can_be_read() -> None:
     store = StoreThatFails()
-    async with working(engine := engine_on(store)):
+    async with working(engine := engine_on(store, rest=SOON)):
         store.wrong, store.keeps_all_the_same = "the connection broke at the commit", True
         with pytest.raises(ExhaustedError):
             await engine.apply(submission("kept"))
