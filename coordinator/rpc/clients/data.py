@@ -13,7 +13,7 @@ from muster.wire import checks
 from muster.wire.data.checkpoints import checkpoint_name
 from muster.wire.data.outputs import job_outputs_to_wire, outputs_retry_to_wire
 from muster.wire.data.saved import checkpoint_parts_to_wire, checkpoint_view_to_wire, job_checkpoints_to_wire
-from muster.wire.data.volumes import named_volume_from_wire, volume_view_to_wire
+from muster.wire.data.volumes import volume_named, volume_view_to_wire
 from muster.wire.sharing.storage import depot_use_to_wire
 
 
@@ -98,14 +98,14 @@ class DataService(data_pb2_grpc.DataServiceServicer):
     @translated
     async def Volumes(self, request: pb.VolumesRequest, context: Context) -> pb.VolumesResponse:
         """The volumes that nodes keep for the jobs of projects."""
-        after = named_volume_from_wire(request.after) if request.HasField("after") else None
+        after = volume_named(request.after) if request.HasField("after") else None
         found, more = await self._volumes.list(caller(), project=request.project, node=request.node, after=after)
         return pb.VolumesResponse(volumes=map(volume_view_to_wire, found), more=more)
 
     @translated
     async def RemoveVolume(self, request: pb.NamedVolume, context: Context) -> pb.VolumeOfNode:
         """Remove one volume from one node."""
-        node, volume = named_volume_from_wire(request)
+        node, volume = volume_named(request)
         return volume_view_to_wire(await self._volumes.remove(caller(), node, volume))
 
 

@@ -23,7 +23,7 @@ from muster.rpc.v1 import nodes_pb2 as pb
 from muster.rpc.v1.data_pb2_grpc import DataServiceStub
 from muster.rpc.v1.nodes_pb2_grpc import NodeServiceStub, WindowServiceStub
 from muster.wire import checks
-from muster.wire.data.volumes import named_volume_to_wire, volume_view_from_wire
+from muster.wire.data.volumes import named_volume, volume_view_from_wire
 from muster.wire.nodes import (
     node_from_wire,
     taint_name_to_wire,
@@ -376,7 +376,7 @@ class VolumesClient:
 
         >>> await client.volumes.remove("gpu-a", "vision", "models")
         """
-        request = named_volume_to_wire(node, VolumeId(project, name))
+        request = named_volume(node, VolumeId(project, name))
         # Never repeated: what was removed by a request whose answer got lost would not be found by the next one.
         return volume_view_from_wire(await self._calls.ask(self._stub.RemoveVolume, request, pauses=()))
 

@@ -106,12 +106,12 @@ def volume_view_from_wire(message: data_pb2.VolumeOfNode) -> KeptVolumeView:
     )
 
 
-def named_volume_to_wire(node: str, volume: VolumeId) -> data_pb2.NamedVolume:
+def named_volume(node: str, volume: VolumeId) -> data_pb2.NamedVolume:
     """The name of one volume of one node."""
     return data_pb2.NamedVolume(node=node, project=volume.project, name=volume.name)
 
 
-def named_volume_from_wire(message: data_pb2.NamedVolume) -> tuple[str, VolumeId]:
+def volume_named(message: data_pb2.NamedVolume) -> tuple[str, VolumeId]:
     """The name of one volume of one node; raises WireError."""
     node = checks.identifier(message.node, "NamedVolume.node")
     return node, _volume(message.project, message.name, "NamedVolume")
