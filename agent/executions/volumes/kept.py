@@ -152,9 +152,7 @@ class KeptVolumes:
         for execution in self._uses(root):
             if not known(execution):
                 self.end_use(root, execution)
-        with suppress(FileNotFoundError):
-            for path in (root / GOING_VOLUMES).iterdir():
-                remove_tree(path)
+        self.clear_away(root)
         with self.lock:
             self._trim(root)
 
@@ -174,9 +172,11 @@ class KeptVolumes:
 
     def clear_away(self, root: Path) -> None:
         """Remove from the disk what was taken away."""
-        with suppress(FileNotFoundError):
-            for path in (root / GOING_VOLUMES).iterdir():
-                remove_tree(path)
+        going: list[Path] = []
+        with self.lock, suppress(FileNotFoundError):  # none is just being put there
+            going = [*(root / GOING_VOLUMES).iterdir()]
+        for path in going:
+            remove_tree(path)
 
     def _trim(self, root: Path) -> None:
         """Have no more of them than may be, as far as nobody uses them."""
