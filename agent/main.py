@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from agent.code.questions import CodeQuestions
 from agent.code.store import CODE_CACHE, CodeStore
 from agent.data.checkpoints.store import KEPT_PARTS, CheckpointStore
 from agent.data.outputs import OutputStore
@@ -227,7 +228,12 @@ def _node(
     root = None if programs.secrets is None else programs.secrets / identity(local.state)
     secret_calls = SecretCalls()
     secrets = ExecutionSecrets(SecretDirectories(root), secret_calls.ask)
-    code = CodeStore(local.state / CODE_CACHE, secret_calls.ask_for_data, coordinator.address, coordinator.credentials)
+    code = CodeStore(
+        local.state / CODE_CACHE,
+        CodeQuestions(shown=secret_calls.ask_for_code, fetched=secret_calls.tell_code, keys=secret_calls.ask_for_keys),
+        coordinator.address,
+        coordinator.credentials,
+    )
     outputs = OutputStore(secret_calls.ask_to_store, coordinator.address, coordinator.credentials)
     checkpoints = CheckpointStore(
         local.state / KEPT_PARTS,

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import shutil
 import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping
@@ -54,7 +55,7 @@ from muster import __version__, wire
 from muster.domain.attachments.request import ServedAttachment
 from muster.domain.data.volume import KeptVolume
 from muster.domain.errors import MusterError, UnavailableError
-from muster.domain.fleet.features import ALL_FEATURES, ATTACH, MAIN_PROGRAM
+from muster.domain.fleet.features import ALL_FEATURES, ATTACH, GIT_CODE, MAIN_PROGRAM
 from muster.domain.fleet.node import Inventory, RuntimeOffer
 from muster.domain.ids import ExecutionId, GpuUuid, NodeId
 from muster.domain.jobs.job import RuntimeKind
@@ -261,11 +262,16 @@ class Introduction:
             executions=[wire.report_to_wire(report) for report in reports],
             opened=time.time_ns(),
             peer_port=self._peer_port.number,
-            features=sorted(ALL_FEATURES if self._config.attach else ALL_FEATURES - {ATTACH, MAIN_PROGRAM}),
+            features=sorted(ALL_FEATURES - self._lacking()),
             attachments=map(served_attachment_to_wire, self._told.served()),
             kept_volumes=map(kept_volume_to_wire, self._told.kept_volumes()),
             protocol=protocol.PROTOCOL_VERSION,
         )
+
+    def _lacking(self) -> frozenset[str]:
+        """Features of this version that this node does not have."""
+        lacking = frozenset[str]() if self._config.attach else frozenset({ATTACH, MAIN_PROGRAM})
+        return lacking if shutil.which("git") else lacking | {GIT_CODE}
 
     def applied(self, stream: int) -> int:
         """Revision of the last plan on a stream that was applied; 0: none was."""

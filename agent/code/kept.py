@@ -3,17 +3,16 @@
 import asyncio
 import errno
 import logging
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent.code.copies import add_files, lay_out
+from agent.code.questions import AskForCode
 from muster.domain.data.code import JobCode
 from muster.domain.data.tree import ContentObject, ContentTree, MalformedTreeError, read_content_tree
-from muster.domain.data.upload import DepotPass
 from muster.domain.errors import MusterError, UnavailableError
-from muster.domain.gangs.plan import Assignment
 from muster.domain.ids import ExecutionId
 from muster.domain.jobs.failure import ExecutionError, FailureKind
 from muster.domain.jobs.job import InlineFile
@@ -43,7 +42,7 @@ class KeptCode:
     def __init__(
         self,
         directory: Path,
-        ask: Callable[[ExecutionId], Awaitable[DepotPass]],
+        ask: AskForCode,
         coordinator: Callable[[], str],
         credentials: Callable[[], Credentials],
         kept: int = CODE_KEPT,
@@ -58,17 +57,15 @@ class KeptCode:
         self._needed: dict[ExecutionId, ContentTree] = {}
         """The code of executions that are here."""
 
-    async def fetch(self, assignment: Assignment, progress: Callable[[str], None]) -> None:
-        """Have the code of an execution on this node; raises ExecutionError where that cannot be had."""
-        code = assignment.role.code
-        assert code is not None, "nobody asks for the code of a job without any"
+    async def fetch(self, execution: ExecutionId, code: JobCode, progress: Callable[[str], None]) -> None:
+        """Have the code of an execution, whose tree is known, on this node; raises ExecutionError where it cannot."""
         async with self._fetching:
             while True:
                 try:
-                    self._needed[assignment.execution] = await self._fetched(assignment.execution, code, progress)
+                    self._needed[execution] = await self._fetched(execution, code, progress)
                 except UnavailableError as error:
                     progress(f"waiting for the depot: {error}")
-                    log.warning("no code yet", extra={"execution": assignment.execution, "cause": str(error)})
+                    log.warning("no code yet", extra={"execution": execution, "cause": str(error)})
                 except MusterError as error:
                     raise ExecutionError(FailureKind.INVALID_OPTION, f"code: {error}") from error
                 except MalformedTreeError as error:
@@ -118,7 +115,9 @@ class KeptCode:
             await asyncio.to_thread(_used, objects, tree)
             return tree
         progress("fetching code")
-        passed = await self._ask(execution)
+        passed = (await self._ask(execution)).depot
+        if passed is None:
+            raise UnavailableError("nobody says what opens it")
         from muster.transfer.depot_client import reaching_depot  # noqa: PLC0415 - agents without such jobs do without it
 
         authority = self._credentials().authority

@@ -152,6 +152,7 @@ class Actions:
         site = replace(
             self._site(action.assignment.role, live.directory, doored=doored),
             volumes=self._volumes(action.assignment, live.directory),
+            commit=self._bench.code.commit(action.assignment.execution),
         )
         launched = with_door(launch(action.assignment, action.roster, site), live.door, action.assignment.main_program)
         launched = self._with_inputs(action.assignment, live.directory, launched)

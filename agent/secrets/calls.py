@@ -10,15 +10,17 @@ import grpc
 import grpc.aio
 
 from muster import wire
+from muster.domain.data.code import JobCode
 from muster.domain.data.job_input import FoundInput
 from muster.domain.data.outputs import OutputsPass
-from muster.domain.data.upload import DepotPass
+from muster.domain.data.upload import CodePass, DepotPass
 from muster.domain.fleet.secret import DeliveredSecret
 from muster.domain.ids import ExecutionId
 from muster.domain.jobs.failure import ExecutionError, FailureKind
 from muster.rpc.channel import Credentials
 from muster.rpc.v1 import agents_pb2 as pb
 from muster.rpc.v1 import agents_pb2_grpc
+from muster.wire.data.code import code_pass_from_wire, code_to_wire
 from muster.wire.data.inputs import found_input_from_wire, found_input_to_wire
 from muster.wire.data.outputs import outputs_pass_from_wire
 
@@ -26,6 +28,8 @@ log = logging.getLogger(__name__)
 
 SECRETS_LIMIT = 10.0
 """Seconds for one answer."""
+CODE_LIMIT_OF_CALL = 30.0
+"""Seconds for one answer about code, for which the coordinator may have to ask the depot."""
 PAUSE = 0.5
 """Seconds until a coordinator that had no answer is asked again."""
 
@@ -76,9 +80,19 @@ class SecretCalls:
 
         return await self._answer("secrets", ExecutionId(request.execution), secrets)
 
-    async def ask_for_data(self, execution: ExecutionId) -> DepotPass:
-        """What opens the depot for the code of an execution; raises ExecutionError as above."""
-        return await self._pass("code", pb.DataRequest(execution=execution))
+    async def ask_for_code(self, execution: ExecutionId) -> CodePass:
+        """The code of an execution, and what opens the depot for it; raises ExecutionError as above."""
+        return await self._code(pb.DataRequest(execution=execution))
+
+    async def tell_code(self, execution: ExecutionId, found: JobCode) -> CodePass:
+        """The same once the coordinator has noted what was fetched from a repository; raises ExecutionError."""
+        return await self._code(pb.DataRequest(execution=execution, fetched=code_to_wire(found)))
+
+    async def _code(self, request: pb.DataRequest) -> CodePass:
+        async def code(stub: "agents_pb2_grpc.AgentServiceAsyncStub", shown: Credentials) -> CodePass:
+            return code_pass_from_wire(await stub.Data(request, timeout=CODE_LIMIT_OF_CALL, metadata=shown.metadata))
+
+        return await self._answer("code", ExecutionId(request.execution), code)
 
     async def ask_for_tree(self, execution: ExecutionId, tree: str) -> DepotPass:
         """What opens the depot for a tree of an execution's inputs; raises ExecutionError as above."""

@@ -6,6 +6,7 @@ from datetime import timedelta
 
 from coordinator.core.causes import UNKNOWN_CAUSE, EventCause
 from coordinator.core.data_events import CheckpointOrdered, OutputsRetried
+from muster.domain.data.code import GitCode, JobCode
 from muster.domain.data.job_input import FoundInput
 from muster.domain.event import FleetEventKind
 from muster.domain.fleet.access import Permissions
@@ -181,6 +182,18 @@ class ExecutionsReported:
     """Executions in the reports whose log is complete and in the log store."""
     session: int | None = None
     """The stream on which it came; None: the one that is open."""
+    cause: EventCause = UNKNOWN_CAUSE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CodeFetched:
+    """A node has fetched the code of a job from its repository, and the depot has it."""
+
+    job: JobId
+    asked: GitCode
+    """The code as the job names it."""
+    found: JobCode
+    """The same with its commit and its tree."""
     cause: EventCause = UNKNOWN_CAUSE
 
 
@@ -366,6 +379,7 @@ Event = (
     | NodeLabelled
     | ExecutionsReported
     | InputsFound
+    | CodeFetched
     | PlanTooLarge
     | RemovalRequested
     | CordonRequested

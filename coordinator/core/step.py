@@ -26,6 +26,7 @@ from coordinator.core.cluster.deadlines import (
 from coordinator.core.data_events import CheckpointOrdered, OutputsRetried
 from coordinator.core.events import (
     ChangeRequested,
+    CodeFetched,
     CordonRequested,
     DeleteRequested,
     Event,
@@ -121,6 +122,8 @@ def _take(turn: Turn, event: Event) -> Answer:  # noqa: C901, PLR0911, PLR0912 -
             return nodes.take_reports(turn, event)
         case InputsFound():
             return inputs.note(turn, event)
+        case CodeFetched():
+            return inputs.note_code(turn, event)
         case PlanTooLarge():
             return _give_up_untold(turn, event)
         case RemovalRequested():

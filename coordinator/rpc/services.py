@@ -9,6 +9,7 @@ import grpc.aio
 
 from coordinator.engine.engine import Engine
 from coordinator.rpc.agents.attachments import AgentAttachments
+from coordinator.rpc.agents.code_delivery import CodeDelivery
 from coordinator.rpc.agents.data_delivery import DataDelivery
 from coordinator.rpc.agents.log_intake import LogIntake
 from coordinator.rpc.agents.renewals import Renewals
@@ -280,6 +281,7 @@ def add_agents(
     given = GivenToNodes(
         secrets=SecretDelivery(parts.engine, parts.secrets, parts.audit),
         data=DataDelivery(parts.engine, parts.depot, parts.secrets, parts.audit),
+        code=CodeDelivery(parts.engine, parts.depot, parts.audit),
     )
     agents = AgentService(parts.engine, taken, parts.registry.joined, renewals, given, attachments)
     agents_pb2_grpc.add_AgentServiceServicer_to_server(agents, server)

@@ -10,7 +10,7 @@ from coordinator.core.events import JobSubmitted
 from coordinator.core.requests.jobs import REFUSED
 from coordinator.engine.engine import Engine
 from coordinator.service.data.sources import with_sources
-from coordinator.service.data.trees import DepotSide, missing_trees, tree_is_missing
+from coordinator.service.data.trees import DepotSide, missing_trees, tree_is_missing, without_fetched_code
 from coordinator.service.operations import Operation
 from coordinator.trust.caller import Caller
 from coordinator.trust.permissions import require_open
@@ -95,7 +95,7 @@ class SubmitDesk:
         opened for.
         """
         spec = refuse_faults(filled_in(submission.spec))
-        spec = spelled_out(spec, self._secrets.of_project(spec.project))
+        spec = without_fetched_code(spelled_out(spec, self._secrets.of_project(spec.project)))
         require_open(spec, self._permissions_of(spec.project))
         return JobSubmitted(
             job=new_job_id(),

@@ -142,7 +142,7 @@ class Builder:
     def _code(self, keys: "_Layered") -> JobCode | None:
         code = keys.effective.code
         if code is None or code.folder is None:
-            return None if code is None else JobCode(tree=code.tree or "", size=code.size or 0)
+            return None if code is None else code.code
         folder = None if self._base is None else self._base / code.folder
         if folder is None or not folder.is_dir():
             why = "cannot be read here" if folder is None else f"{quote(str(folder), most=4096)} is no folder"

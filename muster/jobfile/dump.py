@@ -101,6 +101,15 @@ def _role(role: Role) -> dict[str, Any]:
 def _code(code: JobCode | None) -> dict[str, Any] | str | None:
     if code is None:
         return None
+    if code.git is not None:
+        git = code.git
+        return _present(
+            git=git.url,
+            ref=git.ref or None,
+            commit=git.commit or None,
+            path=git.path or None,
+            secret=git.secret or None,
+        )
     return {"tree": code.tree, "size": code.size} if code.tree else code.folder
 
 

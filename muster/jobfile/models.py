@@ -20,6 +20,7 @@ from muster.domain.jobs.rules import job_values, placing_rules
 from muster.domain.jobs.secret_use import MAX_USES
 from muster.domain.quoting import quote
 from muster.jobfile import fields
+from muster.jobfile.data.code_keys import CodeForm
 from muster.jobfile.document import Scalar
 from muster.jobfile.errors import FieldError
 from muster.jobfile.fields import given, verbatim
@@ -39,7 +40,6 @@ from muster.jobfile.section import (
     SHORT_INTERACTIVE,
     AffinityKeys,
     Also,
-    CodeForm,
     ExitCodesKeys,
     FrameworkKeys,
     InteractiveKeys,
@@ -247,7 +247,8 @@ class RoleDefaults(Section):
     )
     code: CodeForm | None = key(
         "folder, or map",
-        "A folder of which each execution gets a copy, as its working directory, see below.",
+        "A folder, or a commit of a Git repository, of which each execution gets a copy as its working directory, see "
+        "below.",
     )
     outputs: OutputsKeys = key("map", "Which outputs are stored, and for how long, see below (default: all).", {})
     checkpoint: CheckpointKeys | None = key("map", "What each execution saves for the next attempt, see below.")

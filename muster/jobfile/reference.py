@@ -11,6 +11,7 @@ from pathlib import Path
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from muster.jobfile.data.code_keys import CodeKeys
 from muster.jobfile.lent_keys import (
     CheckpointKeys,
     InputKeys,
@@ -29,7 +30,6 @@ from muster.jobfile.models import (
 )
 from muster.jobfile.section import (
     AffinityKeys,
-    CodeKeys,
     ExitCodesKeys,
     FrameworkKeys,
     InteractiveKeys,

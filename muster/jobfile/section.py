@@ -9,13 +9,11 @@ from pydantic import (
     ConfigDict,
     Field,
     GetJsonSchemaHandler,
-    model_validator,
 )
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from muster.domain.data.tree import LARGEST_TREE_FORM
 from muster.domain.jobs.frameworks.framework import MOST_RESTARTS_IN_PLACE, FrameworkName
 from muster.domain.jobs.job import DEFAULT_PIDS, MOST_PIDS
 from muster.domain.jobs.placing.topology import NO_LEVEL
@@ -369,31 +367,3 @@ class RestartsKeys(Section):
         "Pause before the second restart, doubled before each one after it; the first comes at once.",
         "5s",
     )
-
-
-class CodeKeys(Section):
-    """A folder that is sent when the job is submitted, or one that is in the depot already; short: the folder."""
-
-    folder: fields.Filled | None = key("path", "A folder where the job is submitted from, relative to the job file.")
-    tree: Annotated[fields.Filled | None, Also({"pattern": f"^{job_values.CODE_TREE}$"})] = key(
-        "SHA-256", "The tree of a folder that was sent, as `muster upload` prints it."
-    )
-    size: Annotated[int, *fields.within(0, LARGEST_TREE_FORM)] | None = key(
-        "bytes", "The `size` that `muster upload -o json` prints. Needs `tree`."
-    )
-
-    @model_validator(mode="after")
-    def _one_place(self) -> "CodeKeys":
-        if (self.folder is None) == (self.tree is None):
-            raise FieldError("needs exactly one of folder and tree")
-        if (self.tree is None) != (self.size is None):
-            raise FieldError("needs tree and size together, as `muster upload -o json` prints them")
-        return self
-
-
-def _code_form(value: object) -> object:
-    """The map for a bare folder."""
-    return {"folder": value} if isinstance(value, Scalar) else value
-
-
-CodeForm = Annotated[CodeKeys, BeforeValidator(_code_form), OrShort({"type": "string", "minLength": 1})]

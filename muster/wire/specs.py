@@ -5,7 +5,6 @@ What is checked here makes a value of a message. What a valid job is says `muste
 
 from collections.abc import Iterable
 
-from muster.domain.data.code import JobCode
 from muster.domain.data.output_terms import ALL_OUTPUTS
 from muster.domain.data.volume import Volume, VolumeKeep
 from muster.domain.ids import NodeId
@@ -35,6 +34,7 @@ from muster.rpc.v1 import model_pb2 as pb
 from muster.wire import checks
 from muster.wire.checks import WireError
 from muster.wire.data.checkpoints import job_checkpoint_from_wire, job_checkpoint_to_wire
+from muster.wire.data.code import code_from_wire, code_to_wire
 from muster.wire.data.inputs import input_from_wire, input_to_wire
 from muster.wire.data.outputs import output_terms_from_wire, output_terms_to_wire
 from muster.wire.placing import (
@@ -208,7 +208,7 @@ def role_to_wire(role: Role) -> pb.Role:
         security=security_to_wire(role.security),
         exit_codes=_exit_rules_to_wire(role.exit_codes),
         expand=role.expand,
-        code=None if role.code is None else pb.Code(tree=role.code.tree, size=role.code.size),
+        code=None if role.code is None else code_to_wire(role.code),
         outputs=None if role.outputs == ALL_OUTPUTS else output_terms_to_wire(role.outputs),
         checkpoint=None if role.checkpoint is None else job_checkpoint_to_wire(role.checkpoint),
     )
@@ -238,7 +238,7 @@ def role_from_wire(message: pb.Role) -> Role:
         security=security_from_wire(message.security) if message.HasField("security") else Security(),
         exit_codes=_exit_rules(message.exit_codes) if message.HasField("exit_codes") else ExitRules(),
         expand=message.expand,
-        code=JobCode(tree=message.code.tree, size=message.code.size) if message.HasField("code") else None,
+        code=code_from_wire(message.code) if message.HasField("code") else None,
         outputs=output_terms_from_wire(message.outputs) if message.HasField("outputs") else ALL_OUTPUTS,
         checkpoint=job_checkpoint_from_wire(message.checkpoint) if message.HasField("checkpoint") else None,
     )

@@ -59,6 +59,7 @@ def _variables(role: Role, *gpus: str) -> set[str]:
         status="/status",
         inputs="/inputs",
         code="/code",
+        commit="ab" * 20,
         checkpoint="/saved",
         interface=interface,
     )

@@ -13,6 +13,7 @@ import pytest
 from coordinator.engine.agent_streams import AgentStream
 from coordinator.rpc.admission.open_calls import CallSeat
 from coordinator.rpc.agents.attachments import AgentAttachments
+from coordinator.rpc.agents.code_delivery import CodeDelivery
 from coordinator.rpc.agents.data_delivery import DataDelivery
 from coordinator.rpc.agents.log_intake import LogIntake
 from coordinator.rpc.agents.renewals import Renewals
@@ -139,6 +140,7 @@ def agents_of(parts: Parts) -> AgentService:
     given = GivenToNodes(
         secrets=SecretDelivery(parts.engine, parts.secrets, parts.audit),
         data=DataDelivery(parts.engine, None, parts.secrets, parts.audit),
+        code=CodeDelivery(parts.engine, None, parts.audit),
     )
     rights = AttachRights(permissions_of=lambda _: OPEN, holder_of=parts.registry.holder_of)
     lines = AgentLines()

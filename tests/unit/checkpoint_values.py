@@ -5,14 +5,24 @@ from datetime import timedelta
 from hypothesis import strategies as st
 
 from muster.domain.data import checkpoint as saved
-from muster.domain.data.code import JobCode
+from muster.domain.data.code import GitCode, JobCode
 from muster.domain.data.outputs import LARGEST_OUTPUTS, MOST_OUTPUTS
 from muster.domain.data.tree import LARGEST_TREE_FORM
 from muster.domain.jobs.stopping.notice import StopOrder, StopReason
 from tests.unit.output_values import digests
 from tests.unit.plain_values import labels, moments, spans, texts, tuples_of
 
-codes = st.builds(JobCode, tree=digests, size=st.integers(0, LARGEST_TREE_FORM))
+git_codes = st.builds(
+    GitCode,
+    url=labels.map("https://git.example.org/{}.git".format),
+    ref=st.just("") | labels,
+    commit=st.just("") | st.text("0123456789abcdef", min_size=40, max_size=40),
+    path=st.just("") | labels,
+    secret=st.just("") | labels,
+)
+codes = st.builds(JobCode, tree=digests, size=st.integers(0, LARGEST_TREE_FORM), git=st.none() | git_codes) | st.builds(
+    JobCode, git=git_codes
+)
 stop_orders = st.builds(StopOrder, reason=st.sampled_from(StopReason), grace=spans)
 sizes = st.integers(1, LARGEST_OUTPUTS)
 checkpoints = st.builds(

@@ -11,7 +11,7 @@ from agent.core.launching.main_program import setup_words, with_main_program
 from agent.core.launching.network_defaults import network_defaults
 from agent.core.launching.site import LaunchSite
 from muster.domain.data.checkpoint import CHECKPOINT_DIRECTORY_VARIABLE, CHECKPOINT_VARIABLE
-from muster.domain.data.code import CODE_DIRECTORY_VARIABLE
+from muster.domain.data.code import CODE_COMMIT_VARIABLE, CODE_DIRECTORY_VARIABLE
 from muster.domain.data.job_input import INPUTS_DIRECTORY_VARIABLE
 from muster.domain.fleet.secret import Handover
 from muster.domain.gangs.plan import Assignment, Launch
@@ -110,6 +110,7 @@ def _identity(assignment: Assignment, roster: Roster, site: LaunchSite) -> Mappi
         "MUSTER_HOSTFILE": f"{site.config}/{HOSTFILE}",
         "MUSTER_OUTPUTS_DIR": site.outputs,
         **({CODE_DIRECTORY_VARIABLE: site.code} if site.code else {}),
+        **({CODE_COMMIT_VARIABLE: site.commit} if site.commit else {}),
         **({INPUTS_DIRECTORY_VARIABLE: site.inputs} if assignment.role.inputs else {}),
         **_checkpoint(assignment, site),
         **site.volumes,

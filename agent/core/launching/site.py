@@ -25,6 +25,8 @@ class LaunchSite:
     """The directory of inputs, for jobs that have some and for dialects that have one."""
     code: str = ""
     """The copy of the code that the job brings along; empty where it brings none."""
+    commit: str = ""
+    """The commit of a repository that the code is; empty where it comes from none."""
     checkpoint: str = ""
     """Where it saves for the next attempt; empty where its job stores nothing of that."""
     workdir: str = ""

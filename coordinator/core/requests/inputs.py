@@ -1,9 +1,9 @@
-"""What the inputs of a job hold: whoever says it first decides for all ranks and attempts."""
+"""What the inputs and the code of a job are: whoever says it first decides for all ranks and attempts."""
 
 from dataclasses import replace
 
 from coordinator.core.answers import Answer, Noted
-from coordinator.core.events import InputsFound
+from coordinator.core.events import CodeFetched, InputsFound
 from coordinator.core.turn.turn import Turn
 
 
@@ -16,4 +16,20 @@ def note(turn: Turn, event: InputsFound) -> Answer:
     new = {each.url: each for each in reversed(event.found) if each.url not in known}
     if new:
         turn.put(replace(job, inputs=(*job.inputs, *(new[url] for url in sorted(new)))))
+    return Noted()
+
+
+def note_code(turn: Turn, event: CodeFetched) -> Answer:
+    """Note which commit the code of a job is, for every role that names the same; what was said stays."""
+    job = turn.cluster.jobs.get(event.job)
+    if job is None:
+        return Noted()
+    roles = tuple(
+        replace(role, code=event.found)
+        if role.code is not None and role.code.is_awaited and role.code.git == event.asked
+        else role
+        for role in job.spec.roles
+    )
+    if roles != job.spec.roles:
+        turn.put(replace(job, spec=replace(job.spec, roles=roles), submitted=job.submitted or job.spec))
     return Noted()

@@ -26,7 +26,7 @@ from muster.domain.jobs.job import JobSpec
 
 
 class DataDelivery:
-    """Gives a node tickets for code and inputs of its own executions, and for what they leave, and no other."""
+    """Gives a node tickets for inputs and checkpoints of its own executions, and for what they leave, and no other."""
 
     def __init__(self, engine: Engine, depot: DepotSide | None, secrets: Secrets, audit: AuditLog) -> None:
         self._engine = engine
@@ -35,18 +35,12 @@ class DataDelivery:
         self._audit = audit
         self._told = Deliveries()
 
-    async def shown(self, who: Caller, id_: ExecutionId, tree: str = "") -> DepotPass:
-        """What opens the depot for a tree of an execution's inputs; without one for its code.
-
-        Raises UnavailableError where no depot is there.
-        """
-        project, role = await entitled_to(self._engine, who, id_, "inputs" if tree else "code")
-        if tree and tree not in input_trees(role):
+    async def shown(self, who: Caller, id_: ExecutionId, tree: str) -> DepotPass:
+        """What opens the depot for a tree of an execution's inputs; raises UnavailableError where no depot is there."""
+        project, role = await entitled_to(self._engine, who, id_, "inputs")
+        if tree not in input_trees(role):
             raise UnknownNameError(f"no input of execution {id_} is the tree {tree}")
-        wanted = tree or ("" if role.code is None else role.code.tree)
-        if not wanted:
-            raise UnknownNameError(f"the job of execution {id_} brings no code along")
-        return self._way_to(who, id_, project, wanted)
+        return self._way_to(who, id_, project, tree)
 
     async def restored(self, who: Caller, id_: ExecutionId, tree: str) -> DepotPass:
         """What opens the depot for a tree of the checkpoint that an execution restores."""

@@ -24,6 +24,7 @@ from coordinator.core.events import (
 from coordinator.engine.agent_streams import AgentStream
 from coordinator.engine.engine import Engine
 from coordinator.rpc.agents.attachments import AgentAttachments
+from coordinator.rpc.agents.code_delivery import CodeDelivery
 from coordinator.rpc.agents.data_delivery import DataDelivery
 from coordinator.rpc.agents.downlink import Downlink, StreamEnded
 from coordinator.rpc.agents.heartbeats import Heartbeats, Pulse
@@ -54,6 +55,7 @@ from muster.rpc.v1 import agents_pb2_grpc
 from muster.wire import checks
 from muster.wire.agents import features_from_wire
 from muster.wire.attachments.requests import served_attachment_from_wire
+from muster.wire.data.code import code_pass_to_wire, fetched_code_from_wire
 from muster.wire.data.inputs import found_input_from_wire, found_input_to_wire
 from muster.wire.data.outputs import outputs_pass_to_wire
 from muster.wire.data.volumes import kept_volume_from_wire
@@ -74,6 +76,7 @@ class GivenToNodes:
 
     secrets: SecretDelivery
     data: DataDelivery
+    code: CodeDelivery
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,8 +173,13 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
             shown = await data.saving(caller(), execution)
         elif checkpoint:
             shown = await data.restored(caller(), execution, checkpoint)
-        else:
+        elif tree:
             shown = await data.shown(caller(), execution, tree)
+        elif request.HasField("fetched"):
+            found = fetched_code_from_wire(request.fetched)
+            return code_pass_to_wire(await self._given.code.fetched(caller(), execution, found))
+        else:
+            return code_pass_to_wire(await self._given.code.shown(caller(), execution))
         return pb.DataResponse(depot=shown.depot, ticket=shown.ticket, allowed=shown.allowed)
 
     @translated

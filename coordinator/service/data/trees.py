@@ -1,9 +1,11 @@
 """The depot as services see it, and the trees in it that jobs name."""
 
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 from datetime import datetime
 from typing import Protocol
 
+from muster.domain.data.code import JobCode
 from muster.domain.data.depot_use import DepotUse
 from muster.domain.errors import InvalidJobError, UnavailableError
 from muster.domain.jobs.job import JobSpec, Role
@@ -65,12 +67,26 @@ def input_trees(role: Role) -> frozenset[str]:
     return frozenset(tree.tree for each in role.inputs for tree in each.trees)
 
 
+def without_fetched_code(spec: JobSpec) -> JobSpec:
+    """The job without what a client says of trees of repositories: nobody but its nodes fetches those."""
+    if not any(role.code is not None and role.code.git is not None and role.code.tree for role in spec.roles):
+        return spec
+    roles = (
+        replace(role, code=JobCode(git=role.code.git)) if role.code is not None and role.code.git is not None else role
+        for role in spec.roles
+    )
+    return replace(spec, roles=tuple(roles))
+
+
 async def missing_trees(depot: DepotSide | None, specs: Iterable[JobSpec]) -> frozenset[str]:
     """Trees of jobs on their way in that the depot does not have; it keeps the others until the jobs are known.
 
     Raises UnavailableError where the depot cannot be asked.
     """
-    trees = frozenset[str]().union(*map(trees_of, specs))
+    wanted = tuple(specs)
+    trees = frozenset[str]().union(*map(trees_of, wanted))
+    if any(role.code is not None and role.code.is_awaited for spec in wanted for role in spec.roles):
+        depot_there(depot)  # what comes from a repository goes there
     if not trees:
         return trees
     there, _ = depot_there(depot)

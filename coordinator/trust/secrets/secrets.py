@@ -127,8 +127,13 @@ class Secrets:
         return (*whole, *[_part(project, await self._opened(project, name), use) for name, use in named.items()])
 
     async def for_data(self, project: str, role: Role) -> tuple[DeliveredSecret, ...]:
-        """What opens the stores from which the inputs of a role come; raises ConflictError as above."""
+        """What opens the stores of a role's inputs, and its repository until that was fetched.
+
+        Raises ConflictError as above.
+        """
         names = {each.secret: None for each in role.inputs if each.secret}
+        if role.code is not None and role.code.git is not None and role.code.is_awaited and role.code.git.secret:
+            names[role.code.git.secret] = None
         return tuple([await self._opened(project, name) for name in names])
 
     async def for_outputs(self, project: str, name: str) -> DeliveredSecret:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from muster.domain.data.code import GitCode, is_server_of, read_git_url
 from muster.domain.errors import InvalidJobError
 from muster.domain.fleet.secret import Secret, SecretKind
 from muster.domain.jobs.job import JobSpec, Role
@@ -30,7 +31,7 @@ _HELPER = (
 
 def spelled_out(spec: JobSpec, known: Mapping[str, Secret]) -> JobSpec:
     """The job as it is accepted, by what is known of its project's secrets; raises InvalidJobError with all faults."""
-    if not any(role.secrets or role.outputs.secret or any(each.secret for each in role.inputs) for role in spec.roles):
+    if not any(map(_names_secrets, spec.roles)):
         return spec
     works = [_Role(spec.project, known, role, f"roles[{place}]") for place, role in enumerate(spec.roles)]
     roles = tuple(work.spelled_out() for work in works)
@@ -53,6 +54,8 @@ class _Role:
         for each in self.role.inputs:
             if each.secret:
                 self._opens_store(f"{self.where}.inputs.{each.name}.secret", each.secret)
+        if self.role.code is not None and self.role.code.git is not None and self.role.code.git.secret:
+            self._opens_repository(self.role.code.git)
         if self.role.outputs.secret:
             self._opens_store(f"{self.where}.outputs.secret", self.role.outputs.secret)
         if len(self.role.secrets) > MAX_USES:
@@ -74,6 +77,27 @@ class _Role:
             self.problems.append(f"{where}: project {self.project} has no secret {name!r}; {shows}")
         elif secret.kind is not SecretKind.S3:
             self.problems.append(f"{where}: the secret {name!r} is of kind {secret.kind}; s3:// needs one of kind s3")
+
+    def _opens_repository(self, code: GitCode) -> None:
+        """Note what is wrong with the secret that is to open the repository of the code."""
+        where, name, url = f"{self.where}.code.secret", code.secret, read_git_url(code.url)
+        secret = self.known.get(name)
+        if secret is None or url is None:
+            shows = f"`muster secrets list --project {self.project}` shows those that it has"
+            self.problems.append(f"{where}: project {self.project} has no secret {name!r}; {shows}")
+        elif secret.kind is not SecretKind.GIT:
+            self.problems.append(
+                f"{where}: the secret {name!r} is of kind {secret.kind}; code from git needs one of git"
+            )
+        elif url.is_ssh and not {"ssh-key", "known-hosts"} <= set(secret.keys):
+            has = ", ".join(secret.keys)
+            self.problems.append(f"{where}: ssh:// needs ssh-key and known-hosts; the secret {name!r} has {has}")
+        elif not url.is_ssh and "token" not in secret.keys:
+            has = ", ".join(secret.keys)
+            self.problems.append(f"{where}: https:// needs server, username and token; the secret {name!r} has {has}")
+        elif not url.is_ssh and not is_server_of(secret.server, url):
+            said = f"the secret {name!r} is for {secret.server}, and is not shown to {url.host}"
+            self.problems.append(f"{where}: {said}")
 
     def _use(self, place: int, use: SecretUse) -> SecretUse:
         where = f"{self.where}.secrets[{place}]"
@@ -140,6 +164,12 @@ class _Role:
         for value, times in Counter(values).items():
             if times > 1:
                 self.problems.append(f"{self.where}.secrets: {what} {value} is there twice")
+
+
+def _names_secrets(role: Role) -> bool:
+    git = None if role.code is None else role.code.git
+    opens_data = bool(role.outputs.secret) or any(each.secret for each in role.inputs)
+    return bool(role.secrets) or opens_data or (git is not None and bool(git.secret))
 
 
 def _path(use: SecretUse) -> str:

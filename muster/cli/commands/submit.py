@@ -150,7 +150,7 @@ async def submitted(client: "Client", spec: JobSpec, wish: Wish) -> "JobView":
 
 async def with_code(client: "Client", spec: JobSpec, *, send: bool = True) -> JobSpec:
     """The job with the folders that it brings along sent, which is told on stderr."""
-    folders = {role.code.folder for role in spec.roles if role.code is not None and not role.code.tree}
+    folders = {role.code.folder for role in spec.roles if role.code is not None and role.code.folder}
     if not folders:
         return spec
     from muster.cli.commands.data.uploading import uploaded

@@ -15,6 +15,7 @@ from muster.cli.output.job_sentences import verdict_words
 from muster.cli.output.plain.columns import Column
 from muster.cli.output.tables import TextTable, facts, joined, listing, sentences, shown, word
 from muster.cli.output.units import cpus_text, in_local_time, ranks_text, size_text, span_text, time_text
+from muster.domain.data.code import git_text
 from muster.domain.data.job_input import without_query
 from muster.domain.jobs.explanation import Explanation, StartEstimate
 from muster.domain.jobs.failure import Failure
@@ -186,6 +187,8 @@ def _needs(role: Role) -> Iterator[str]:
         yield f"volume {volume.name} of {amount}" + (" in memory" if volume.tmpfs else kept)
     for each in role.inputs:
         yield f"input {each.name} from {visible(each.source or without_query(each.url))}"
+    if role.code is not None and role.code.git is not None:
+        yield f"code {visible(git_text(role.code.git))}"
     yield visible(role.image or "process")
     if role.command:
         yield visible(shlex.join(role.command))

@@ -87,7 +87,7 @@ class DataClient:
         """
         sent: dict[str, JobCode] = {}
         for code in (role.code for role in spec.roles):
-            if code is None or code.tree or code.folder in sent:
+            if code is None or code.tree or not code.folder or code.folder in sent:
                 continue
             if send:
                 done = await self.upload(code.folder, project=spec.project, told=told)

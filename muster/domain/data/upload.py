@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from muster.domain.data.code import JobCode
 from muster.domain.quantity import counted, size_text
 
 CODE_LIMIT = 500 * 1024 * 1024
@@ -17,6 +18,21 @@ class DepotPass:
     ticket: str = field(repr=False)
     allowed: int = 0
     """Bytes that may be sent with it; 0: it opens what is fetched."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CodePass:
+    """The code of an execution, and the way to it."""
+
+    code: JobCode
+    """What is known of it; without a tree nobody has fetched it from its repository yet."""
+    depot: DepotPass | None
+    """What opens the depot to fetch it, or to put it there; None: another node fetches it from its repository."""
+
+    @property
+    def is_to_be_fetched(self) -> bool:
+        """Whether whoever is told this fetches it from its repository."""
+        return self.code.is_awaited and self.depot is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,6 +27,9 @@ MAIN_PROGRAM = "main-program"
 CODE = "code"
 """The agent gives executions the code that their job brings along."""
 
+GIT_CODE = "git-code"
+"""The agent fetches code from Git repositories; one on a node without git does not say it."""
+
 VOLUMES = "volumes"
 """The agent gives executions volumes."""
 
@@ -65,6 +68,7 @@ ALL_FEATURES = frozenset(
         INTERACTIVE,
         MAIN_PROGRAM,
         CODE,
+        GIT_CODE,
         VOLUMES,
         KEPT_VOLUMES,
         INPUTS,
@@ -87,6 +91,7 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         INTERACTIVE: "interactive jobs and limits for jobs that nobody uses",
         MAIN_PROGRAM: "main programs with an input or a terminal",
         CODE: "code that jobs bring along",
+        GIT_CODE: "code from Git repositories, for which the node must have git",
         VOLUMES: "volumes",
         KEPT_VOLUMES: "volumes that stay on the node",
         INPUTS: "inputs",
@@ -113,6 +118,7 @@ def needed(spec: JobSpec, role: Role) -> frozenset[str]:
         kept_volumes=any(each.is_kept for each in role.volumes),
         main_program=spec.main_program is not None and role.name == spec.roles[0].name,
         code=role.code is not None,
+        git_code=role.code is not None and role.code.is_awaited,
         inputs=bool(role.inputs),
         input_trees=any(each.source for each in role.inputs),
         buckets=any(each.is_in_bucket for each in role.inputs),
@@ -131,6 +137,7 @@ def _words(  # noqa: PLR0913 - one for each feature
     interactive: bool,
     main_program: bool,
     code: bool,
+    git_code: bool,
     volumes: bool,
     kept_volumes: bool,
     inputs: bool,
@@ -147,6 +154,7 @@ def _words(  # noqa: PLR0913 - one for each feature
         INTERACTIVE: interactive,
         MAIN_PROGRAM: main_program,
         CODE: code,
+        GIT_CODE: git_code,
         VOLUMES: volumes,
         KEPT_VOLUMES: kept_volumes,
         INPUTS: inputs,

@@ -217,7 +217,7 @@ class Role:
     expand: bool = False
     """Whether placeholders in words, variables and files are replaced."""
     code: JobCode | None = None
-    """The folder of which each execution gets a copy; None: none."""
+    """What each execution gets a copy of; None: nothing."""
     outputs: OutputTerms = ALL_OUTPUTS
     """Which of its outputs are stored, and for how long."""
     checkpoint: JobCheckpoint | None = None
@@ -226,7 +226,7 @@ class Role:
     @property
     def fetches(self) -> bool:
         """Whether its executions may have to fetch data before they start."""
-        return bool(self.inputs) or self.checkpoint is not None
+        return bool(self.inputs) or self.checkpoint is not None or (self.code is not None and self.code.git is not None)
 
     @property
     def runtime(self) -> RuntimeKind:

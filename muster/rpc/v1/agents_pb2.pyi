@@ -1293,6 +1293,7 @@ class DataRequest(_message.Message):
     TREE_FIELD_NUMBER: _builtins.int
     CHECKPOINT_FIELD_NUMBER: _builtins.int
     SAVES_FIELD_NUMBER: _builtins.int
+    FETCHED_FIELD_NUMBER: _builtins.int
     execution: _builtins.str
     """Its id."""
     outputs: _builtins.bool
@@ -1303,6 +1304,10 @@ class DataRequest(_message.Message):
     """SHA-256 of a tree of the checkpoint that it restores, which the depot is to give; empty: it is not asked for."""
     saves: _builtins.bool
     """Whether the depot is to take its checkpoints."""
+    @_builtins.property
+    def fetched(self) -> _model_pb2.Code:
+        """The code that the node has fetched from its repository; absent: none."""
+
     def __init__(
         self,
         *,
@@ -1311,10 +1316,11 @@ class DataRequest(_message.Message):
         tree: _builtins.str = ...,
         checkpoint: _builtins.str = ...,
         saves: _builtins.bool = ...,
+        fetched: _model_pb2.Code | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["fetched", b"fetched"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["checkpoint", b"checkpoint", "execution", b"execution", "outputs", b"outputs", "saves", b"saves", "tree", b"tree"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["checkpoint", b"checkpoint", "execution", b"execution", "fetched", b"fetched", "outputs", b"outputs", "saves", b"saves", "tree", b"tree"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1332,6 +1338,7 @@ class DataResponse(_message.Message):
     UNWANTED_FIELD_NUMBER: _builtins.int
     OUTPUTS_FIELD_NUMBER: _builtins.int
     KEY_FIELD_NUMBER: _builtins.int
+    CODE_FIELD_NUMBER: _builtins.int
     depot: _builtins.str
     """HOST:PORT of the depot; an empty host is the one that the agent has reached the coordinator at."""
     ticket: _builtins.str
@@ -1348,6 +1355,12 @@ class DataResponse(_message.Message):
     def key(self) -> Global___DeliveredSecret:
         """What opens the store to which the outputs go; absent: they go to the depot."""
 
+    @_builtins.property
+    def code(self) -> _model_pb2.Code:
+        """The code of the execution, where that was asked for. Without a tree nobody has fetched it from its repository yet: a
+        node that is given a ticket all the same is the one that does.
+        """
+
     def __init__(
         self,
         *,
@@ -1357,10 +1370,11 @@ class DataResponse(_message.Message):
         unwanted: _builtins.bool = ...,
         outputs: _model_pb2.OutputTerms | None = ...,
         key: Global___DeliveredSecret | None = ...,
+        code: _model_pb2.Code | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "outputs", b"outputs"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["code", b"code", "key", b"key", "outputs", b"outputs"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["allowed", b"allowed", "depot", b"depot", "key", b"key", "outputs", b"outputs", "ticket", b"ticket", "unwanted", b"unwanted"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["allowed", b"allowed", "code", b"code", "depot", b"depot", "key", b"key", "outputs", b"outputs", "ticket", b"ticket", "unwanted", b"unwanted"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -845,26 +845,70 @@ class FoundInput(_message.Message):
 Global___FoundInput: _TypeAlias = FoundInput  # noqa: Y015
 
 @_typing.final
+class GitCode(_message.Message):
+    """A commit of a Git repository."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    URL_FIELD_NUMBER: _builtins.int
+    REF_FIELD_NUMBER: _builtins.int
+    COMMIT_FIELD_NUMBER: _builtins.int
+    PATH_FIELD_NUMBER: _builtins.int
+    SECRET_FIELD_NUMBER: _builtins.int
+    url: _builtins.str
+    """Where the repository is."""
+    ref: _builtins.str
+    """The branch, tag or commit that was asked for; empty: the HEAD of the repository."""
+    commit: _builtins.str
+    """The commit that counts; empty: nobody has looked yet."""
+    path: _builtins.str
+    """The directory of the repository that is wanted; empty: all of it."""
+    secret: _builtins.str
+    """The secret of the project that opens the repository; empty: none."""
+    def __init__(
+        self,
+        *,
+        url: _builtins.str = ...,
+        ref: _builtins.str = ...,
+        commit: _builtins.str = ...,
+        path: _builtins.str = ...,
+        secret: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["commit", b"commit", "path", b"path", "ref", b"ref", "secret", b"secret", "url", b"url"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GitCode: _TypeAlias = GitCode  # noqa: Y015
+
+@_typing.final
 class Code(_message.Message):
-    """A folder that was sent to the depot."""
+    """A folder that was sent to the depot, or a commit of a repository."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
     TREE_FIELD_NUMBER: _builtins.int
     SIZE_FIELD_NUMBER: _builtins.int
+    GIT_FIELD_NUMBER: _builtins.int
     tree: _builtins.str
     """SHA-256 of its content tree, in hexadecimal digits."""
     size: _builtins.int
     """Bytes of the canonical form of the tree."""
+    @_builtins.property
+    def git(self) -> Global___GitCode:
+        """Where it comes from; absent: from a folder."""
+
     def __init__(
         self,
         *,
         tree: _builtins.str = ...,
         size: _builtins.int = ...,
+        git: Global___GitCode | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["git", b"git"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["size", b"size", "tree", b"tree"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["git", b"git", "size", b"size", "tree", b"tree"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

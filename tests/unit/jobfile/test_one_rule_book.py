@@ -23,6 +23,7 @@ from muster.domain.jobs.rules.job_rules import faults, refuse_faults
 from muster.jobfile import JobFileError, dump_job, job_from
 from tests.unit.jobfile.valid_jobs import any_job
 from tests.unit.jobfile.wrong_checkpoints import WRONG_CHECKPOINTS
+from tests.unit.jobfile.wrong_code import WRONG_CODE
 from tests.unit.jobfile.wrong_inputs import WRONG_INPUTS
 from tests.unit.jobfile.wrong_jobs import REFUSED, job, role
 from tests.unit.jobfile.wrong_outputs import WRONG_OUTPUTS
@@ -57,9 +58,10 @@ def from_the_sdk(spec: JobSpec) -> str:
 
 @pytest.mark.parametrize(
     ("spec", "sentence"),
-    [*REFUSED, *WRONG_CHECKPOINTS, *WRONG_INPUTS, *WRONG_OUTPUTS, *WRONG_VOLUMES],
+    [*REFUSED, *WRONG_CHECKPOINTS, *WRONG_CODE, *WRONG_INPUTS, *WRONG_OUTPUTS, *WRONG_VOLUMES],
     ids=[
-        sentence[:60] for _, sentence in (*REFUSED, *WRONG_CHECKPOINTS, *WRONG_INPUTS, *WRONG_OUTPUTS, *WRONG_VOLUMES)
+        sentence[:60]
+        for _, sentence in (*REFUSED, *WRONG_CHECKPOINTS, *WRONG_CODE, *WRONG_INPUTS, *WRONG_OUTPUTS, *WRONG_VOLUMES)
     ],
 )
 def test_every_door_refuses_a_wrong_job_with_the_same_sentence(spec: JobSpec, sentence: str) -> None:

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import PurePosixPath
 
-from muster.domain.data.tree import LARGEST_TREE_FORM
 from muster.domain.errors import InvalidJobError
 from muster.domain.fault import Fault, Path, spell
 from muster.domain.jobs.job import MOST_PIDS, JobSpec, Network, PullPolicy, Resources, Role, Timeouts
@@ -15,6 +14,7 @@ from muster.domain.jobs.lifecycle import SuccessRule
 from muster.domain.jobs.restart import MOST_RESTARTS, RestartPolicy
 from muster.domain.jobs.rules import job_values as values
 from muster.domain.jobs.rules.data.checkpoint_rules import checkpoint_faults
+from muster.domain.jobs.rules.data.code_rules import code_faults
 from muster.domain.jobs.rules.data.input_rules import input_faults
 from muster.domain.jobs.rules.data.output_rules import output_faults
 from muster.domain.jobs.rules.data.volume_rules import volume_faults
@@ -93,7 +93,14 @@ def refuse_faults(spec: JobSpec) -> JobSpec:
 def _in_role(spec: JobSpec, number: int) -> Iterator[Fault]:
     """What is wrong with one role, by itself and together with what the job says for all."""
     role, where = spec.roles[number], ("roles", number)
-    for fault in (*_words(role), *_needs(role), *_places(role), *_code(role), *_secrets(role), *_data(spec, role)):
+    for fault in (
+        *_words(role),
+        *_needs(role),
+        *_places(role),
+        *code_faults(role),
+        *_secrets(role),
+        *_data(spec, role),
+    ):
         yield replace(fault, path=(*where, *fault.path))
     if role.image is None:
         yield from _without_image(spec, number)
@@ -155,15 +162,6 @@ def _words(role: Role) -> Iterator[Fault]:
         if role.security.image_user:
             message = "stands beside user; only one of them can say who runs"
             yield Fault(path=("security", "image_user"), message=message)
-
-
-def _code(role: Role) -> Iterator[Fault]:
-    """The folder that a role brings along."""
-    if role.code is None:
-        return
-    yield from told(("code", "tree"), values.code_tree(role.code))
-    if role.code.tree:
-        yield from told(("code", "size"), values.number(role.code.size, 0, LARGEST_TREE_FORM))
 
 
 def _data(spec: JobSpec, role: Role) -> Iterator[Fault]:

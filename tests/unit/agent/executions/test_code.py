@@ -10,7 +10,8 @@ import pytest
 from agent.code.copies import add_files, lay_out
 from agent.code.kept import KeptCode
 from agent.code.places import files_in
-from agent.code.store import CodeStore, no_depot
+from agent.code.questions import no_depot
+from agent.code.store import CodeStore
 from muster.domain.data.code import JobCode
 from muster.domain.data.tree import ContentTree
 from muster.domain.gangs.plan import Assignment
@@ -89,7 +90,7 @@ def test_what_was_used_longest_ago_goes_first_and_what_is_needed_stays(tmp_path:
     second = kept(tmp_path / "cache", folder_with(tmp_path / "two", {"a": "2" * 100}))
     store = KeptCode(tmp_path / "cache", no_depot, str, Credentials, kept=0)
 
-    asyncio.run(store.fetch(bringing(second), lambda _: None))
+    asyncio.run(store.fetch(bringing(second).execution, code_of(second), lambda _: None))
     store.trim(second)
 
     objects = ObjectFiles(tmp_path / "cache")
@@ -107,5 +108,8 @@ def test_code_that_is_here_is_asked_of_nobody(tmp_path: Path) -> None:
 
 
 def bringing(tree: ContentTree) -> Assignment:
-    role = Role(command=("true",), code=JobCode(tree=tree.digest, size=len(tree.form)))
-    return replace(assignment(), role=role)
+    return replace(assignment(), role=Role(command=("true",), code=code_of(tree)))
+
+
+def code_of(tree: ContentTree) -> JobCode:
+    return JobCode(tree=tree.digest, size=len(tree.form))

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from coordinator.trust.secrets.uses import spelled_out
+from muster.domain.data.code import GitCode, JobCode
 from muster.domain.data.job_input import JobInput
 from muster.domain.data.output_terms import OutputTerms
 from muster.domain.errors import InvalidJobError
@@ -175,3 +176,35 @@ def test_what_opens_a_store_must_be_there_and_be_for_stores() -> None:
     first, second = str(refused.value).splitlines()
     assert first.startswith("roles[0].inputs.i-nosuch.secret: project vision has no secret 'nosuch'; `muster secrets ")
     assert second == "roles[0].inputs.i-hub.secret: the secret 'hub' is of kind registry; s3:// needs one of kind s3"
+
+
+@pytest.mark.parametrize(
+    ("url", "name", "problem"),
+    [
+        ("https://github.com/team/train.git", "gh", ""),
+        ("ssh://git@github.com/team/train.git", "ssh", ""),
+        ("https://github.com/team/train.git", "gone", "project vision has no secret 'gone'"),
+        ("https://github.com/team/train.git", "s3", "the secret 's3' is of kind s3; code from git needs one of git"),
+        ("https://github.com/team/train.git", "ssh", "https:// needs server, username and token"),
+        ("ssh://git@github.com/team/train.git", "gh", "ssh:// needs ssh-key and known-hosts"),
+        (
+            "https://evil.example.org/team/train.git",
+            "gh",
+            "the secret 'gh' is for github.com, and is not shown to evil",
+        ),
+        (
+            "https://github.com:8443/team/train.git",
+            "gh",
+            "the secret 'gh' is for github.com, and is not shown to github",
+        ),
+    ],
+)
+def test_a_secret_opens_repositories_of_its_own_server_alone(url: str, name: str, problem: str) -> None:
+    code = JobCode(git=GitCode(url=url, secret=name))
+    spec = JobSpec(name="a", roles=(Role(command=("x",), code=code),), project="vision")
+    if not problem:
+        assert spelled_out(spec, KNOWN) == spec
+        return
+    with pytest.raises(InvalidJobError, match=r"^roles\[0\]\.code\.secret: ") as refused:
+        spelled_out(spec, KNOWN)
+    assert problem in str(refused.value)

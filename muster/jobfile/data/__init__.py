@@ -1,0 +1,1 @@
+"""The maps of a job file that are about data of jobs."""
