@@ -20,7 +20,7 @@ git_codes = st.builds(
     path=st.just("") | labels,
     secret=st.just("") | labels,
 )
-code_of_repositories = st.none() | st.builds(JobCode, git=git_codes)
+repos = st.none() | st.builds(JobCode, git=git_codes)
 codes = st.builds(JobCode, tree=digests, size=st.integers(0, LARGEST_TREE_FORM), git=st.none() | git_codes) | st.builds(
     JobCode, git=git_codes
 )

@@ -70,7 +70,7 @@ from muster.domain.jobs.rules.placing_rules import MAX_TOLERATED, MAX_WEIGHT
 from muster.domain.jobs.secret_use import KEY_FORM, ONLY_KEY, SECRETS_DIRECTORY, SecretUse
 from muster.domain.jobs.stopping.preemption import LONGEST_PREEMPT_GRACE, OnPreempt, PreemptSignal
 from muster.domain.visible_text import hidden_in
-from tests.unit.checkpoint_values import valid_checkpoints
+from tests.unit.checkpoint_values import repos, valid_checkpoints
 
 labels = st.from_regex(f"{LABEL}", fullmatch=True).filter(lambda name: len(name) <= 40)
 texts = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=12)
@@ -254,12 +254,7 @@ plain_processes = st.builds(
 def processes_with_secrets(draw: st.DrawFn) -> Role:
     role = draw(plain_processes)
     uses = draw(secret_uses(frozenset(role.env), contained=False))
-    lent = replace(
-        role,
-        volumes=draw(volumes(contained=False)),
-        inputs=draw(inputs(contained=False)),
-        code=draw(code_of_repositories),
-    )
+    lent = replace(role, volumes=draw(volumes(contained=False)), inputs=draw(inputs(contained=False)), code=draw(repos))
     return replace(lent, secrets=uses, checkpoint=draw(valid_checkpoints(contained=False)))
 
 
@@ -303,7 +298,7 @@ def containers(draw: st.DrawFn) -> Role:
         mounts=tuple(draw(st.lists(mounts, max_size=2, unique_by=lambda mount: mount.target))),
         volumes=draw(volumes(contained=True)),
         inputs=draw(inputs(contained=True)),
-        code=draw(code_of_repositories),
+        code=draw(repos),
         ulimits=tuple(sorted(limits_of, key=lambda limit: limit.name)),
         files=role.files,
         secrets=draw(secret_uses(frozenset(role.env), contained=True)),
