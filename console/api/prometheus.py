@@ -14,6 +14,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from console.api.asking import AsCaller
 from console.api.route import Route, TextOf
 from console.mirror.follower import MirrorFollower
+from console.telemetry.coordinator_metrics import of_coordinator
 from console.telemetry.exposition import CONTENT_TYPE, Metric, exposition
 from console.telemetry.fleet_metrics import of_fleet
 from console.telemetry.history.recorder import HistoryRecorder
@@ -38,11 +39,12 @@ async def show_fleet_metrics(request: Request, client: AsCaller) -> Response:
         units = tasks.create_task(client.projects.quotas(), name="quotas")
         queue = tasks.create_task(queue_lines(client), name="queue")
         myself = tasks.create_task(client.accounts.myself(), name="account")
+        figures = tasks.create_task(client.fleet.figures(), name="coordinator")
     now = datetime.now(UTC)
     of_console = await _of_history(request.app.state.history)
     of_jobs = _of_jobs(request.app.state.follower, request.app.state.runs, seen_projects(myself.result().grants))
     fleet = of_fleet(nodes.result(), samples.result(), units.result(), queue.result(), now)
-    return _text((*fleet, *of_jobs, *of_console))
+    return _text((*fleet, *of_jobs, *of_coordinator(figures.result()), *of_console))
 
 
 async def show_node_metrics(client: AsCaller, pool: Pools = []) -> Response:  # noqa: B006 - FastAPI copies it

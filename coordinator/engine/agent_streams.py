@@ -29,6 +29,10 @@ class AgentStreams:
         self._open: dict[int, AgentStream] = {}
         self._last = 0
 
+    def __len__(self) -> int:
+        """How many are open."""
+        return len(self._open)
+
     def open(self) -> AgentStream:
         """A new stream with a number of its own."""
         self._last += 1

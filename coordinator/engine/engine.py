@@ -19,11 +19,11 @@ from coordinator.core.events import Event
 from coordinator.core.loading import load
 from coordinator.core.step import finish, step
 from coordinator.core.turn.batching import HOLD, OpenTurn
-from coordinator.core.turn.turn import Turn
 from coordinator.engine.agent_streams import AgentStreams
 from coordinator.engine.changed_records import EngineSignals
 from coordinator.engine.inbox import AskedEvents, AskedQuestion, EngineInbox, Request
 from coordinator.engine.recovery import REST, StoreRecovery
+from coordinator.engine.work_counts import WorkCounts
 from coordinator.signals import ANY_STORY
 from coordinator.store.store import Snapshot, Store, StoreError, snapshot_of
 from coordinator.story.changes import event_changes
@@ -66,12 +66,11 @@ class Engine:
         self._clock = SteadyClock()
         self._cluster = self._loaded(store.load())
         self._inbox = EngineInbox()
-        self._taken: list[Request] = []
-        """Events and questions of the turn that is under way for which somebody waits."""
-        self._in_turn = False
-        """Whether the cluster may hold what is not durable."""
+        self._open: OpenTurn[Request] | None = None
+        """The turn that is under way; while there is one the cluster may hold what is not durable."""
         self._recovery = StoreRecovery(store, rest)
         """Under way after a failure of the store; until it ends events are refused and questions answered."""
+        self.work = WorkCounts()
         self.streams = AgentStreams()
         self.signals = EngineSignals()
         self.signals.loaded(self._cluster)
@@ -80,6 +79,11 @@ class Engine:
     def projects(self) -> Mapping[str, Project]:
         """The projects that there are at this very moment; who makes a promise of one queries it."""
         return self._cluster.projects
+
+    @property
+    def waiting(self) -> int:
+        """How many events and questions stand in line at this very moment."""
+        return self._inbox.waiting
 
     def known_jobs(self) -> frozenset[JobId]:
         """The jobs that were loaded; for the start, before `run`."""
@@ -118,7 +122,7 @@ class Engine:
 
         Raises UnavailableError once the engine has ended.
         """
-        if after is Freshness.COMMITTED and not self._in_turn:
+        if after is Freshness.COMMITTED and self._open is None:
             return question(self._cluster, self._clock.now())
         answer: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         asked: AskedQuestion[T] = AskedQuestion(question, answer)
@@ -136,7 +140,7 @@ class Engine:
                 await self._work(writer)
         finally:
             self._recovery.cancel()
-            self._inbox.end(self._taken)
+            self._inbox.end(() if self._open is None else self._open.waiting)
 
     async def _work(self, writer: ThreadPoolExecutor) -> None:
         while True:
@@ -168,18 +172,21 @@ class Engine:
         until = clock() + self._hold
         now = self._clock.now()
         opened: OpenTurn[Request] = OpenTurn(self._cluster, now, until, step, finish)
-        turn, self._taken, self._in_turn = opened.turn, opened.waiting, True
+        turn, self._open = opened.turn, opened
+        self.work.turned()
         opened.take(batch, now)  # 1 step
         while opened.stays_open(clock()):
             opened.take(await self._inbox.batch(self._wakes_at(until)), self._clock.now())
         stories = told(turn.notes.taken)
         changes = (*turn.changes(), *event_changes(self._cluster, stories, turn.now))
         if changes:
+            began = clock()
             try:
                 await asyncio.get_running_loop().run_in_executor(writer, self._store.commit, changes)  # 2 commit
             except StoreError as error:
-                self._go_back(turn, error, writer)
+                self._go_back(opened, error, writer)
                 return
+            self.work.committed(clock() - began)
         # 3 answer, perform: who asked goes on first, and does not wait until every agent of a gang has its plan.
         for asked, answers in opened.answered():
             asked.reply(answers, self._cluster, turn.now)
@@ -188,11 +195,11 @@ class Engine:
             self._perform(effect)
         self.signals.turned(self._cluster, changes, effects, turn.notes.retold)
         self._tell(stories)
-        self._in_turn = False
+        self._open = None
         if changes:
             await asyncio.sleep(0)  # who was told of them looks at them before there are others
 
-    def _go_back(self, turn: Turn, error: StoreError, writer: Executor) -> None:
+    def _go_back(self, opened: OpenTurn[Request], error: StoreError, writer: Executor) -> None:
         """Forget what could not be stored: be as after a restart, with what was stored before this turn.
 
         Nobody was told of it, and agents that open new streams tell again what they know. The records are those in
@@ -200,11 +207,11 @@ class Engine:
         a database that fails at a commit need not know whether it kept it.
         """
         log.warning("nothing new can be stored", extra={"cause": str(error)})
-        self._cluster = self._loaded(snapshot_of(turn.before()))
-        self._in_turn = False
+        self._cluster = self._loaded(snapshot_of(opened.turn.before()))
+        self._open = None
         self.streams.close_all()
         self._recovery.begin(error, writer, self._inbox.wake)
-        self._refuse(self._taken)
+        self._refuse(opened.waiting)
 
     def _refuse(self, batch: list[Request]) -> None:
         """Answer questions all the same."""

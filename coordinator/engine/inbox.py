@@ -80,6 +80,11 @@ class EngineInbox:
         self._queue: asyncio.Queue[Request] = asyncio.Queue(QUEUE)
         self._ended = False
 
+    @property
+    def waiting(self) -> int:
+        """How many requests stand in line."""
+        return self._queue.qsize()
+
     async def put(self, request: Request) -> None:
         """Have a request stand in line; waits for room."""
         await self._queue.put(request)

@@ -70,6 +70,7 @@ _OURS: Mapping[str, Mapping[str, str]] = {
     },
     "FleetService": {
         "Events": "fleet.events",
+        "Figures": "fleet.figures",
     },
     "EventService": {
         "All": "events.list",

@@ -42,6 +42,7 @@ from coordinator.service.data.left import OutputOperations
 from coordinator.service.data.trees import DepotSide
 from coordinator.service.data.uploads import DataOperations
 from coordinator.service.data.volumes import VolumeOperations
+from coordinator.service.figures import FigureOperations
 from coordinator.service.following.feed import FeedOperations
 from coordinator.service.following.samples import SampleOperations
 from coordinator.service.jobs import JobOperations
@@ -207,7 +208,7 @@ def add_clients(
     stories = StoryOperations(operations, parts.engine, archive.past)
     nodes = NodeService(NodeOperations(operations, parts.engine, parts.registry.joined), stories, parts.reader_patience)
     nodes_pb2_grpc.add_NodeServiceServicer_to_server(nodes, server)
-    fleet = FleetService(stories, parts.reader_patience)
+    fleet = FleetService(stories, FigureOperations(operations, parts.engine), parts.reader_patience)
     fleet_pb2_grpc.add_FleetServiceServicer_to_server(fleet, server)
     happenings = HappeningOperations(operations, parts.engine, archive.past, parts.fleet)
     events = EventService(happenings, parts.reader_patience)

@@ -22,6 +22,7 @@ from muster.domain.jobs.explanation import Explanation
 from muster.domain.jobs.lifecycle import JobPhase
 from muster.domain.jobs.placing.taint import NodeTaint
 from muster.domain.jobs.view import JobView, LogLine
+from muster.domain.telemetry.coordinator_figures import CoordinatorFigures
 from muster.domain.telemetry.point import RankPoints
 from muster.domain.telemetry.sample import NodeSample
 from muster.rpc.channel import SERVER_OPTIONS
@@ -36,6 +37,7 @@ from muster.rpc.v1.nodes_pb2_grpc import (
 )
 from muster.rpc.v1.telemetry_pb2_grpc import TelemetryServiceServicer, add_TelemetryServiceServicer_to_server
 from muster.wire.nodes import taint_from_wire
+from muster.wire.telemetry.coordinator_figures import coordinator_figures_to_wire
 
 Broken = grpc.StatusCode
 """A step of a script: the call ends with this status."""
@@ -68,6 +70,10 @@ class Canned:
     points: list[Sequence[RankPoints | Broken | Pause]] = field(default_factory=list)
     samples: list[Sequence[NodeSample]] = field(default_factory=list)
     """The batches of the next subscription to samples."""
+    figures: CoordinatorFigures = field(
+        default_factory=lambda: CoordinatorFigures(began=datetime(2026, 1, 1, tzinfo=UTC))
+    )
+    """Those of the coordinator itself."""
     events: list[Sequence[JobEvent | Broken | Pause]] = field(default_factory=list)
     node_events: list[Sequence[NodeEvent | Broken | Pause]] = field(default_factory=list)
     fleet_events: list[Sequence[FleetEvent | Broken | Pause]] = field(default_factory=list)
@@ -358,6 +364,12 @@ class _Fleet(FleetServiceServicer):
         _hear(self._canned, request, context)
         for event in _told(self._canned, self._canned.fleet_events.pop(0), context):
             yield fleet_pb2.FleetEvents(events=[wire.fleet_event_to_wire(event)])
+
+    def Figures(
+        self, request: fleet_pb2.CoordinatorFiguresRequest, context: grpc.ServicerContext
+    ) -> fleet_pb2.CoordinatorFigures:
+        _hear(self._canned, request, context)
+        return coordinator_figures_to_wire(self._canned.figures)
 
 
 def _told(

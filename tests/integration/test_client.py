@@ -25,6 +25,7 @@ from muster.domain.jobs.explanation import Explanation
 from muster.domain.jobs.job import JobSpec, Role
 from muster.domain.jobs.lifecycle import JobPhase
 from muster.domain.jobs.view import JobView, LogLine
+from muster.domain.telemetry.coordinator_figures import CoordinatorFigures
 from muster.rpc.v1 import jobs_pb2
 from tests.integration.canned_coordinator import Broken, Canned, serving
 
@@ -258,3 +259,10 @@ async def test_plain_text_beyond_this_machine_is_refused() -> None:
     with pytest.raises(PermissionDeniedError, match=r"unencrypted to 10\.0\.0\.1:7460"):
         async with Client("10.0.0.1:7460"):
             pass
+
+
+async def test_the_figures_of_the_coordinator_are_as_it_says(serve: Serve) -> None:
+    figures = CoordinatorFigures(began=AT, turns=7, waiting=2, streams=3, memory=2**26, cpu_seconds=1.5)
+
+    async with Client(serve(Canned(figures=figures))) as client:
+        assert await client.fleet.figures() == figures

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import strategies as st
 
 from muster.domain.ids import ExecutionId, GpuUuid
+from muster.domain.telemetry.coordinator_figures import COMMIT_BOUNDS, CoordinatorFigures
 from muster.domain.telemetry.sample import ExecutionUse, GpuUse, HostUse, NodeSample, Sample
 from tests.unit.plain_values import node_ids, optional
 
@@ -59,3 +60,15 @@ samples = st.builds(
     left_out=_small,
 )
 node_samples = st.builds(NodeSample, node_ids, samples)
+_counts = st.integers(0, 2**50)
+coordinator_figures = st.builds(
+    CoordinatorFigures,
+    began=st.integers(0, 2**41).map(lambda ms: datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=ms)),
+    turns=_counts,
+    commits=st.tuples(*[_counts] * (len(COMMIT_BOUNDS) + 1)),
+    commit_seconds=_thousandths,
+    waiting=_counts,
+    streams=_counts,
+    memory=_counts,
+    cpu_seconds=_thousandths,
+)

@@ -28,6 +28,7 @@ from muster.rpc.v1 import (
 from muster.wire.data import outputs, saved, volumes
 from muster.wire.feeds import batches
 from muster.wire.notifications import happenings, subscriptions
+from muster.wire.telemetry import coordinator_figures
 from tests.unit import (
     attachment_values,
     checkpoint_values,
@@ -121,6 +122,7 @@ PAIRS = (
     Pair("event_place", event_values.event_places, events_pb2.EventPlace, happenings),
     Pair("happening", event_values.happenings, events_pb2.Happening, happenings),
     Pair("fleet_event", event_values.fleet_events, fleet_pb2.FleetEvent),
+    Pair("coordinator_figures", sample_values.coordinator_figures, fleet_pb2.CoordinatorFigures, coordinator_figures),
     Pair("feed_place", feed_values.feed_places, feed_pb2.FeedPlace, batches),
     Pair("feed_batch", feed_values.feed_batches, feed_pb2.FeedBatch, batches),
     Pair("job_spec", values.job_specs, model_pb2.JobSpec),

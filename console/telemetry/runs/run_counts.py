@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from datetime import datetime
 from typing import NamedTuple
 
-from console.telemetry.exposition import Metric, MetricKind
+from console.telemetry.exposition import Metric, MetricKind, Times, histogram
 from muster.domain.event import JobEvent, JobEventKind
 from muster.domain.ids import AttemptId
 from muster.domain.notifications.happening import Happening
@@ -40,7 +40,7 @@ class RunCounts:
     def __init__(self) -> None:
         self._ended: Counter[tuple[str, str]] = Counter()
         self._starting: dict[AttemptId, _Reached] = {}
-        self._steps = {step: _Times() for step in _STEPS.values()}
+        self._steps = {step: _Taken() for step in _STEPS.values()}
 
     def hear(self, happenings: Iterable[Happening]) -> None:
         """Count what happened; each event comes once, and those of a job in order."""
@@ -65,7 +65,9 @@ class RunCounts:
         for (project, result), count in sorted(self._ended.items()):
             if projects is None or project in projects:
                 attempts.add(count, project=project, result=result)
-        return (attempts, *self._rendezvous())
+        said = "Time that the steps of the start of a gang took: prepared, armed, started."
+        steps = (Times(taken.counts, taken.sum, {"step": step}) for step, taken in self._steps.items())
+        return (attempts, *histogram("muster_rendezvous_seconds", said, RENDEZVOUS_BOUNDS, steps))
 
     def _reach(self, event: JobEvent) -> None:
         attempt = AttemptId(event.job, event.attempt)
@@ -79,23 +81,8 @@ class RunCounts:
         while len(self._starting) > MOST_STARTING:
             del self._starting[next(iter(self._starting))]
 
-    def _rendezvous(self) -> tuple[Metric, ...]:
-        """A histogram: https://prometheus.io/docs/concepts/metric_types/#histogram."""
-        family = "muster_rendezvous_seconds"
-        said = "Time that the steps of the start of a gang took: prepared, armed, started."
-        buckets = Metric(f"{family}_bucket", said, MetricKind.HISTOGRAM, family)
-        sums, counts = Metric(f"{family}_sum", ""), Metric(f"{family}_count", "")
-        for step, times in self._steps.items():
-            upto = 0
-            for bound, count in zip((*map(str, RENDEZVOUS_BOUNDS), "+Inf"), times.counts, strict=True):
-                upto += count
-                buckets.add(upto, step=step, le=bound)
-            sums.add(times.sum, step=step)
-            counts.add(upto, step=step)
-        return buckets, sums, counts
 
-
-class _Times:
+class _Taken:
     """How many of some times lie below each bound, and their sum."""
 
     def __init__(self) -> None:

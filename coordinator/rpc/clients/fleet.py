@@ -5,7 +5,9 @@ from contextlib import aclosing
 
 from coordinator.rpc.callers import Context, caller
 from coordinator.rpc.clients.jobs import READER_PATIENCE
+from coordinator.rpc.refusals import translated
 from coordinator.rpc.streams import offer, streaming
+from coordinator.service.figures import FigureOperations
 from coordinator.service.notifications.happenings import HappeningOperations, HappeningWish
 from coordinator.service.stories import StoryOperations, StoryWish
 from muster.rpc.v1 import events_pb2, events_pb2_grpc, fleet_pb2_grpc
@@ -13,13 +15,15 @@ from muster.rpc.v1 import fleet_pb2 as pb
 from muster.wire import checks
 from muster.wire.notifications.happenings import event_place_from_wire, happenings_to_wire
 from muster.wire.stories import fleet_event_to_wire
+from muster.wire.telemetry.coordinator_figures import coordinator_figures_to_wire
 
 
 class FleetService(fleet_pb2_grpc.FleetServiceServicer):
     """Translates calls about the fleet."""
 
-    def __init__(self, stories: StoryOperations, patience: float = READER_PATIENCE) -> None:
+    def __init__(self, stories: StoryOperations, figures: FigureOperations, patience: float = READER_PATIENCE) -> None:
         self._stories = stories
+        self._figures = figures
         self._patience = patience
         self.closing = asyncio.Event()
 
@@ -31,6 +35,11 @@ class FleetService(fleet_pb2_grpc.FleetServiceServicer):
         async with aclosing(self._stories.of_fleet(caller(), wish)) as pages:
             async for events in pages:
                 await offer(context, pb.FleetEvents(events=map(fleet_event_to_wire, events)), self._patience)
+
+    @translated
+    async def Figures(self, request: pb.CoordinatorFiguresRequest, context: Context) -> pb.CoordinatorFigures:
+        """How much the coordinator has worked, and what it holds."""
+        return coordinator_figures_to_wire(await self._figures.show(caller()))
 
 
 class EventService(events_pb2_grpc.EventServiceServicer):

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from muster.domain.event import FleetEvent, NodeEvent
     from muster.domain.feed import FeedBatch, FeedPart, FeedPlace
     from muster.domain.notifications.happening import EventPlace, Happening
+    from muster.domain.telemetry.coordinator_figures import CoordinatorFigures
 
 
 class NodesClient:
@@ -216,6 +217,19 @@ class FleetClient:
         async with aclosing(events_of(self._calls, stub.Events, request, fleet_event_from_wire)) as told:
             async for event in told:
                 yield event
+
+    async def figures(self) -> "CoordinatorFigures":
+        """How much the coordinator has worked since it began, and what it holds at the moment.
+
+        >>> figures = await client.fleet.figures()
+        >>> print(figures.turns, sum(figures.commits), figures.memory)
+        """
+        from muster.rpc.v1.fleet_pb2 import CoordinatorFiguresRequest  # noqa: PLC0415 - seldom
+        from muster.rpc.v1.fleet_pb2_grpc import FleetServiceStub  # noqa: PLC0415 - seldom
+        from muster.wire.telemetry.coordinator_figures import coordinator_figures_from_wire  # noqa: PLC0415 - seldom
+
+        stub: Any = self._calls.stub(FleetServiceStub)
+        return coordinator_figures_from_wire(await self._calls.ask(stub.Figures, CoordinatorFiguresRequest()))
 
     async def feed(
         self, parts: "Collection[FeedPart | str]", place: "FeedPlace | None" = None

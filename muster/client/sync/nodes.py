@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from muster.domain.event import FleetEvent, NodeEvent
     from muster.domain.feed import FeedBatch, FeedPart, FeedPlace
     from muster.domain.notifications.happening import EventPlace, Happening
+    from muster.domain.telemetry.coordinator_figures import CoordinatorFigures
 
 
 class SyncNodesClient:
@@ -139,6 +140,14 @@ class SyncFleetClient:
         ...     print(event.at, event.sentence)
         """
         return self._loop.stream(self._own.events(after=after, follow=follow))
+
+    def figures(self) -> "CoordinatorFigures":
+        """How much the coordinator has worked since it began, and what it holds at the moment.
+
+        >>> figures = client.fleet.figures()
+        >>> print(figures.turns, sum(figures.commits), figures.memory)
+        """
+        return self._loop.run(self._own.figures())
 
     def feed(self, parts: "Collection[FeedPart | str]", place: "FeedPlace | None" = None) -> "SyncStream[FeedBatch]":
         """All jobs, nodes, projects and the queue, as far as they are asked for; then their changes, without an end.

@@ -25,19 +25,23 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19muster/rpc/v1/fleet.proto\x12\rmuster.rpc.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"B\n\x12\x46leetEventsRequest\x12\r\n\x05\x61\x66ter\x18\x01 \x01(\x04\x12\r\n\x05limit\x18\x02 \x01(\r\x12\x0e\n\x06\x66ollow\x18\x03 \x01(\x08\"8\n\x0b\x46leetEvents\x12)\n\x06\x65vents\x18\x01 \x03(\x0b\x32\x19.muster.rpc.v1.FleetEvent\"\x8c\x01\n\nFleetEvent\x12\x0e\n\x06number\x18\x01 \x01(\x04\x12\x0c\n\x04kind\x18\x02 \x01(\t\x12&\n\x02\x61t\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07project\x18\x04 \x01(\t\x12\x0c\n\x04text\x18\x05 \x01(\t\x12\n\n\x02\x62y\x18\x06 \x01(\t\x12\r\n\x05\x63\x61use\x18\x07 \x01(\t2Y\n\x0c\x46leetService\x12I\n\x06\x45vents\x12!.muster.rpc.v1.FleetEventsRequest\x1a\x1a.muster.rpc.v1.FleetEvents0\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19muster/rpc/v1/fleet.proto\x12\rmuster.rpc.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x1b\n\x19\x43oordinatorFiguresRequest\"\xbe\x01\n\x12\x43oordinatorFigures\x12)\n\x05\x62\x65gan\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\r\n\x05turns\x18\x02 \x01(\x04\x12\x0f\n\x07\x63ommits\x18\x03 \x03(\x04\x12\x16\n\x0e\x63ommit_seconds\x18\x04 \x01(\x01\x12\x0f\n\x07waiting\x18\x05 \x01(\x04\x12\x0f\n\x07streams\x18\x06 \x01(\x04\x12\x0e\n\x06memory\x18\x07 \x01(\x04\x12\x13\n\x0b\x63pu_seconds\x18\x08 \x01(\x01\"B\n\x12\x46leetEventsRequest\x12\r\n\x05\x61\x66ter\x18\x01 \x01(\x04\x12\r\n\x05limit\x18\x02 \x01(\r\x12\x0e\n\x06\x66ollow\x18\x03 \x01(\x08\"8\n\x0b\x46leetEvents\x12)\n\x06\x65vents\x18\x01 \x03(\x0b\x32\x19.muster.rpc.v1.FleetEvent\"\x8c\x01\n\nFleetEvent\x12\x0e\n\x06number\x18\x01 \x01(\x04\x12\x0c\n\x04kind\x18\x02 \x01(\t\x12&\n\x02\x61t\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07project\x18\x04 \x01(\t\x12\x0c\n\x04text\x18\x05 \x01(\t\x12\n\n\x02\x62y\x18\x06 \x01(\t\x12\r\n\x05\x63\x61use\x18\x07 \x01(\t2\xb1\x01\n\x0c\x46leetService\x12I\n\x06\x45vents\x12!.muster.rpc.v1.FleetEventsRequest\x1a\x1a.muster.rpc.v1.FleetEvents0\x01\x12V\n\x07\x46igures\x12(.muster.rpc.v1.CoordinatorFiguresRequest\x1a!.muster.rpc.v1.CoordinatorFiguresb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'muster.rpc.v1.fleet_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_FLEETEVENTSREQUEST']._serialized_start=77
-  _globals['_FLEETEVENTSREQUEST']._serialized_end=143
-  _globals['_FLEETEVENTS']._serialized_start=145
-  _globals['_FLEETEVENTS']._serialized_end=201
-  _globals['_FLEETEVENT']._serialized_start=204
-  _globals['_FLEETEVENT']._serialized_end=344
-  _globals['_FLEETSERVICE']._serialized_start=346
-  _globals['_FLEETSERVICE']._serialized_end=435
+  _globals['_COORDINATORFIGURESREQUEST']._serialized_start=77
+  _globals['_COORDINATORFIGURESREQUEST']._serialized_end=104
+  _globals['_COORDINATORFIGURES']._serialized_start=107
+  _globals['_COORDINATORFIGURES']._serialized_end=297
+  _globals['_FLEETEVENTSREQUEST']._serialized_start=299
+  _globals['_FLEETEVENTSREQUEST']._serialized_end=365
+  _globals['_FLEETEVENTS']._serialized_start=367
+  _globals['_FLEETEVENTS']._serialized_end=423
+  _globals['_FLEETEVENT']._serialized_start=426
+  _globals['_FLEETEVENT']._serialized_end=566
+  _globals['_FLEETSERVICE']._serialized_start=569
+  _globals['_FLEETSERVICE']._serialized_end=746
 # @@protoc_insertion_point(module_scope)

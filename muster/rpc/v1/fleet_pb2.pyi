@@ -20,6 +20,79 @@ else:
 DESCRIPTOR: _descriptor.FileDescriptor
 
 @_typing.final
+class CoordinatorFiguresRequest(_message.Message):
+    """Asks for figures of the coordinator."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CoordinatorFiguresRequest: _TypeAlias = CoordinatorFiguresRequest  # noqa: Y015
+
+@_typing.final
+class CoordinatorFigures(_message.Message):
+    """A coordinator in figures; what is counted begins anew with it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    BEGAN_FIELD_NUMBER: _builtins.int
+    TURNS_FIELD_NUMBER: _builtins.int
+    COMMITS_FIELD_NUMBER: _builtins.int
+    COMMIT_SECONDS_FIELD_NUMBER: _builtins.int
+    WAITING_FIELD_NUMBER: _builtins.int
+    STREAMS_FIELD_NUMBER: _builtins.int
+    MEMORY_FIELD_NUMBER: _builtins.int
+    CPU_SECONDS_FIELD_NUMBER: _builtins.int
+    turns: _builtins.int
+    """How often it took in all that stood in line."""
+    commit_seconds: _builtins.float
+    """How long all commits took together."""
+    waiting: _builtins.int
+    """Events and questions that stand in line."""
+    streams: _builtins.int
+    """Streams of agents that are open."""
+    memory: _builtins.int
+    """Bytes of it that are in memory."""
+    cpu_seconds: _builtins.float
+    """Seconds that its threads have worked."""
+    @_builtins.property
+    def began(self) -> _timestamp_pb2.Timestamp:
+        """When it began to count, by its clock."""
+
+    @_builtins.property
+    def commits(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """How many commits took at most the seconds of each of COMMIT_BOUNDS of muster/domain/telemetry/coordinator_figures.py
+        and more than those of the one before; the last: how many took longer.
+        """
+
+    def __init__(
+        self,
+        *,
+        began: _timestamp_pb2.Timestamp | None = ...,
+        turns: _builtins.int = ...,
+        commits: _abc.Iterable[_builtins.int] | None = ...,
+        commit_seconds: _builtins.float = ...,
+        waiting: _builtins.int = ...,
+        streams: _builtins.int = ...,
+        memory: _builtins.int = ...,
+        cpu_seconds: _builtins.float = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["began", b"began"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["began", b"began", "commit_seconds", b"commit_seconds", "commits", b"commits", "cpu_seconds", b"cpu_seconds", "memory", b"memory", "streams", b"streams", "turns", b"turns", "waiting", b"waiting"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CoordinatorFigures: _TypeAlias = CoordinatorFigures  # noqa: Y015
+
+@_typing.final
 class FleetEventsRequest(_message.Message):
     """Asks what happened to the fleet."""
 

@@ -40,6 +40,11 @@ class FleetServiceStub(object):
                 request_serializer=muster_dot_rpc_dot_v1_dot_fleet__pb2.FleetEventsRequest.SerializeToString,
                 response_deserializer=muster_dot_rpc_dot_v1_dot_fleet__pb2.FleetEvents.FromString,
                 _registered_method=True)
+        self.Figures = channel.unary_unary(
+                '/muster.rpc.v1.FleetService/Figures',
+                request_serializer=muster_dot_rpc_dot_v1_dot_fleet__pb2.CoordinatorFiguresRequest.SerializeToString,
+                response_deserializer=muster_dot_rpc_dot_v1_dot_fleet__pb2.CoordinatorFigures.FromString,
+                _registered_method=True)
 
 
 class FleetServiceServicer(object):
@@ -53,6 +58,13 @@ class FleetServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Figures(self, request, context):
+        """How much the coordinator has worked, and what it holds.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_FleetServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -60,6 +72,11 @@ def add_FleetServiceServicer_to_server(servicer, server):
                     servicer.Events,
                     request_deserializer=muster_dot_rpc_dot_v1_dot_fleet__pb2.FleetEventsRequest.FromString,
                     response_serializer=muster_dot_rpc_dot_v1_dot_fleet__pb2.FleetEvents.SerializeToString,
+            ),
+            'Figures': grpc.unary_unary_rpc_method_handler(
+                    servicer.Figures,
+                    request_deserializer=muster_dot_rpc_dot_v1_dot_fleet__pb2.CoordinatorFiguresRequest.FromString,
+                    response_serializer=muster_dot_rpc_dot_v1_dot_fleet__pb2.CoordinatorFigures.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -90,6 +107,33 @@ class FleetService(object):
             '/muster.rpc.v1.FleetService/Events',
             muster_dot_rpc_dot_v1_dot_fleet__pb2.FleetEventsRequest.SerializeToString,
             muster_dot_rpc_dot_v1_dot_fleet__pb2.FleetEvents.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Figures(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/muster.rpc.v1.FleetService/Figures',
+            muster_dot_rpc_dot_v1_dot_fleet__pb2.CoordinatorFiguresRequest.SerializeToString,
+            muster_dot_rpc_dot_v1_dot_fleet__pb2.CoordinatorFigures.FromString,
             options,
             channel_credentials,
             insecure,

@@ -35,6 +35,8 @@ class FleetServiceStub:
     def __new__(cls, channel: _aio.Channel) -> FleetServiceAsyncStub: ...
     Events: _grpc.UnaryStreamMultiCallable[_fleet_pb2.FleetEventsRequest, _fleet_pb2.FleetEvents]
     """What happened to the fleet, oldest first, a page in each message; with `follow` until the caller leaves."""
+    Figures: _grpc.UnaryUnaryMultiCallable[_fleet_pb2.CoordinatorFiguresRequest, _fleet_pb2.CoordinatorFigures]
+    """How much the coordinator has worked, and what it holds."""
 
 @_typing.type_check_only
 class FleetServiceAsyncStub(FleetServiceStub):
@@ -43,6 +45,8 @@ class FleetServiceAsyncStub(FleetServiceStub):
     def __init__(self, channel: _aio.Channel) -> None: ...
     Events: _aio.UnaryStreamMultiCallable[_fleet_pb2.FleetEventsRequest, _fleet_pb2.FleetEvents]  # type: ignore[assignment]
     """What happened to the fleet, oldest first, a page in each message; with `follow` until the caller leaves."""
+    Figures: _aio.UnaryUnaryMultiCallable[_fleet_pb2.CoordinatorFiguresRequest, _fleet_pb2.CoordinatorFigures]  # type: ignore[assignment]
+    """How much the coordinator has worked, and what it holds."""
 
 class FleetServiceServicer(metaclass=_abc_1.ABCMeta):
     """The fleet as a whole."""
@@ -54,5 +58,13 @@ class FleetServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_fleet_pb2.FleetEvents], _abc.AsyncIterator[_fleet_pb2.FleetEvents]]:
         """What happened to the fleet, oldest first, a page in each message; with `follow` until the caller leaves."""
+
+    @_abc_1.abstractmethod
+    def Figures(
+        self,
+        request: _fleet_pb2.CoordinatorFiguresRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_fleet_pb2.CoordinatorFigures, _abc.Awaitable[_fleet_pb2.CoordinatorFigures]]:
+        """How much the coordinator has worked, and what it holds."""
 
 def add_FleetServiceServicer_to_server(servicer: FleetServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
