@@ -6,12 +6,14 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 from functools import partial
 
+from console.alerts.alert import AlertSign
 from console.alerts.alert_watch import AlertWatch
+from console.alerts.certificate import certificate_end, certificate_signs
 from console.api.app import ConsoleParts, application
 from console.api.listener import ConsoleListener
 from console.api.sessions.session import SessionSeal, session_key
@@ -63,7 +65,8 @@ async def run(settings: ConsoleSettings, systemd: Systemd) -> None:
         own = OwnEvents()
         beside: list[Work] = []
         history = _history(settings, stack)
-        parts = ConsoleParts()
+        ends = await asyncio.to_thread(certificate_end, settings.cert)
+        parts = ConsoleParts(certificate_ends=ends)
         if settings.token_file is None:
             log.info("the console keeps no mirror and no history, as it was given no token of its own")
         else:
@@ -75,9 +78,9 @@ async def run(settings: ConsoleSettings, systemd: Systemd) -> None:
             watcher = GangWatcher(
                 client, own.tell if notifying else None, None if history is None else history.hear_bands
             )
-            alerts = AlertWatch(follower, watcher.differing, partial(delivery_signs, streaks))
+            alerts = AlertWatch(follower, watcher.differing, partial(_own_signs, streaks, ends))
             runs = RunCounts()
-            parts = ConsoleParts(follower, history, watcher, SharedFollows(client), alerts, client, runs)
+            parts = ConsoleParts(follower, history, watcher, SharedFollows(client), alerts, client, runs, streaks, ends)
             hearing = [watcher.hear] if history is None else [watcher.hear, history.hear]
             beside += [follower.run, watcher.run, alerts.run, partial(follow_samples, client, hearing)]
             beside += [partial(follow_events, client, runs.hear)]
@@ -105,6 +108,12 @@ async def send_one_test(settings: ConsoleSettings) -> None:
     if not answer.taken:
         raise MusterError(f"the target of {settings.notify_test} has not taken the test: {answer.told}")
     sys.stdout.write(f"the target of {settings.notify_test} has taken the test: {answer.told}\n")
+
+
+def _own_signs(streaks: DeliveryStreaks, certificate_ends: datetime | None) -> Iterator[AlertSign]:
+    """What somebody should look at of this console itself."""
+    yield from delivery_signs(streaks)
+    yield from certificate_signs(certificate_ends, datetime.now(UTC))
 
 
 def _notifying(

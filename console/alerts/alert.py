@@ -17,6 +17,7 @@ class AlertKind(StrEnum):
     GPU_BROKEN = "gpu_broken"  #: GPUs of a node have problems, so nothing is placed on them
     QUEUE_OLD = "queue_old"  #: a job has waited for long in the queue of a pool
     COORDINATOR_AWAY = "coordinator_away"  #: the console does not hear the coordinator
+    CERTIFICATE_ENDS = "certificate_ends"  #: the certificate of the console ends soon, or has ended
     DELIVERIES_FAIL = "deliveries_fail"  #: the target of a subscription takes no events
 
 

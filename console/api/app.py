@@ -1,7 +1,9 @@
 """The application: every route of the table, the OpenAPI document that describes them, and what stands before them."""
 
 import re
+from collections import Counter
 from collections.abc import Collection, Mapping
+from datetime import datetime
 from http import HTTPStatus
 from typing import Any, NamedTuple
 
@@ -40,6 +42,7 @@ from console.api.signing.page import PAGE_FILES, show_page_file
 from console.api.signing.provider import LOGIN_ROUTES
 from console.api.signing.sessions import SESSION_ROUTES
 from console.api.trust import TRUST_ROUTES
+from console.events.failing.streaks import DeliveryStreaks
 from console.mirror.follower import MirrorFollower
 from console.telemetry.gangs.watcher import GangWatcher
 from console.telemetry.history.recorder import HistoryRecorder
@@ -127,6 +130,10 @@ class ConsoleParts(NamedTuple):
     """Asks with the console's own token, for people who sign in."""
     runs: RunCounts | None = None
     """How attempts end, and how fast they start."""
+    streaks: DeliveryStreaks | None = None
+    """How deliveries end."""
+    certificate_ends: datetime | None = None
+    """When the certificate ends that it shows, if it shows one."""
 
 
 NO_PARTS = ConsoleParts()
@@ -154,6 +161,9 @@ def application(
     app.state.alerts = parts.alerts
     app.state.runs = parts.runs
     app.state.seats = LiveSeats()
+    app.state.answered = Counter()
+    app.state.streaks = parts.streaks
+    app.state.certificate_ends = parts.certificate_ends
     app.state.doorkeeper = Doorkeeper(callers, seal, origin, parts.own)
     for route in (*PUBLIC_ROUTES, *ROUTES):
         app.add_api_route(
@@ -173,7 +183,7 @@ def application(
     app.add_exception_handler(RequestValidationError, answer_wrong_parts)
     app.add_exception_handler(HTTPException, answer_http)
     app.add_exception_handler(Exception, answer_fault)
-    return Threshold(ShapingLists(CookieSetting(app)), hosts)
+    return Threshold(ShapingLists(CookieSetting(app)), hosts, app.state.answered)
 
 
 def described(app: FastAPI) -> Mapping[str, Any]:

@@ -1,6 +1,7 @@
 """What every request passes before anybody looks at what it asks: names, sizes, times, and how much is open at once."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Collection
 from http import HTTPStatus
 
@@ -36,9 +37,11 @@ _HEADERS_OVER_TLS = _HEADERS | {"Strict-Transport-Security": "max-age=31536000"}
 class Threshold:
     """Lets requests in that may be answered, whole; all others are refused at once."""
 
-    def __init__(self, app: ASGIApp, hosts: Collection[str]) -> None:
+    def __init__(self, app: ASGIApp, hosts: Collection[str], answered: Counter[int]) -> None:
+        """`answered` counts answers by their status."""
         self._app = app
         self._hosts = hosts
+        self._answered = answered
         self._open = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -56,9 +59,17 @@ class Threshold:
             answer = _too_large()
         self._open += 1
         try:
-            await self._answer(answer, scope, receive, _hardened(send, scope["scheme"]))
+            await self._answer(answer, scope, receive, self._counted(_hardened(send, scope["scheme"])))
         finally:
             self._open -= 1
+
+    def _counted(self, send: Send) -> Send:
+        async def sent(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                self._answered[message["status"]] += 1
+            await send(message)
+
+        return sent
 
     async def _answer(self, answer: ASGIApp | None, scope: Scope, receive: Receive, send: Send) -> None:
         body = b""

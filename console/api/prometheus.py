@@ -3,17 +3,20 @@
 import asyncio
 import re
 from collections import Counter
-from collections.abc import AsyncIterator, Collection, Iterable, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Annotated
 
 from fastapi import Query
+from starlette.datastructures import State
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
+from console.alerts.alert_watch import AlertWatch
 from console.api.asking import AsCaller
 from console.api.route import Route, TextOf
 from console.mirror.follower import MirrorFollower
+from console.telemetry.console_metrics import ConsoleFigures, of_console
 from console.telemetry.coordinator_metrics import of_coordinator
 from console.telemetry.exposition import CONTENT_TYPE, Metric, exposition
 from console.telemetry.fleet_metrics import of_fleet
@@ -22,7 +25,7 @@ from console.telemetry.node_metrics import of_nodes
 from console.telemetry.runs.run_counts import RunCounts
 from console.upstream.queue_lines import queue_lines
 from muster.domain.feed import FeedPart
-from muster.domain.fleet.access import seen_projects
+from muster.domain.fleet.access import Access, seen_projects
 from muster.domain.fleet.node import NodeView
 
 _NO_LABEL = re.compile(r"[^a-zA-Z0-9_]")
@@ -41,10 +44,11 @@ async def show_fleet_metrics(request: Request, client: AsCaller) -> Response:
         myself = tasks.create_task(client.accounts.myself(), name="account")
         figures = tasks.create_task(client.fleet.figures(), name="coordinator")
     now = datetime.now(UTC)
-    of_console = await _of_history(request.app.state.history)
-    of_jobs = _of_jobs(request.app.state.follower, request.app.state.runs, seen_projects(myself.result().grants))
+    of_history, grants = await _of_history(request.app.state.history), myself.result().grants
+    of_jobs = _of_jobs(request.app.state.follower, request.app.state.runs, seen_projects(grants))
+    of_itself = of_console(_figures_of(request.app.state, grants))
     fleet = of_fleet(nodes.result(), samples.result(), units.result(), queue.result(), now)
-    return _text((*fleet, *of_jobs, *of_coordinator(figures.result()), *of_console))
+    return _text((*fleet, *of_jobs, *of_coordinator(figures.result()), *of_itself, *of_history))
 
 
 async def show_node_metrics(client: AsCaller, pool: Pools = []) -> Response:  # noqa: B006 - FastAPI copies it
@@ -66,15 +70,28 @@ def _of_jobs(
     """Jobs as this console has heard of them, if it has a token of its own; of these projects, None: of all."""
     if follower is None or runs is None:
         return ()
-    connected = Metric("muster_console_mirror_current", "Whether this console has heard of the coordinator just now.")
-    connected.add(follower.current is not None)
     jobs = Metric("muster_jobs", "Jobs by project and phase.")
     rows = () if follower.current is None else follower.current.of(FeedPart.JOBS)
     counted = Counter((row.scope, str(row.fields["phase"])) for row in rows)
     for (project, phase), count in sorted(counted.items()):
         if projects is None or project in projects:
             jobs.add(count, project=project, phase=phase)
-    return (connected, jobs, *runs.metrics(projects))
+    return (jobs, *runs.metrics(projects))
+
+
+def _figures_of(state: State, grants: Mapping[str, Access]) -> ConsoleFigures:
+    follower: MirrorFollower | None = state.follower
+    watch: AlertWatch | None = state.alerts
+    alerts = () if watch is None else watch.book.alerts(grants)
+    return ConsoleFigures(
+        mirror_current=None if follower is None else follower.current is not None,
+        mirror_age=None if follower is None else follower.age,
+        viewers=state.seats.taken,
+        requests=state.answered,
+        tries={} if state.streaks is None else state.streaks.tries,
+        certificate_ends=state.certificate_ends,
+        alerts=Counter((each.kind, each.severity) for each in alerts),
+    )
 
 
 async def _of_history(history: HistoryRecorder | None) -> Sequence[Metric]:

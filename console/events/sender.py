@@ -185,6 +185,7 @@ class Sender:
 
     async def _count(self, outcome: DeliveryOutcome, target: Target) -> None:
         """Count failures in a row, which suspend a subscription; a broker is away as a whole, and is never given up."""
+        self._streaks.tries[target.kind, outcome.well] += 1
         suspends = not isinstance(target, MqttTarget)
         streak = self._streaks.note(
             outcome.subscription, outcome.at, outcome.told, taken=outcome.well, suspends=suspends

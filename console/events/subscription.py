@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from typing import ClassVar
 
 from muster.domain.event import FleetEvent, JobEvent
 from muster.domain.notifications.event_types import EventSeverity, severity_of, type_of
@@ -13,6 +14,7 @@ from muster.domain.notifications.happening import Happening
 class WebhookTarget:
     """A program that gets each event by HTTP, signed."""
 
+    kind: ClassVar[str] = "webhook"
     url: str
     keys: tuple[bytes, ...] = field(repr=False)
     """Keys that sign, the newest first; two while one is replaced by the next."""
@@ -22,6 +24,7 @@ class WebhookTarget:
 class SlackTarget:
     """A channel of Slack, Mattermost or whoever else understands Slack's incoming webhooks."""
 
+    kind: ClassVar[str] = "slack"
     url: str = field(repr=False)
     """Whoever has it may write there, so it is a secret."""
 
@@ -30,12 +33,15 @@ class SlackTarget:
 class MailTarget:
     """People who get mail."""
 
+    kind: ClassVar[str] = "mail"
     to: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MqttTarget:
     """The broker of MQTT."""
+
+    kind: ClassVar[str] = "mqtt"
 
 
 Target = WebhookTarget | SlackTarget | MailTarget | MqttTarget

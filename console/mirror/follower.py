@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import math
 from collections.abc import Iterator
 from contextlib import aclosing, contextmanager
 
@@ -32,8 +33,14 @@ class MirrorFollower:
     @property
     def current(self) -> Mirror | None:
         """The mirror, if it has all that the coordinator knows, but for what has changed in the last moment."""
-        fresh = asyncio.get_running_loop().time() - self._heard_at < MIRROR_AGE
-        return self._mirror if fresh and self._mirror.caught_up else None
+        age = self.age
+        return self._mirror if age is not None and age < MIRROR_AGE and self._mirror.caught_up else None
+
+    @property
+    def age(self) -> float | None:
+        """Seconds since it has heard of the coordinator; None: it never has."""
+        age = asyncio.get_running_loop().time() - self._heard_at
+        return None if math.isinf(age) else age
 
     @contextmanager
     def looking(self) -> Iterator[asyncio.Event]:

@@ -70,7 +70,7 @@ class Engine:
         """The turn that is under way; while there is one the cluster may hold what is not durable."""
         self._recovery = StoreRecovery(store, rest)
         """Under way after a failure of the store; until it ends events are refused and questions answered."""
-        self.work = WorkCounts()
+        self.work = WorkCounts(lambda: self._inbox.waiting)
         self.streams = AgentStreams()
         self.signals = EngineSignals()
         self.signals.loaded(self._cluster)
@@ -79,11 +79,6 @@ class Engine:
     def projects(self) -> Mapping[str, Project]:
         """The projects that there are at this very moment; who makes a promise of one queries it."""
         return self._cluster.projects
-
-    @property
-    def waiting(self) -> int:
-        """How many events and questions stand in line at this very moment."""
-        return self._inbox.waiting
 
     def known_jobs(self) -> frozenset[JobId]:
         """The jobs that were loaded; for the start, before `run`."""

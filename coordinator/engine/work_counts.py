@@ -1,6 +1,7 @@
 """How much an engine has worked: its turns, and how long its commits took."""
 
 from bisect import bisect_left
+from collections.abc import Callable
 
 from muster.domain.telemetry.coordinator_figures import COMMIT_BOUNDS
 
@@ -8,7 +9,9 @@ from muster.domain.telemetry.coordinator_figures import COMMIT_BOUNDS
 class WorkCounts:
     """Counts from the start of the engine on."""
 
-    def __init__(self) -> None:
+    def __init__(self, waiting: Callable[[], int]) -> None:
+        self.waiting = waiting
+        """How many events and questions stand in line at this very moment."""
         self.turns = 0
         """How often all that stood in line was taken in."""
         self.commit_seconds = 0.0

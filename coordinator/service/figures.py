@@ -31,7 +31,7 @@ class FigureOperations:
                 turns=work.turns,
                 commits=work.commits,
                 commit_seconds=work.commit_seconds,
-                waiting=self._engine.waiting,
+                waiting=work.waiting(),
                 streams=len(self._engine.streams),
                 memory=_resident(),
                 cpu_seconds=time.process_time(),

@@ -73,7 +73,7 @@ class Canned:
     figures: CoordinatorFigures = field(
         default_factory=lambda: CoordinatorFigures(began=datetime(2026, 1, 1, tzinfo=UTC))
     )
-    """Those of the coordinator itself."""
+    """What the coordinator says of itself."""
     events: list[Sequence[JobEvent | Broken | Pause]] = field(default_factory=list)
     node_events: list[Sequence[NodeEvent | Broken | Pause]] = field(default_factory=list)
     fleet_events: list[Sequence[FleetEvent | Broken | Pause]] = field(default_factory=list)

@@ -10,6 +10,7 @@ from pathlib import Path
 import httpx
 
 from console.alerts.alert_watch import AlertWatch
+from console.alerts.certificate import certificate_end
 from console.api.app import ConsoleParts, application
 from console.api.listener import ConsoleListener
 from console.api.sessions.session import SessionSeal
@@ -106,7 +107,9 @@ async def console(  # noqa: PLR0913 - one for each thing that a console can have
             alerts = AlertWatch(follower, watcher.differing if watcher is not None else lambda: ())
             beside.append(tasks.create_task(alerts.run(), name="alerts"))
         seal = SessionSeal(new_sealing_key())
-        parts = ConsoleParts(follower, history, watcher, follows, alerts, own, runs)
+        parts = ConsoleParts(
+            follower, history, watcher, follows, alerts, own, runs, certificate_ends=certificate_end(cert)
+        )
         app = application(callers, LOOPBACK_NAMES, seal, origin, parts)
         listener = ConsoleListener(app, "127.0.0.1:0", cert, key)
         stopped = asyncio.Event()

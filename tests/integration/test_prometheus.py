@@ -102,8 +102,7 @@ async def found(http: httpx.AsyncClient, query: str) -> Any:
 
 def metrics_of_rules() -> set[str]:
     rules = YAML(typ="safe").load((RULES / "rules.yml").read_text())["groups"][0]["rules"]
-    words = {word for rule in rules for word in rule["expr"].replace("{", " ").replace("(", " ").split()}
-    return {word for word in words if word.startswith("muster_")}
+    return {name for rule in rules for name in re.findall(r"muster_[a-z_]+", rule["expr"])}
 
 
 def queries_of_dashboards() -> list[str]:
@@ -148,7 +147,11 @@ async def test_prometheus_scrapes_a_console_and_every_metric_of_its_rules_is_the
         ):
             (ready,) = await found(http, 'muster_nodes{state="ready"}')
             assert ready["value"][1] == "1"
-            wanted = metrics_of_rules() - {"muster_gpu_busy_ratio"}  # simulated GPUs are not looked at at once
+            assert await found(http, "muster_coordinator_commit_seconds_count > 0")
+            assert await found(http, 'muster_console_requests_total{code="200"}')
+            assert await found(http, "muster_console_certificate_end_time_seconds > time()")
+            # Simulated GPUs are not looked at at once, and there are no alerts.
+            wanted = metrics_of_rules() - {"muster_gpu_busy_ratio", "muster_alerts"}
             assert {"muster_node_up", "muster_gpu_healthy", "muster_queue_oldest_seconds"} <= wanted
             for name in sorted(wanted):
                 assert await found(http, name)

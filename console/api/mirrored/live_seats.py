@@ -20,12 +20,17 @@ class LiveSeats:
         self._of_one = of_one
         self._taken = Counter[str]()
 
+    @property
+    def taken(self) -> int:
+        """How many streams are open."""
+        return self._taken.total()
+
     @contextmanager
     def seat(self, token: str) -> Iterator[None]:
         """A stream of somebody, while the context lasts; raises ExhaustedError where there are enough of them."""
         if self._taken[token] >= self._of_one:
             raise ExhaustedError(f"{self._of_one} live streams of this token are open already; close one")
-        if self._taken.total() >= self._most:
+        if self.taken >= self._most:
             raise ExhaustedError(f"{self._most} live streams are open already; try again later")
         self._taken[token] += 1
         try:

@@ -1,5 +1,6 @@
 """Streaks: tries of a subscription that have failed in a row, and when that suspends it; pure."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -35,6 +36,8 @@ class DeliveryStreaks:
 
     def __init__(self) -> None:
         self._streaks: dict[str, Streak] = {}
+        self.tries: Counter[tuple[str, bool]] = Counter()
+        """How often targets of each kind were tried, and whether they took what they were sent."""
 
     def load(self, known: Mapping[str, Streak]) -> None:
         """Begin with these; none of them is suspended before its next try."""

@@ -7,7 +7,7 @@ from tests.unit.coordinator.engines import connection, engine_on, working
 
 
 def test_a_commit_is_counted_at_the_first_bound_that_it_does_not_exceed() -> None:
-    work = WorkCounts()
+    work = WorkCounts(lambda: 0)
 
     for seconds in (0.0, COMMIT_BOUNDS[0], COMMIT_BOUNDS[0] + 0.0001, COMMIT_BOUNDS[-1] + 1):
         work.committed(seconds)
