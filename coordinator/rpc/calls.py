@@ -70,7 +70,7 @@ _OURS: Mapping[str, Mapping[str, str]] = {
     },
     "FleetService": {
         "Events": "fleet.events",
-        "Figures": "fleet.figures",
+        "Figures": "coordinator.show",
     },
     "EventService": {
         "All": "events.list",

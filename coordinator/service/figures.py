@@ -24,7 +24,7 @@ class FigureOperations:
 
     async def show(self, caller: Caller) -> CoordinatorFigures:
         """The figures of this very moment."""
-        async with self._operations.begin(caller, "fleet.figures"):
+        async with self._operations.begin(caller, "coordinator.show"):
             work = self._engine.work
             return CoordinatorFigures(
                 began=self._began,

@@ -92,7 +92,7 @@ RULES: Mapping[str, OperationRule] = {
     "nodes.revoke": _FLEET_CHANGE,
     "nodes.join": OperationRule(AccessScope.PUBLIC),
     "fleet.events": _FLEET_LOOK,
-    "fleet.figures": OperationRule(AccessScope.ANYWHERE),
+    "coordinator.show": OperationRule(AccessScope.ANYWHERE),
     "events.list": OperationRule(AccessScope.ANYWHERE),
     "feed.follow": OperationRule(AccessScope.ANYWHERE),
     "windows.list": OperationRule(AccessScope.ANYWHERE),

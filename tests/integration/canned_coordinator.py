@@ -53,6 +53,7 @@ class Pause(Enum):
 CORDONED_AT = datetime(2026, 5, 1, 12, tzinfo=UTC)
 
 _LIMIT = 60.0
+_FIGURES = CoordinatorFigures(began=datetime(2026, 1, 1, tzinfo=UTC))
 _Item = TypeVar("_Item", JobView, LogLine, JobEvent, NodeEvent, FleetEvent, RankPoints)
 
 
@@ -70,9 +71,7 @@ class Canned:
     points: list[Sequence[RankPoints | Broken | Pause]] = field(default_factory=list)
     samples: list[Sequence[NodeSample]] = field(default_factory=list)
     """The batches of the next subscription to samples."""
-    figures: CoordinatorFigures = field(
-        default_factory=lambda: CoordinatorFigures(began=datetime(2026, 1, 1, tzinfo=UTC))
-    )
+    figures: CoordinatorFigures = _FIGURES
     """What the coordinator says of itself."""
     events: list[Sequence[JobEvent | Broken | Pause]] = field(default_factory=list)
     node_events: list[Sequence[NodeEvent | Broken | Pause]] = field(default_factory=list)
@@ -365,9 +364,7 @@ class _Fleet(FleetServiceServicer):
         for event in _told(self._canned, self._canned.fleet_events.pop(0), context):
             yield fleet_pb2.FleetEvents(events=[wire.fleet_event_to_wire(event)])
 
-    def Figures(
-        self, request: fleet_pb2.CoordinatorFiguresRequest, context: grpc.ServicerContext
-    ) -> fleet_pb2.CoordinatorFigures:
+    def Figures(self, request: object, context: grpc.ServicerContext) -> fleet_pb2.CoordinatorFigures:
         _hear(self._canned, request, context)
         return coordinator_figures_to_wire(self._canned.figures)
 
