@@ -24,13 +24,7 @@ from muster.rpc.v1.data_pb2_grpc import DataServiceStub
 from muster.rpc.v1.nodes_pb2_grpc import NodeServiceStub, WindowServiceStub
 from muster.wire import checks
 from muster.wire.data.volumes import named_volume, volume_view_from_wire
-from muster.wire.nodes import (
-    node_from_wire,
-    taint_name_to_wire,
-    taint_to_wire,
-    window_from_wire,
-    window_to_wire,
-)
+from muster.wire.nodes import node_from_wire, taint_name_to_wire, taint_to_wire, window_from_wire, window_to_wire
 
 if TYPE_CHECKING:
     from muster.domain.event import FleetEvent, NodeEvent
@@ -221,15 +215,13 @@ class FleetClient:
     async def figures(self) -> "CoordinatorFigures":
         """How much the coordinator has worked since it began, and what it holds at the moment.
 
-        >>> figures = await client.fleet.figures()
-        >>> print(figures.turns, sum(figures.commits), figures.memory)
+        >>> print((await client.fleet.figures()).turns)
         """
-        from muster.rpc.v1.fleet_pb2 import CoordinatorFiguresRequest  # noqa: PLC0415 - seldom
-        from muster.rpc.v1.fleet_pb2_grpc import FleetServiceStub  # noqa: PLC0415 - seldom
+        from muster.rpc.v1 import fleet_pb2, fleet_pb2_grpc  # noqa: PLC0415 - seldom
         from muster.wire.telemetry.coordinator_figures import coordinator_figures_from_wire  # noqa: PLC0415 - seldom
 
-        stub: Any = self._calls.stub(FleetServiceStub)
-        return coordinator_figures_from_wire(await self._calls.ask(stub.Figures, CoordinatorFiguresRequest()))
+        call = self._calls.stub(fleet_pb2_grpc.FleetServiceStub).Figures
+        return coordinator_figures_from_wire(await self._calls.ask(call, fleet_pb2.CoordinatorFiguresRequest()))
 
     async def feed(
         self, parts: "Collection[FeedPart | str]", place: "FeedPlace | None" = None

@@ -144,8 +144,7 @@ class SyncFleetClient:
     def figures(self) -> "CoordinatorFigures":
         """How much the coordinator has worked since it began, and what it holds at the moment.
 
-        >>> figures = client.fleet.figures()
-        >>> print(figures.turns, sum(figures.commits), figures.memory)
+        >>> print((client.fleet.figures()).turns)
         """
         return self._loop.run(self._own.figures())
 
