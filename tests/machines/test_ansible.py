@@ -71,7 +71,7 @@ def site(yard: Yard, bundle: Path, tmp_path_factory: pytest.TempPathFactory) -> 
             each.load(images.busybox())
         one.file("/etc/docker").mkdir(exist_ok=True)
         one.file("/etc/docker/daemon.json").write_text('{"labels": ["rack=7"], "log-opts": {"max-file": "5"}}')
-        one.run("docker", "run", "--detach", "--name", "theirs", images.busybox().reference, "/bin/sleep", "1000")
+        one.run("docker", "run", "--detach", "--name", "theirs", images.busybox().reference, "/bin/sleep", "100000")
         groups = {"muster_coordinator": [coordinator], "muster_console": [coordinator], "muster_agents": [one, two]}
         settings = {"muster_coordinator_bundle": str(bundle), "muster_agent_bundle": ""}  # from the coordinator
         control = Control(tmp_path_factory.mktemp("control"), groups, settings)
