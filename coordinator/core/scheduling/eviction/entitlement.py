@@ -89,10 +89,6 @@ class OpenedGangs:
             return True
         return not (gang.is_safe_within if gang.path[-1] is self._seeker.project else gang.is_safe)
 
-    def is_other(self, gang: RunningGang) -> bool:
-        """Whether a gang is of another project, and not spare, so that bounds decide about it."""
-        return gang.job_class is not JobClass.SPARE and gang.path[-1] is not self._seeker.project
-
 
 def is_over(standing: Standing, bound: EvictionBound, counted: Sequence[int], taken: Sequence[int] = (0, 0, 0)) -> bool:
     """Whether a unit has more of any resource than it should, after so much was taken from it."""
@@ -107,6 +103,11 @@ def depth_of_common(seeker: RoomSeeker, gang: RunningGang) -> int:
             break
         depth += 1
     return depth
+
+
+def is_of_others(seeker: RoomSeeker, gang: RunningGang) -> bool:
+    """Whether a gang is of another project, and not spare, so that bounds decide about it."""
+    return gang.job_class is not JobClass.SPARE and gang.path[-1] is not seeker.project
 
 
 def side_of(seeker: RoomSeeker, gang: RunningGang) -> Standing:
@@ -145,7 +146,7 @@ def without_vain(rule: EvictionRule, seeker: RoomSeeker, gangs: Sequence[Running
     lacking: dict[int, bool] = {}
     found = []
     for gang in gangs:
-        if gang.job_class is not JobClass.SPARE and gang.path[-1] is not seeker.project:
+        if is_of_others(seeker, gang):
             assert rule.bound is not None, "only a bound opens gangs of other projects"
             depth = depth_of_common(seeker, gang)
             if depth not in lacking:
@@ -165,7 +166,7 @@ def allows(rule: EvictionRule, seeker: RoomSeeker, gangs: Sequence[RunningGang])
             freed[place] < wanted for place, wanted in enumerate(seeker.lift.amounts)
         ):
             return False
-    others = [gang for gang in gangs if gang.job_class is not JobClass.SPARE and gang.path[-1] is not seeker.project]
+    others = [gang for gang in gangs if is_of_others(seeker, gang)]
     if not others:
         return True
     assert rule.bound is not None, "only a bound opens gangs of other projects"

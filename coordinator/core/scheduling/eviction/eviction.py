@@ -7,6 +7,7 @@ from coordinator.core.scheduling.eviction.entitlement import (
     EvictionBound,
     EvictionRule,
     OpenedGangs,
+    is_of_others,
     rules_for,
     without_vain,
 )
@@ -52,7 +53,7 @@ def _searches(
         found = [gang for gang in gangs if opened.has(gang, rule, whatever_age=whatever_age)]
         candidates = without_vain(rule, seeker, found)
         # Without gangs of others a rule is what it opens, as its bound decides about these alone.
-        key = (rule.bound if any(opened.is_other(gang) for gang in candidates) else None, tuple(candidates))
+        key = (rule.bound if any(is_of_others(seeker, gang) for gang in candidates) else None, tuple(candidates))
         if candidates and key not in looked_at:
             looked_at.add(key)
             yield rule, VictimSearch(seeker, seats, rule, candidates, few)

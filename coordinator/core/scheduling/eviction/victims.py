@@ -7,7 +7,7 @@ their cost for each execution that gets room; and node by node, the cheapest gan
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import combinations
 
-from coordinator.core.scheduling.eviction.entitlement import EvictionRule, allows, is_over, side_of
+from coordinator.core.scheduling.eviction.entitlement import EvictionRule, allows, is_of_others, is_over, side_of
 from coordinator.core.scheduling.eviction.gangs import RoomSeeker, RunningGang, SeatCount, Seats
 from coordinator.core.scheduling.eviction.measure import measure
 from coordinator.core.sharing.standing import Standing
@@ -195,8 +195,8 @@ class VictimSearch:
         taken: dict[RunningGang, None] = {}
         count, of_side = SeatCount(self._seats, self._gains), dict[Standing, list[int]]()
         for gang in in_turn:
-            side = _side(self._seeker, gang)
-            if side is not None and self._rule.bound is not None:
+            if self._rule.bound is not None and is_of_others(self._seeker, gang):
+                side = side_of(self._seeker, gang)
                 before = of_side.setdefault(side, [0, 0, 0])
                 if not is_over(side, self._rule.bound, self._seeker.counted, before):
                     continue
@@ -223,13 +223,6 @@ class VictimSearch:
                 left[gang] = None
                 count.add(gang)
         return tuple(left)
-
-
-def _side(seeker: RoomSeeker, gang: RunningGang) -> Standing | None:
-    """The side of a gang; None: bounds do not decide about it."""
-    if gang.job_class is JobClass.SPARE or gang.path[-1] is seeker.project:
-        return None
-    return side_of(seeker, gang)
 
 
 def _cheapest_for_its_size(gang: RunningGang) -> tuple[bool, int, int]:
