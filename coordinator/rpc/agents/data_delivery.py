@@ -2,15 +2,14 @@
 
 from dataclasses import replace
 
-from coordinator.clock import wall_time
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.cluster.saved.checkpoints import savers
 from coordinator.core.records import Execution
 from coordinator.core.turn.restoring import for_execution
 from coordinator.engine.engine import Engine
-from coordinator.rpc.agents.deliveries import Deliveries
+from coordinator.rpc.agents.deliveries import Deliveries, DepotTickets
 from coordinator.rpc.agents.entitled import entitled_to
-from coordinator.service.data.trees import DepotSide, depot_there, input_trees
+from coordinator.service.data.trees import DepotSide, input_trees
 from coordinator.service.operations import audit_entry
 from coordinator.trust.audit.log import AuditLog
 from coordinator.trust.caller import Caller
@@ -18,9 +17,8 @@ from coordinator.trust.secrets.secrets import Secrets
 from coordinator.views.outputs import outputs_store, wanted_outputs
 from muster.domain.data.output_terms import OutputTerms
 from muster.domain.data.outputs import LARGEST_OUTPUTS, OutputsPass
-from muster.domain.data.tree import LARGEST_TREE_FORM
 from muster.domain.data.upload import DepotPass
-from muster.domain.errors import ConflictError, PermissionDeniedError, UnknownNameError
+from muster.domain.errors import PermissionDeniedError, UnknownNameError
 from muster.domain.ids import ExecutionId
 from muster.domain.jobs.job import JobSpec
 
@@ -30,7 +28,7 @@ class DataDelivery:
 
     def __init__(self, engine: Engine, depot: DepotSide | None, secrets: Secrets, audit: AuditLog) -> None:
         self._engine = engine
-        self._depot = depot
+        self._tickets = DepotTickets(depot, audit)
         self._secrets = secrets
         self._audit = audit
         self._told = Deliveries()
@@ -40,14 +38,14 @@ class DataDelivery:
         project, role = await entitled_to(self._engine, who, id_, "inputs")
         if tree not in input_trees(role):
             raise UnknownNameError(f"no input of execution {id_} is the tree {tree}")
-        return self._way_to(who, id_, project, tree)
+        return self._tickets.to_fetch(who, id_, project, tree)
 
     async def restored(self, who: Caller, id_: ExecutionId, tree: str) -> DepotPass:
         """What opens the depot for a tree of the checkpoint that an execution restores."""
         project, _ = await entitled_to(self._engine, who, id_, "checkpoint")
         if not await self._engine.query(lambda cluster, _: _restores(cluster, id_, tree)):
             raise UnknownNameError(f"execution {id_} restores no tree {tree[:80]}")
-        return self._way_to(who, id_, project, tree)
+        return self._tickets.to_fetch(who, id_, project, tree)
 
     async def taking(self, who: Caller, id_: ExecutionId) -> OutputsPass:
         """What opens the depot to those outputs of an execution that are wanted, also once it is over.
@@ -63,34 +61,16 @@ class DataDelivery:
             for target in self._told.targets(id_, project, [terms.secret]):
                 self._audit.note(audit_entry(who, "secrets.deliver", target, f"ok, given to execution {id_}"))
             await self._audit.kept()  # nobody is given a value of which no trace is left
-            takes_list = self._room(who, id_, project, limit, "outputs")
+            takes_list = self._tickets.to_store(who, id_, project, "outputs", limit=limit, allowed=limit)
             depot = replace(takes_list, allowed=LARGEST_OUTPUTS if terms.limit is None else terms.limit)
             return OutputsPass(depot=depot, terms=terms, opens=opens)
-        return OutputsPass(depot=self._room(who, id_, project, limit, "outputs"), terms=terms)
+        depot = self._tickets.to_store(who, id_, project, "outputs", limit=limit, allowed=limit)
+        return OutputsPass(depot=depot, terms=terms)
 
     async def saving(self, who: Caller, id_: ExecutionId) -> DepotPass:
         """What opens the depot to checkpoints of an execution, also once it is over; raises as `taking` does."""
         project, limit = await self._engine.query(lambda cluster, _: _saves_into(cluster, who, id_))
-        return self._room(who, id_, project, limit, "checkpoints")
-
-    def _way_to(self, who: Caller, id_: ExecutionId, project: str, tree: str) -> DepotPass:
-        """What opens the depot for a tree that an execution may have; UnavailableError where no depot is."""
-        depot, address = depot_there(self._depot)
-        for target in self._told.targets(id_, project, [tree]):
-            self._audit.note(audit_entry(who, "data.deliver", target, f"ok, given to execution {id_}"))
-        ticket = depot.get_ticket(tree, project=project, account=who.name, now=wall_time())
-        return DepotPass(depot=address, ticket=ticket)
-
-    def _room(self, who: Caller, id_: ExecutionId, project: str, limit: int, what: str) -> DepotPass:
-        """What opens the depot to something of an execution, so many bytes of its project in all."""
-        if self._depot is None or not self._depot.expected:
-            raise ConflictError("the fleet has no depot (docs/depot.md)")
-        depot, address = depot_there(self._depot)
-        for target in self._told.targets(id_, project, [what]):
-            self._audit.note(audit_entry(who, "data.store", target, f"ok, taken from execution {id_}"))
-        room = limit + LARGEST_TREE_FORM
-        ticket = depot.put_ticket(project=project, account=who.name, room=room, limit=limit, now=wall_time())
-        return DepotPass(depot=address, ticket=ticket, allowed=limit)
+        return self._tickets.to_store(who, id_, project, "checkpoints", limit=limit, allowed=limit)
 
 
 def _restores(cluster: Cluster, id_: ExecutionId, tree: str) -> bool:
