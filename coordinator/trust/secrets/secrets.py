@@ -132,8 +132,8 @@ class Secrets:
         Raises ConflictError as above.
         """
         names = {each.secret: None for each in role.inputs if each.secret}
-        if role.code is not None and role.code.git is not None and role.code.is_awaited and role.code.git.secret:
-            names[role.code.git.secret] = None
+        if role.code is not None and role.code.is_awaited and role.code.secret:
+            names[role.code.secret] = None
         return tuple([await self._opened(project, name) for name in names])
 
     async def for_outputs(self, project: str, name: str) -> DeliveredSecret:

@@ -167,9 +167,8 @@ class _Role:
 
 
 def _names_secrets(role: Role) -> bool:
-    git = None if role.code is None else role.code.git
     opens_data = bool(role.outputs.secret) or any(each.secret for each in role.inputs)
-    return bool(role.secrets) or opens_data or (git is not None and bool(git.secret))
+    return bool(role.secrets) or opens_data or (role.code is not None and bool(role.code.secret))
 
 
 def _path(use: SecretUse) -> str:

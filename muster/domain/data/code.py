@@ -72,6 +72,11 @@ class JobCode:
         """Whether it is in a repository, and nobody has fetched it yet."""
         return self.git is not None and not self.tree
 
+    @property
+    def secret(self) -> str:
+        """The secret that opens its repository; empty: none does."""
+        return "" if self.git is None else self.git.secret
+
 
 def git_text(code: GitCode) -> str:
     """A commit of a repository for people: `https://git.example.org/train.git main 1f2e3d4c5b6a in trainer`."""
