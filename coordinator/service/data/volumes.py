@@ -13,7 +13,7 @@ from coordinator.service.operations import Operations
 from coordinator.trust.caller import Caller
 from coordinator.views.nodes import unknown_node
 from coordinator.views.volumes import jobs_using
-from muster.domain.data.volume import KeptVolumeView, RemovalOutcome, VolumeId
+from muster.domain.data.volume import KeptVolume, KeptVolumeView, RemovalOutcome, VolumeId, no_kept_volume
 from muster.domain.errors import ConflictError, UnavailableError, UnknownNameError
 from muster.domain.fleet.access import Access, no_project
 from muster.domain.ids import NodeId
@@ -65,11 +65,8 @@ class VolumeOperations:
                 raise unknown_node(name)
             kept = self._book.get(name, volume)
             if kept is None:
-                raise _unknown(name, volume)
-            view = KeptVolumeView(
-                node=name, project=volume.project, name=volume.name, bytes=kept.bytes, used_at=kept.used_at
-            )
-            return _with_users(cluster, view)
+                raise UnknownNameError(no_kept_volume(name, volume))
+            return _with_users(cluster, self._view(name, kept))
 
         name = NodeId(node)
         async with self._operations.begin(caller, "volumes.remove", f"{node} {volume}") as operation:
@@ -88,7 +85,7 @@ class VolumeOperations:
                         "being cleared away; try again in a moment"
                     )
                 case RemovalOutcome.UNKNOWN:
-                    raise _unknown(name, volume)
+                    raise UnknownNameError(no_kept_volume(name, volume))
                 case RemovalOutcome.FAILED:
                     raise UnavailableError(f"node {node} could not remove the volume {volume}: {said.why}")
 
@@ -98,21 +95,19 @@ class VolumeOperations:
             return
         for kept in self._book.of(node):
             if after is None or (key_of(node), kept.id) > (key_of(NodeId(after[0])), after[1]):
-                yield KeptVolumeView(
-                    node=node,
-                    project=kept.id.project,
-                    name=kept.id.name,
-                    bytes=kept.bytes,
-                    used_at=kept.used_at,
-                    connected=self._book.is_connected(node),
-                )
+                yield self._view(node, kept)
+
+    def _view(self, node: NodeId, kept: KeptVolume) -> KeptVolumeView:
+        """A volume without the jobs that use it."""
+        return KeptVolumeView(
+            node=node,
+            project=kept.id.project,
+            name=kept.id.name,
+            bytes=kept.bytes,
+            used_at=kept.used_at,
+            connected=self._book.is_connected(node),
+        )
 
 
 def _with_users(cluster: Cluster, view: KeptVolumeView) -> KeptVolumeView:
     return replace(view, jobs=tuple(jobs_using(cluster, NodeId(view.node), VolumeId(view.project, view.name))))
-
-
-def _unknown(node: NodeId, volume: VolumeId) -> UnknownNameError:
-    return UnknownNameError(
-        f"node {node} keeps no volume {volume.name} of project {volume.project}; `muster volumes` lists what nodes keep"
-    )

@@ -75,6 +75,13 @@ class VolumeId(NamedTuple):
         return f"{self.project}/{self.name}"
 
 
+def no_kept_volume(node: str, volume: VolumeId) -> str:
+    """A sentence on a node that does not keep a volume."""
+    return (
+        f"node {node} keeps no volume {volume.name} of project {volume.project}; `muster volumes` lists what nodes keep"
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptVolume:
     """What an agent tells of a volume that its node keeps."""

@@ -9,6 +9,7 @@ from muster.cli.help import Group
 from muster.cli.options import Output, complete_nodes
 from muster.cli.output.documents import Format, text_of
 from muster.cli.output.screen import say, say_lines, screen
+from muster.domain.data.volume import VolumeId, no_kept_volume
 from muster.domain.errors import UnknownNameError
 from muster.domain.quantity import moment_text, size_text
 
@@ -73,9 +74,7 @@ async def remove_volume(
             kept = await client.volumes.list(project=project, node=node)
             found = next((each for each in kept if each.name == name), None)
             if found is None:
-                raise UnknownNameError(
-                    f"node {node} keeps no volume {name} of project {project}; `muster volumes` lists what nodes keep"
-                )
+                raise UnknownNameError(no_kept_volume(node, VolumeId(project, name)))
             what = f"{size_text(found.bytes)}, last used {moment_text(found.used_at)}"
             typer.confirm(f"Remove {name} of {project} from {node} ({what})?", abort=True, err=True)
         removed = await client.volumes.remove(node, project, name)
