@@ -164,7 +164,7 @@ class CodeFinding:
         if not url.is_ssh and not is_server_of(values.get("server", b"").decode(errors="replace"), url):
             message = f"code: the secret {git.secret!r} is not for {url.host} any more, and is not shown to it"
             raise ExecutionError(FailureKind.DATA_REFUSED, message)
-        return keys_of(git.url, values)
+        return keys_of(url, values)
 
 
 async def _in_thread(fetch: GitFetch) -> FetchedCommit:

@@ -27,7 +27,7 @@ from muster.domain.data.buckets.listing import (
     chosen,
 )
 from muster.domain.data.pattern import NamePattern
-from muster.transfer.addresses import is_of_link
+from muster.transfer.addresses import is_of_link, leads_to_link
 from muster.transfer.bucket_faults import BucketAwayError, BucketRefusedError, bucket_fault, changed
 from muster.transfer.store_access import StoreAccess
 
@@ -98,10 +98,8 @@ class ObjectBucket:
         with suppress(OSError):  # whoever asks the store hears of a name that nobody knows
             for *_, address in await loop.getaddrinfo(host, None, type=socket.SOCK_STREAM):
                 if is_of_link(str(address[0])):
-                    raise BucketRefusedError(
-                        f"the endpoint of the secret {self._access.secret!r} leads to {address[0]}, an address of the "
-                        "link itself, from which nothing is fetched"
-                    )
+                    endpoint = f"the endpoint of the secret {self._access.secret!r}"
+                    raise BucketRefusedError(leads_to_link(endpoint, str(address[0])))
 
     async def listed(self, url: BucketUrl) -> BucketListing:
         """The objects that a URL stands for. Raises BucketRefusedError or BucketAwayError."""

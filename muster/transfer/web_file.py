@@ -13,7 +13,7 @@ from urllib.parse import urljoin, urlsplit
 
 from muster.domain.data.job_input import without_query
 from muster.domain.errors import MusterError
-from muster.transfer.addresses import is_of_link
+from muster.transfer.addresses import is_of_link, leads_to_link
 
 REDIRECTIONS = 5
 """How often a server may name another place."""
@@ -185,10 +185,7 @@ def is_strong(version: str) -> bool:
 
 def _refuse_link_local(address: str, shown: str) -> None:
     if is_of_link(address):
-        found = address.partition("%")[0]
-        raise FileRefusedError(
-            f"{shown} leads to {found}, an address of the link itself, from which nothing is fetched"
-        )
+        raise FileRefusedError(leads_to_link(shown, address))
 
 
 def _words(error: Exception) -> str:

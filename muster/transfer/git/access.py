@@ -2,10 +2,10 @@
 
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 
-from muster.domain.data.code import GitUrl, read_git_url
+from muster.domain.data.code import GitUrl
 from muster.transfer.git.faults import GitRefusedError
 
 _PRIVATE = 0o600
@@ -50,10 +50,9 @@ def opened(url: GitUrl, keys: GitKeys) -> Iterator[OpenKeys]:
         yield OpenKeys(key_file=key_file, hosts_file=hosts_file)
 
 
-def keys_of(url: str, values: Mapping[str, bytes]) -> GitKeys:
+def keys_of(url: GitUrl, values: Mapping[str, bytes]) -> GitKeys:
     """What of a secret of kind `git` opens a repository there."""
-    found = read_git_url(url)
-    if found is not None and found.is_ssh:
+    if url.is_ssh:
         return GitKeys(ssh_key=values.get("ssh-key", b""), known_hosts=values.get("known-hosts", b""))
     return GitKeys(username=_text(values, "username"), token=_text(values, "token"))
 
@@ -68,8 +67,7 @@ def _in_memory(name: str, content: bytes) -> Iterator[str]:
     descriptor = os.memfd_create(name, os.MFD_CLOEXEC)
     try:
         os.fchmod(descriptor, _PRIVATE)
-        with suppress(InterruptedError):
-            os.write(descriptor, content)
+        os.write(descriptor, content)
         yield f"/proc/{os.getpid()}/fd/{descriptor}"
     finally:
         os.close(descriptor)

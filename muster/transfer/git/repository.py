@@ -21,7 +21,7 @@ from muster.domain.data.tree import (
 )
 from muster.domain.data.upload import CODE_LIMIT
 from muster.domain.quantity import size_text
-from muster.transfer.addresses import is_of_link
+from muster.transfer.addresses import is_of_link, leads_to_link
 from muster.transfer.folder import CODE_FILES
 from muster.transfer.git import commands
 from muster.transfer.git.access import GitKeys, opened
@@ -232,8 +232,5 @@ def _address_of(url: GitUrl) -> str:
     addresses = [str(each[4][0]) for each in found]
     for address in addresses:
         if is_of_link(address):
-            raise GitRefusedError(
-                f"{url.host} leads to {address.partition('%')[0]}, an address of the link itself, from which nothing "
-                "is fetched"
-            )
+            raise GitRefusedError(leads_to_link(url.host, address))
     return addresses[0]

@@ -87,8 +87,8 @@ def test_ssh_believes_the_known_hosts_of_the_secret_alone_and_shows_its_key_alon
 
 def test_of_a_secret_only_what_the_address_needs_is_used() -> None:
     values = {"username": b"robot", "token": b"t0k3n", "ssh-key": b"key", "known-hosts": b"hosts"}
-    assert keys_of("https://git.example.org/a.git", values) == GitKeys(username="robot", token="t0k3n")
-    assert keys_of("ssh://git@git.example.org/a.git", values) == GitKeys(ssh_key=b"key", known_hosts=b"hosts")
+    assert keys_of(address("https://git.example.org/a.git"), values) == GitKeys(username="robot", token="t0k3n")
+    assert keys_of(address("ssh://git@git.example.org/a.git"), values) == GitKeys(ssh_key=b"key", known_hosts=b"hosts")
 
 
 @pytest.mark.parametrize(
