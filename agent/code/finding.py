@@ -1,7 +1,6 @@
 """Code from a repository: fetched by the node of one rank, put into the depot, and then the same tree for all."""
 
 import asyncio
-import errno
 import logging
 import shutil
 import tempfile
@@ -11,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from agent.code.questions import CodeQuestions
+from agent.executions.file_faults import data_fault
 from muster.domain.data.code import GitCode, JobCode, git_text, is_server_of, read_git_url
 from muster.domain.data.upload import CodePass
 from muster.domain.errors import MusterError, UnavailableError
@@ -81,10 +81,7 @@ class CodeFinding:
         try:
             return await self._fetched(assignment, git, progress)
         except OSError as error:
-            full = error.errno in {errno.ENOSPC, errno.EDQUOT}
-            kind = FailureKind.DISK_FULL if full else FailureKind.RUNTIME
-            message = f"code: {error.filename or 'the disk of this node'}: {error.strerror or error}"
-            raise ExecutionError(kind, message) from error
+            raise data_fault("code", error) from error
 
     async def _fetched(self, assignment: Assignment, git: GitCode, progress: Told) -> CodePass:
         execution, named = assignment.execution, f"code: {git_text(git)}"

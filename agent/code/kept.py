@@ -1,7 +1,6 @@
 """Code as a node keeps it: fetched once, there for later, and copied for each execution."""
 
 import asyncio
-import errno
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from agent.code.copies import add_files, lay_out
 from agent.code.questions import AskForCode
+from agent.executions.file_faults import data_fault
 from muster.domain.data.code import JobCode
 from muster.domain.data.tree import ContentObject, ContentTree, MalformedTreeError, read_content_tree
 from muster.domain.errors import MusterError, UnavailableError
@@ -71,7 +71,7 @@ class KeptCode:
                 except MalformedTreeError as error:
                     raise ExecutionError(FailureKind.INVALID_OPTION, f"code: no tree: {error}") from error
                 except OSError as error:
-                    raise _disk_failure(error) from error
+                    raise data_fault("code", error) from error
                 else:
                     return
                 await asyncio.sleep(_PAUSE)
@@ -85,7 +85,7 @@ class KeptCode:
             lay_out(self._needed[execution], ObjectFiles(self._directory), into)
             add_files(files, into)
         except OSError as error:
-            raise _disk_failure(error) from error
+            raise data_fault("code", error) from error
 
     def forget(self, execution: ExecutionId) -> None:
         """Note that an execution needs its code no more."""
@@ -184,9 +184,3 @@ def _used(objects: ObjectFiles, tree: ContentTree) -> None:
 def _names(tree: ContentTree) -> Iterator[str]:
     yield tree.digest
     yield from (each.digest for each in tree.objects)
-
-
-def _disk_failure(error: OSError) -> ExecutionError:
-    full = error.errno in {errno.ENOSPC, errno.EDQUOT}
-    kind = FailureKind.DISK_FULL if full else FailureKind.RUNTIME
-    return ExecutionError(kind, f"code: {error.filename or 'the disk of this node'}: {error.strerror}")

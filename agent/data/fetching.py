@@ -1,7 +1,6 @@
 """Fetches the inputs of executions: each once for a node, and the same bytes for all ranks and attempts."""
 
 import asyncio
-import errno
 import logging
 import time
 from collections import defaultdict
@@ -13,6 +12,7 @@ from agent.data.bucket_inputs import BucketFetching, BucketSide
 from agent.data.cache import ArrivingInput, InputCache
 from agent.data.held import HeldFile, HeldInput
 from agent.data.trees import TreeAccess, TreeFetching
+from agent.executions.file_faults import data_fault
 from muster.domain.data.job_input import FoundInput, JobInput, without_query
 from muster.domain.gangs.plan import Assignment
 from muster.domain.ids import ExecutionId
@@ -70,7 +70,7 @@ class InputFetching:
         try:
             return held | await asyncio.to_thread(self._shown, execution, files, found)
         except OSError as error:
-            raise _disk_failure(files[0], error) from error
+            raise data_fault(f"inputs.{files[0].name}", error) from error
 
     async def _several(self, assignment: Assignment, each: JobInput, progress: Told) -> HeldInput:
         """An input that may be several files: objects of a store, or outputs of another job."""
@@ -80,7 +80,7 @@ class InputFetching:
         try:
             return await way.fetch(assignment, each, progress)
         except OSError as error:
-            raise _disk_failure(each, error) from error
+            raise data_fault(f"inputs.{each.name}", error) from error
 
     async def _one(self, assignment: Assignment, each: JobInput, progress: Told) -> FoundInput:
         async with self._fetching[each.url]:
@@ -96,7 +96,7 @@ class InputFetching:
             except FileRefusedError as error:
                 raise ExecutionError(FailureKind.DATA_REFUSED, f"inputs.{each.name}: {error}") from None
             except OSError as error:
-                raise _disk_failure(each, error) from error
+                raise data_fault(f"inputs.{each.name}", error) from error
             refuse_unwanted(each, found.sha256)
             counts = counts or await what_counts(self._ask, assignment.execution, each.url, (found,))
             _refuse_other(each, counts, found)
@@ -237,9 +237,3 @@ def _refuse_other(each: JobInput, counts: FoundInput | None, found: FoundInput) 
             "job read it first: it changes while it is read; submit the job again once it does not"
         )
         raise ExecutionError(FailureKind.DATA_REFUSED, message)
-
-
-def _disk_failure(each: JobInput, error: OSError) -> ExecutionError:
-    full = error.errno in {errno.ENOSPC, errno.EDQUOT}
-    kind = FailureKind.DISK_FULL if full else FailureKind.RUNTIME
-    return ExecutionError(kind, f"inputs.{each.name}: {error.filename or 'the disk of this node'}: {error.strerror}")
