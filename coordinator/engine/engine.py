@@ -181,7 +181,7 @@ class Engine:
             except StoreError as error:
                 self._go_back(opened, error, writer)
                 return
-            self.work.committed(clock() - began)
+            self.work.commits.add(clock() - began)
         # 3 answer, perform: who asked goes on first, and does not wait until every agent of a gang has its plan.
         for asked, answers in opened.answered():
             asked.reply(answers, self._cluster, turn.now)

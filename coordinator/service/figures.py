@@ -29,8 +29,8 @@ class FigureOperations:
             return CoordinatorFigures(
                 began=self._began,
                 turns=work.turns,
-                commits=work.commits,
-                commit_seconds=work.commit_seconds,
+                commits=tuple(work.commits.counts),
+                commit_seconds=work.commits.seconds,
                 waiting=work.waiting(),
                 streams=len(self._engine.streams),
                 memory=_resident(),

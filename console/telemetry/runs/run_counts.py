@@ -1,6 +1,5 @@
 """How attempts have ended, and how long gangs took to start: counted from what happened, from some time on; pure."""
 
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Collection, Iterable
 from datetime import datetime
@@ -10,6 +9,7 @@ from console.telemetry.exposition import Metric, MetricKind, Times, histogram
 from muster.domain.event import JobEvent, JobEventKind
 from muster.domain.ids import AttemptId
 from muster.domain.notifications.happening import Happening
+from muster.domain.telemetry.counted_times import CountedTimes
 
 RENDEZVOUS_BOUNDS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 60.0, 180.0, 600.0)
 """Seconds up to which starts of gangs are counted together."""
@@ -40,7 +40,7 @@ class RunCounts:
     def __init__(self) -> None:
         self._ended: Counter[tuple[str, str]] = Counter()
         self._starting: dict[AttemptId, _Reached] = {}
-        self._steps = {step: _Taken() for step in _STEPS.values()}
+        self._steps = {step: CountedTimes(RENDEZVOUS_BOUNDS) for step in _STEPS.values()}
 
     def hear(self, happenings: Iterable[Happening]) -> None:
         """Count what happened; each event comes once, and those of a job in order."""
@@ -66,7 +66,7 @@ class RunCounts:
             if projects is None or project in projects:
                 attempts.add(count, project=project, result=result)
         said = "Time that the steps of the start of a gang took: prepared, armed, started."
-        steps = (Times(taken.counts, taken.sum, {"step": step}) for step, taken in self._steps.items())
+        steps = (Times(taken.counts, taken.seconds, {"step": step}) for step, taken in self._steps.items())
         return (attempts, *histogram("muster_rendezvous_seconds", said, RENDEZVOUS_BOUNDS, steps))
 
     def _reach(self, event: JobEvent) -> None:
@@ -80,15 +80,3 @@ class RunCounts:
         self._starting[attempt] = _Reached(event.kind, event.at)
         while len(self._starting) > MOST_STARTING:
             del self._starting[next(iter(self._starting))]
-
-
-class _Taken:
-    """How many of some times lie below each bound, and their sum."""
-
-    def __init__(self) -> None:
-        self.counts = [0] * (len(RENDEZVOUS_BOUNDS) + 1)
-        self.sum = 0.0
-
-    def add(self, seconds: float) -> None:
-        self.counts[bisect_left(RENDEZVOUS_BOUNDS, seconds)] += 1
-        self.sum += seconds
