@@ -18,7 +18,7 @@ from console.api.route import Route, TextOf
 from console.mirror.follower import MirrorFollower
 from console.telemetry.console_metrics import ConsoleFigures, of_console
 from console.telemetry.coordinator_metrics import of_coordinator
-from console.telemetry.exposition import CONTENT_TYPE, Metric, exposition
+from console.telemetry.exposition import CONTENT_TYPE, Metric, exposition, metric_of
 from console.telemetry.fleet_metrics import of_fleet
 from console.telemetry.history.recorder import HistoryRecorder
 from console.telemetry.node_metrics import of_nodes
@@ -98,11 +98,12 @@ async def _of_history(history: HistoryRecorder | None) -> Sequence[Metric]:
     """How the history of this console is, if it keeps one."""
     if history is None:
         return ()
-    size = Metric("muster_console_history_bytes", "Bytes on the disk of what nodes and gangs used.")
-    size.add(await asyncio.to_thread(lambda: history.size))
-    dropped = Metric("muster_console_history_dropped", "Samples and bands that the disk did not take since the start.")
-    dropped.add(history.dropped)
-    return (size, dropped)
+    size = await asyncio.to_thread(lambda: history.size)
+    lost = "Samples and bands that the disk did not take since the start."
+    return (
+        metric_of("muster_console_history_bytes", "Bytes on the disk of what nodes and gangs used.", size),
+        metric_of("muster_console_history_dropped", lost, history.dropped),
+    )
 
 
 def _text(metrics: Iterable[Metric]) -> Response:

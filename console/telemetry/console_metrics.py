@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from console.telemetry.exposition import Metric, MetricKind
+from console.telemetry.exposition import Metric, MetricKind, metric_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,12 +29,6 @@ class ConsoleFigures:
 
 def of_console(figures: ConsoleFigures) -> tuple[Metric, ...]:
     """What Prometheus is told of a console."""
-    current = Metric("muster_console_mirror_current", "Whether this console has heard of the coordinator just now.")
-    current.add(figures.mirror_current)
-    age = Metric("muster_console_mirror_age_seconds", "Time since this console has heard of the coordinator.")
-    age.add(figures.mirror_age)
-    viewers = Metric("muster_console_viewers", "Live streams that people and programs have open at this console.")
-    viewers.add(figures.viewers)
     requests = Metric(
         "muster_console_requests_total", "Requests that this console has answered, by status.", MetricKind.COUNTER
     )
@@ -47,12 +41,31 @@ def of_console(figures: ConsoleFigures) -> tuple[Metric, ...]:
     )
     for (target, taken), count in sorted(figures.tries.items()):
         tries.add(count, target=target, result="taken" if taken else "failed")
-    ends = Metric(
-        "muster_console_certificate_end_time_seconds",
-        "When the certificate ends that this console shows, in seconds since 1970.",
-    )
-    ends.add(None if figures.certificate_ends is None else figures.certificate_ends.timestamp())
     going_on = Metric("muster_alerts", "Alerts that go on, by kind and severity.")
     for (kind, severity), count in sorted(figures.alerts.items()):
         going_on.add(count, kind=kind, severity=severity)
-    return (current, age, viewers, requests, tries, ends, going_on)
+    return (
+        metric_of(
+            "muster_console_mirror_current",
+            "Whether this console has heard of the coordinator just now.",
+            figures.mirror_current,
+        ),
+        metric_of(
+            "muster_console_mirror_age_seconds",
+            "Time since this console has heard of the coordinator.",
+            figures.mirror_age,
+        ),
+        metric_of(
+            "muster_console_viewers",
+            "Live streams that people and programs have open at this console.",
+            figures.viewers,
+        ),
+        requests,
+        tries,
+        metric_of(
+            "muster_console_certificate_end_time_seconds",
+            "When the certificate ends that this console shows, in seconds since 1970.",
+            None if figures.certificate_ends is None else figures.certificate_ends.timestamp(),
+        ),
+        going_on,
+    )

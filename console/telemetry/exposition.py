@@ -40,6 +40,13 @@ class Metric:
             self.series.append((labels, value))
 
 
+def metric_of(name: str, help_text: str, value: float | None, kind: MetricKind = MetricKind.GAUGE) -> Metric:
+    """A quantity of which there is one alone; None: nobody knows it."""
+    metric = Metric(name, help_text, kind)
+    metric.add(value)
+    return metric
+
+
 @dataclass(frozen=True, slots=True)
 class Times:
     """How long something took, each time that it was done."""
