@@ -15,6 +15,7 @@ from agent.data.beside import each_beside
 from agent.data.cache import InputCache, MovedInput, part_place
 from agent.data.held import HeldFile, HeldInput
 from agent.data.mover.mover import Mover
+from agent.data.parts import part_of
 from muster.domain.data.buckets.bucket_url import BucketUrl, read_bucket_url
 from muster.domain.data.buckets.listing import BucketListing, ListingError, StoredObject, places, read_listing
 from muster.domain.data.job_input import FoundInput, JobInput
@@ -113,10 +114,10 @@ class BucketFetching:
             access = await self._opened(assignment, each)
             listing = await self._agreed(assignment.execution, arrival, url, access)
             try:
-                by_path = places(url.pattern, listing.objects)
+                by_path = part_of(assignment, each, places(url.pattern, listing.objects, each.layout))
             except ListingError as error:
                 raise ExecutionError(FailureKind.DATA_REFUSED, f"inputs.{each.name}: {error}") from None
-            found = await self._all(assignment.execution, arrival, _Store(url, access), listing)
+            found = await self._all(assignment.execution, arrival, _Store(url, access), tuple(by_path.values()))
         tree = content_tree(
             ContentEntry(path=path, kind=ContentKind.FILE, size=it.size, content=found[it.key])
             for path, it in by_path.items()
@@ -162,11 +163,11 @@ class BucketFetching:
         return listing
 
     async def _all(
-        self, execution: ExecutionId, arrival: _Arrival, store: "_Store", listing: BucketListing
+        self, execution: ExecutionId, arrival: _Arrival, store: "_Store", wanted: Sequence[StoredObject]
     ) -> Mapping[str, str]:
-        """Have all objects in the cache; the SHA-256 of each by its key."""
-        found = await asyncio.to_thread(self._known, execution, arrival.input, store, listing.objects)
-        lacking = [each for each in listing.objects if each.key not in found]
+        """Have these objects in the cache; the SHA-256 of each by its key."""
+        found = await asyncio.to_thread(self._known, execution, arrival.input, store, wanted)
+        lacking = [each for each in wanted if each.key not in found]
         arrival.total = sum(each.size for each in lacking)
         await asyncio.to_thread(self._cache.make_space, arrival.total, arrival.input.name)
 

@@ -26,7 +26,7 @@ class ShownTrees:
         """A directory with nothing but these files, whose objects are here; raises OSError."""
         name = tree.digest
         place = self.directory / name
-        if not all(self._is_whole(place / each.path, each) for each in tree.entries):
+        if not (place.is_dir() and all(self._is_whole(place / each.path, each) for each in tree.entries)):
             _put_aside(place)
             fresh = place.with_name(f"{name}.new")
             self.forget(fresh)

@@ -3,12 +3,13 @@
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 from agent.data.cache import InputCache
 from agent.data.held import HeldFile, HeldInput
+from agent.data.parts import part_of
 from muster.domain.data.job_input import JobInput
 from muster.domain.data.job_source import InputTree
 from muster.domain.data.output_metadata import OutputMetadata, metadata_files, read_metadata
@@ -82,7 +83,7 @@ class TreeFetching:
         while True:
             before = self._arrived
             try:
-                return await self._once(assignment.execution, each, progress)
+                return await self._once(assignment, each, progress)
             except UnavailableError as error:
                 if self._arrived > before:
                     last, tries = self._clock(), 0
@@ -100,14 +101,16 @@ class TreeFetching:
             await asyncio.sleep(pause)
             tries += 1
 
-    async def _once(self, execution: ExecutionId, each: JobInput, progress: Callable[[str], None]) -> HeldInput:
+    async def _once(self, assignment: Assignment, each: JobInput, progress: Callable[[str], None]) -> HeldInput:
+        execution = assignment.execution
         await asyncio.to_thread(self._cache.lease, execution, [source.tree for source in each.trees])
         trees = [await self._form(execution, source) for source in each.trees]
-        parts = [wanted_of(each, source, tree) for source, tree in zip(each.trees, trees, strict=True)]
+        wanted = [wanted_of(each, source, tree) for source, tree in zip(each.trees, trees, strict=True)]
         told = dict(zip(each.trees, metadata_of(trees), strict=True))
-        whole = content_tree(entry for part in parts for entry in part)
-        if not whole.entries:
+        if not any(wanted):
             raise ExecutionError(FailureKind.DATA_REFUSED, _nothing(each, trees))
+        parts = parts_of(assignment, each, wanted, told)
+        whole = content_tree(entry for part in parts for entry in part)
         needed = {found.digest: found for found in whole.objects}
         for entry in (entry for entries in told.values() for entry in entries):
             needed[entry.content] = ContentObject(digest=entry.content, size=entry.size)
@@ -182,10 +185,30 @@ def wanted_of(each: JobInput, source: InputTree, tree: ContentTree) -> tuple[Con
     """What a job wants of the outputs of one execution, with its place in the input."""
     patterns = [name_pattern(text) for text in each.only]
     return tuple(
-        replace(entry, path=f"{source.below}/{entry.path}") if source.below else entry
+        placed_in(source, entry)
         for entry in tree.entries
         if not entry.is_link and (not patterns or any(pattern.matches(entry.path) for pattern in patterns))
     )
+
+
+def parts_of(
+    assignment: Assignment,
+    each: JobInput,
+    wanted: Sequence[Sequence[ContentEntry]],
+    told: Mapping[InputTree, Sequence[ContentEntry]],
+) -> Sequence[Sequence[ContentEntry]]:
+    """What one execution gets of what its job wants of each tree; parts have no files that tell of others."""
+    if not each.split:
+        return wanted
+    telling = {placed_in(source, entry).path for source, entries in told.items() for entry in entries}
+    files = {entry.path: entry for entries in wanted for entry in entries if entry.path not in telling}
+    kept = part_of(assignment, each, files)
+    return [[entry for entry in entries if entry.path in kept] for entries in wanted]
+
+
+def placed_in(source: InputTree, entry: ContentEntry) -> ContentEntry:
+    """A file of what an execution has left, with its place in the input."""
+    return replace(entry, path=f"{source.below}/{entry.path}") if source.below else entry
 
 
 def metadata_of(trees: Sequence[ContentTree]) -> Sequence[Sequence[ContentEntry]]:

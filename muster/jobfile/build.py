@@ -123,6 +123,8 @@ class Builder:
                     path=it.path,
                     sha256=it.sha256 or "",
                     secret=it.secret or "",
+                    split=it.split,
+                    layout=it.layout,
                 )
                 for name, it in sorted(effective.inputs.items())
             ),

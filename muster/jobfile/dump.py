@@ -9,6 +9,7 @@ from muster.domain.data.checkpoint import JobCheckpoint
 from muster.domain.data.code import JobCode
 from muster.domain.data.job_input import JobInput
 from muster.domain.data.output_terms import OutputTerms, StoredAfter
+from muster.domain.data.pattern import InputLayout
 from muster.domain.data.volume import Volume, VolumeKeep
 from muster.domain.jobs.frameworks.framework import PER_GPU, Framework, FrameworkName, Rendezvous
 from muster.domain.jobs.interactive import NEVER_IDLE, Interactive
@@ -170,6 +171,8 @@ def _input(each: JobInput) -> dict[str, Any] | str:
     said = _present(url=each.url or None, only=list(each.only) or None, path=each.path, sha256=each.sha256 or None)
     said |= {"secret": each.secret} if each.secret else {}
     said |= {"from": each.source} if each.source else {}
+    said |= {"split": True} if each.split else {}
+    said |= {"layout": str(each.layout)} if each.layout is not InputLayout.TAIL else {}
     return each.url if list(said) == ["url"] else said
 
 

@@ -18,6 +18,7 @@ from muster.domain.data.checkpoint import (
 )
 from muster.domain.data.job_input import MAX_INPUTS
 from muster.domain.data.job_source import JOB_SOURCE, MOST_ONLY
+from muster.domain.data.pattern import InputLayout
 from muster.domain.data.volume import MAX_VOLUMES, VolumeKeep
 from muster.domain.jobs.rules import job_values
 from muster.domain.jobs.rules.data import checkpoint_rules, input_rules, only_rules, output_rules
@@ -238,6 +239,18 @@ class InputKeys(Section):
     )
     sha256: fields.InputSha256 | None = key(
         "64 digits", "What `sha256sum` prints of the file; the job fails where it holds something else."
+    )
+    split: fields.Flag = key(
+        "true, false",
+        "Each execution of the role gets a part of the files: of N executions, the one in place P has the files in "
+        "places P, P+N, P+2N and so on, in the order of their paths. Needs wildcards, a `/` at the end, or `from`.",
+        False,
+    )
+    layout: Annotated[InputLayout, *fields.names(InputLayout)] = key(
+        "`tail`, `full`, `flat`",
+        "Where objects lie in the directory: by what stands behind the part of the name without wildcards, by the "
+        "whole name, or by the last part of it. `full` and `flat` need `s3://`.",
+        InputLayout.TAIL,
     )
 
     @model_validator(mode="after")

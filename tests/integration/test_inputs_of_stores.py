@@ -11,6 +11,7 @@ import pytest
 from muster.cli.local.fleet import client_of
 from muster.client.client import Client
 from muster.domain.data.job_input import JobInput
+from muster.domain.data.pattern import InputLayout
 from muster.domain.errors import InvalidJobError
 from muster.domain.fleet.secret import SecretKind
 from muster.domain.jobs.failure import FailureKind
@@ -46,6 +47,14 @@ def job(url: str, script: str = READS, secret: str = "store", limit: int = 0) ->
     return JobSpec(name="with-objects", roles=(role,), restarts=RestartPolicy(limit=limit, infrastructure=0))
 
 
+def split_job() -> JobSpec:
+    """Two executions, each of which prints the names of its part."""
+    shards = JobInput(name="shards", url="s3://acme/data/", secret="store", split=True, layout=InputLayout.FLAT)
+    names = 'ls "$MUSTER_INPUTS_DIR/shards" | tr "\\n" " "'
+    role = Role(count=2, command=("/bin/sh", "-c", names), inputs=(shards,))
+    return JobSpec(name="with-parts", roles=(role,))
+
+
 async def keep_secret(client: Client, store: ObjectStore, key_id: str, key: str, name: str = "store") -> None:
     values = {"endpoint": store.endpoint.encode(), "access-key-id": key_id.encode(), "secret-access-key": key.encode()}
     await client.secrets.set(name, values, kind=SecretKind.S3)
@@ -73,6 +82,10 @@ async def test_objects_of_a_store_are_there_for_all_ranks_and_its_keys_are_not(p
             ]
             assert listed[1]["checksums"] == {"sha256": sha256(b"one\n").hexdigest()}
             assert listed[0]["path"].endswith("/inputs/shards/sub/train-1.txt")
+        parts = await client.jobs.submit(split_job(), queue_anyway=True)
+        assert (await client.jobs.wait(parts.id)).phase is JobPhase.SUCCEEDED
+        names = {line.rank: line.text async for line in client.jobs.logs(parts.id, follow=True)}
+        assert names == {0: b"other.bin train-1.txt ", 1: b"train-0.txt "}
         await keep_secret(client, store, key_id, "wrong", name="bad")
         refused = await client.jobs.submit(job("s3://acme/data/*", secret="bad"), queue_anyway=True)
         failure = (await client.jobs.wait(refused.id)).failure

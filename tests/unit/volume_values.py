@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from muster.domain.data.job_input import FoundInput, JobInput
 from muster.domain.data.job_source import InputTree
+from muster.domain.data.pattern import InputLayout
 from muster.domain.data.volume import (
     KeptVolume,
     KeptVolumeNews,
@@ -67,12 +68,15 @@ _sources = st.builds(
     source=st.from_regex(r"job:[a-z0-9]{8}/(\*|[a-z]{1,8}-[1-9])", fullmatch=True),
     only=st.lists(st.from_regex(r"[a-z]{1,8}/\*\*", fullmatch=True), max_size=2).map(tuple),
     trees=st.lists(_trees, max_size=2).map(tuple),
+    split=st.booleans(),
 )
 _objects = st.builds(
     JobInput,
     name=st.from_regex(r"[a-z0-9]([a-z0-9-]{0,8}[a-z0-9])?", fullmatch=True),
     url=st.from_regex(r"s3://[a-z]{3,8}/[a-z]{1,8}(/\*\.tar)?", fullmatch=True),
     secret=st.just("") | st.from_regex(r"[a-z]{1,8}", fullmatch=True),
+    split=st.booleans(),
+    layout=st.sampled_from(InputLayout),
 )
 inputs = (
     _sources

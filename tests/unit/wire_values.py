@@ -240,7 +240,7 @@ fences = st.builds(
 def assignments(draw: st.DrawFn) -> plan.Assignment:
     world_size = draw(st.integers(1, 9_000))
     local_world_size, node_count = draw(st.integers(1, world_size)), draw(st.integers(1, world_size))
-    role = draw(roles)
+    role, role_size = draw(roles), draw(st.integers(1, world_size))
     return plan.Assignment(
         execution=draw(execution_ids),
         job=draw(job_ids),
@@ -258,6 +258,8 @@ def assignments(draw: st.DrawFn) -> plan.Assignment:
         node_rank=draw(st.integers(0, node_count - 1)),
         node_count=node_count,
         role=role,
+        role_rank=draw(st.integers(0, role_size - 1)),
+        role_size=role_size,
         fetch=draw(spans) if role.fetches else job.Timeouts().fetch,
         stall=draw(spans) if role.fetches else job.Timeouts().stall,
         network=draw(st.sampled_from(job.Network)),

@@ -1,6 +1,6 @@
 """What each node shall run, worked out from the records."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from coordinator.core.causes import EventCause
@@ -13,7 +13,7 @@ from coordinator.core.turn.stopping import stop_order
 from muster.domain.gangs.fence import Fence
 from muster.domain.gangs.plan import Assignment, Desired, Goal, Plan
 from muster.domain.ids import AttemptId, ExecutionId, NodeId
-from muster.domain.jobs.job import Role
+from muster.domain.jobs.job import JobSpec, Role
 from muster.domain.jobs.lifecycle import TERMINAL, State
 from muster.domain.jobs.placing.portion import GpuShare
 
@@ -26,6 +26,8 @@ class Seating:
     local_world_size: int
     node_rank: int
     node_count: int
+    role_rank: int
+    role_size: int
 
 
 class GangFacts:
@@ -41,7 +43,8 @@ class GangFacts:
         """The seating of an execution that is placed."""
         attempt_id = execution.attempt_id
         if attempt_id not in self._seating:
-            self._seating[attempt_id] = _seating(self._cluster.gangs.members(attempt_id))
+            members = list(self._cluster.gangs.members(attempt_id))
+            self._seating[attempt_id] = _seating(members, self._cluster.jobs[execution.job].spec)
         return self._seating[attempt_id][execution.rank]
 
     def fence(self, execution: Execution) -> Fence:
@@ -137,6 +140,8 @@ def _assignment(cluster: Cluster, execution: Execution, facts: GangFacts) -> Ass
         node_rank=seating.node_rank,
         node_count=seating.node_count,
         role=spec.role_of(execution.rank),
+        role_rank=seating.role_rank,
+        role_size=seating.role_size,
         network=spec.network,
         gpus=execution.gpus,
         gpu_share=_gpu_share(cluster, execution, spec.role_of(execution.rank)),
@@ -168,13 +173,22 @@ def _memory(share: GpuShare) -> int:
     return share.memory
 
 
-def _seating(members: Iterable[Execution]) -> dict[int, Seating]:
+def _seating(members: Sequence[Execution], spec: JobSpec) -> dict[int, Seating]:
     ranks: dict[NodeId, list[int]] = {}
     for member in members:
         if member.node is not None:
             ranks.setdefault(member.node, []).append(member.rank)
+    in_role = _places_in_roles(members, spec)
     return {
-        rank: Seating(local_rank, len(neighbours), node_rank, len(ranks))
+        rank: Seating(local_rank, len(neighbours), node_rank, len(ranks), *in_role[rank])
         for node_rank, neighbours in enumerate(ranks.values())
         for local_rank, rank in enumerate(neighbours)
     }
+
+
+def _places_in_roles(members: Sequence[Execution], spec: JobSpec) -> dict[int, tuple[int, int]]:
+    """The place of each rank among the executions that its role has in this attempt, and how many these are."""
+    roles: dict[str, list[int]] = {}
+    for member in members:
+        roles.setdefault(spec.role_of(member.rank).name, []).append(member.rank)
+    return {rank: (place, len(ranks)) for ranks in roles.values() for place, rank in enumerate(ranks)}

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from urllib.parse import unquote
 
 from muster.domain.data.job_source import InputTree
+from muster.domain.data.pattern import InputLayout
 
 INPUTS_DIRECTORY = "/muster/inputs"
 """Where containers find them, each below its name."""
@@ -46,6 +47,10 @@ class JobInput:
     """What the outputs are; settled at the submit."""
     secret: str = ""
     """The secret of the project that opens the store of its objects; empty: everybody may read them."""
+    split: bool = False
+    """Whether each execution of the role gets a part of the files alone; no file is in two of these parts."""
+    layout: InputLayout = InputLayout.TAIL
+    """Where objects lie below the directory."""
 
     @property
     def target(self) -> str:

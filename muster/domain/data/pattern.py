@@ -14,6 +14,8 @@ from muster.domain.errors import MusterError
 LONGEST_PATTERN = 4096
 """Characters of a name with wildcards."""
 
+_WHOLE_NAMES = "use `layout: full`, or two inputs with a directory of their own"
+_TWO_INPUTS = "take two inputs with a directory of their own"
 _WILDCARD = re.compile(r"[*?]")
 
 
@@ -26,7 +28,7 @@ class InputLayout(StrEnum):
 
 
 class NamePatternError(MusterError):
-    """A name with wildcards cannot be used, or two files that it finds would lie in one place."""
+    """A name with wildcards cannot be used, or two files that it finds would lie in one place; says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +81,12 @@ def placed(found: Iterable[tuple[NamePattern, str]], layout: InputLayout) -> dic
     for pattern, name in found:
         place = pattern.place(name, layout)
         if places.setdefault(place, name) != name:
-            raise NamePatternError(_collision(places[place], name, place))
+            raise NamePatternError(_collision(places[place], name, place, _WHOLE_NAMES))
     for place, name in places.items():
         above = place.rpartition("/")[0]
         while above:
             if above in places:
-                raise NamePatternError(_collision(places[above], name, above))
+                raise NamePatternError(_collision(places[above], name, above, _TWO_INPUTS))
             above = above.rpartition("/")[0]
     return {place: places[place] for place in sorted(places, key=str.encode)}
 
@@ -94,11 +96,8 @@ def split_among(names: Sequence[str], rank: int, ranks: int) -> tuple[str, ...]:
     return tuple(names[rank::ranks])
 
 
-def _collision(first: str, second: str, place: str) -> str:
-    return (
-        f"{first!r} and {second!r} would both lie at {place!r}; "
-        "use `layout: full`, or two inputs with a directory of their own"
-    )
+def _collision(first: str, second: str, place: str, remedy: str) -> str:
+    return f"{first!r} and {second!r} would both lie at {place!r}; {remedy}"
 
 
 def _matches_segments(pattern: str, name: str) -> bool:

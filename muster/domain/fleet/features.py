@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
 
+from muster.domain.data.pattern import InputLayout
 from muster.domain.jobs.job import JobSpec, Role
 
 SECRETS = "secrets"
@@ -45,6 +46,9 @@ INPUT_TREES = "input-trees"
 BUCKETS = "buckets"
 """The agent gives executions objects of stores as inputs."""
 
+INPUT_PARTS = "input-parts"
+"""The agent gives each execution its part of an input, and lays out objects as their job wants it."""
+
 BUCKET_OUTPUTS = "bucket-outputs"
 """The agent stores outputs in stores of objects."""
 
@@ -74,6 +78,7 @@ ALL_FEATURES = frozenset(
         INPUTS,
         INPUT_TREES,
         BUCKETS,
+        INPUT_PARTS,
         BUCKET_OUTPUTS,
         OUTPUT_TERMS,
         GPU_PORTIONS,
@@ -97,6 +102,7 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         INPUTS: "inputs",
         INPUT_TREES: "outputs of other jobs as inputs",
         BUCKETS: "objects of stores as inputs",
+        INPUT_PARTS: "parts and layouts of inputs",
         BUCKET_OUTPUTS: "outputs in stores of objects",
         OUTPUT_TERMS: "what jobs say of their outputs",
         GPU_PORTIONS: "portions of GPUs",
@@ -122,6 +128,7 @@ def needed(spec: JobSpec, role: Role) -> frozenset[str]:
         inputs=bool(role.inputs),
         input_trees=any(each.source for each in role.inputs),
         buckets=any(each.is_in_bucket for each in role.inputs),
+        input_parts=any(each.split or each.layout is not InputLayout.TAIL for each in role.inputs),
         bucket_outputs=bool(role.outputs.to),
         output_terms=role.outputs.bind_nodes,
         gpu_portions=role.resources.portion is not None,
@@ -143,6 +150,7 @@ def _words(  # noqa: PLR0913 - one for each feature
     inputs: bool,
     input_trees: bool,
     buckets: bool,
+    input_parts: bool,
     bucket_outputs: bool,
     output_terms: bool,
     gpu_portions: bool,
@@ -160,6 +168,7 @@ def _words(  # noqa: PLR0913 - one for each feature
         INPUTS: inputs,
         INPUT_TREES: input_trees,
         BUCKETS: buckets,
+        INPUT_PARTS: input_parts,
         BUCKET_OUTPUTS: bucket_outputs,
         OUTPUT_TERMS: output_terms,
         GPU_PORTIONS: gpu_portions,

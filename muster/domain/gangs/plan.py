@@ -52,6 +52,10 @@ class Assignment:
     node_count: int
     role: Role
     network: Network
+    role_rank: int = 0
+    """The place among the executions of its role in this attempt, by rank."""
+    role_size: int = 1
+    """How many these are."""
     sequence: int = 1
     """The number of the job in its fleet."""
     project: str = DEFAULT_PROJECT

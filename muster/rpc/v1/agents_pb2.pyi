@@ -692,6 +692,8 @@ class Assignment(_message.Message):
     ENFORCE_FIELD_NUMBER: _builtins.int
     RESTORE_FIELD_NUMBER: _builtins.int
     SAVES_FIELD_NUMBER: _builtins.int
+    ROLE_RANK_FIELD_NUMBER: _builtins.int
+    ROLE_SIZE_FIELD_NUMBER: _builtins.int
     execution: _builtins.str
     """Its id."""
     job: _builtins.str
@@ -730,6 +732,10 @@ class Assignment(_message.Message):
     """What becomes of it where it uses more of their memory than that: `stop`; empty: it is told."""
     saves: _builtins.bool
     """Whether what it saves is stored for the next attempt."""
+    role_rank: _builtins.int
+    """Its place among the executions of its role in this attempt."""
+    role_size: _builtins.int
+    """How many those are."""
     @_builtins.property
     def gpus(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """UUIDs of its GPUs."""
@@ -807,10 +813,12 @@ class Assignment(_message.Message):
         enforce: _builtins.str = ...,
         restore: _model_pb2.CheckpointToRestore | None = ...,
         saves: _builtins.bool = ...,
+        role_rank: _builtins.int = ...,
+        role_size: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["fence", b"fence", "fetch", b"fetch", "framework", b"framework", "gpu_share", b"gpu_share", "grace", b"grace", "idle", b"idle", "interactive", b"interactive", "restore", b"restore", "stall", b"stall"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "dialects", b"dialects", "enforce", b"enforce", "execution", b"execution", "fence", b"fence", "fetch", b"fetch", "framework", b"framework", "gang_commands", b"gang_commands", "gpu_share", b"gpu_share", "gpus", b"gpus", "grace", b"grace", "idle", b"idle", "interactive", b"interactive", "job", b"job", "job_name", b"job_name", "local_rank", b"local_rank", "local_world_size", b"local_world_size", "main_program", b"main_program", "network", b"network", "node_count", b"node_count", "node_rank", b"node_rank", "preempt_signal", b"preempt_signal", "project", b"project", "rank", b"rank", "restore", b"restore", "role_key", b"role_key", "saves", b"saves", "sequence", b"sequence", "stall", b"stall", "world_size", b"world_size"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "dialects", b"dialects", "enforce", b"enforce", "execution", b"execution", "fence", b"fence", "fetch", b"fetch", "framework", b"framework", "gang_commands", b"gang_commands", "gpu_share", b"gpu_share", "gpus", b"gpus", "grace", b"grace", "idle", b"idle", "interactive", b"interactive", "job", b"job", "job_name", b"job_name", "local_rank", b"local_rank", "local_world_size", b"local_world_size", "main_program", b"main_program", "network", b"network", "node_count", b"node_count", "node_rank", b"node_rank", "preempt_signal", b"preempt_signal", "project", b"project", "rank", b"rank", "restore", b"restore", "role_key", b"role_key", "role_rank", b"role_rank", "role_size", b"role_size", "saves", b"saves", "sequence", b"sequence", "stall", b"stall", "world_size", b"world_size"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -736,6 +736,8 @@ class Input(_message.Message):
     ONLY_FIELD_NUMBER: _builtins.int
     TREES_FIELD_NUMBER: _builtins.int
     SECRET_FIELD_NUMBER: _builtins.int
+    SPLIT_FIELD_NUMBER: _builtins.int
+    LAYOUT_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Unique in the role: lower-case letters, digits and hyphens."""
     url: _builtins.str
@@ -748,6 +750,10 @@ class Input(_message.Message):
     """Whose outputs it is: `JOB`, `JOB/ROLE-N` or `JOB/*`, JOB by name or as `job:ID`; in an accepted job always by id."""
     secret: _builtins.str
     """The secret that opens the store of its objects; empty: everybody may read them."""
+    split: _builtins.bool
+    """Whether each execution of the role gets a part of the files alone."""
+    layout: _builtins.str
+    """Where objects lie below its directory: `tail`, `full` or `flat`; empty: `tail`."""
     @_builtins.property
     def only(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Names with wildcards of the outputs that are wanted; none: all."""
@@ -767,10 +773,12 @@ class Input(_message.Message):
         only: _abc.Iterable[_builtins.str] | None = ...,
         trees: _abc.Iterable[Global___InputTree] | None = ...,
         secret: _builtins.str = ...,
+        split: _builtins.bool = ...,
+        layout: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["name", b"name", "only", b"only", "path", b"path", "secret", b"secret", "sha256", b"sha256", "source", b"source", "trees", b"trees", "url", b"url"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["layout", b"layout", "name", b"name", "only", b"only", "path", b"path", "secret", b"secret", "sha256", b"sha256", "source", b"source", "split", b"split", "trees", b"trees", "url", b"url"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

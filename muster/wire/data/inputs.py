@@ -6,6 +6,7 @@ from string import ascii_letters, digits
 from muster.domain.data.digest import is_digest
 from muster.domain.data.job_input import LARGEST_INPUT, LONGEST_INPUT_URL, LONGEST_LISTING, FoundInput, JobInput
 from muster.domain.data.job_source import MOST_INPUT_TREES, InputTree
+from muster.domain.data.pattern import InputLayout
 from muster.rpc.v1 import model_pb2 as pb
 from muster.wire import checks
 from muster.wire.checks import WireError
@@ -31,11 +32,13 @@ def input_to_wire(each: JobInput) -> pb.Input:
         only=each.only,
         trees=map(_tree_to_wire, each.trees),
         secret=each.secret,
+        split=each.split,
+        layout="" if each.layout is InputLayout.TAIL else each.layout,
     )
 
 
 def input_from_wire(message: pb.Input) -> JobInput:
-    """An input of a role, not checked by the rule book yet; raises WireError for its trees."""
+    """An input of a role, not checked by the rule book yet; raises WireError for its trees and layout."""
     if len(message.trees) > MOST_INPUT_TREES:
         raise WireError("Input.trees", f"are more than {MOST_INPUT_TREES}")
     return JobInput(
@@ -47,6 +50,8 @@ def input_from_wire(message: pb.Input) -> JobInput:
         only=tuple(message.only),
         trees=tuple(map(_tree_from_wire, message.trees)),
         secret=message.secret,
+        split=message.split,
+        layout=checks.word(InputLayout, message.layout, "Input.layout") if message.layout else InputLayout.TAIL,
     )
 
 

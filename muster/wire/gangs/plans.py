@@ -313,6 +313,8 @@ def _assignment_to_wire(assignment: Assignment, role_key: str) -> pb.Assignment:
         node_rank=assignment.node_rank,
         node_count=assignment.node_count,
         role_key=role_key,
+        role_rank=assignment.role_rank,
+        role_size=assignment.role_size,
         network=assignment.network,
         gpus=assignment.gpus,
         gpu_share=None if assignment.gpu_share is None else gpu_share_to_wire(assignment.gpu_share),
@@ -340,6 +342,7 @@ def _assignment_from_wire(sent: pb.Assignment, roles: Mapping[str, Role | WireEr
     world_size = checks.between(sent.world_size, 1, checks.MAX_SIZE, "Assignment.world_size")
     local_world_size = checks.between(sent.local_world_size, 1, world_size, "Assignment.local_world_size")
     node_count = checks.between(sent.node_count, 1, world_size, "Assignment.node_count")
+    role_size = checks.between(sent.role_size or 1, 1, world_size, "Assignment.role_size")
     return Assignment(
         execution=ExecutionId(checks.identifier(sent.execution, "Assignment.execution")),
         job=JobId(checks.identifier(sent.job, "Assignment.job")),
@@ -357,6 +360,8 @@ def _assignment_from_wire(sent: pb.Assignment, roles: Mapping[str, Role | WireEr
         node_rank=checks.between(sent.node_rank, 0, node_count - 1, "Assignment.node_rank"),
         node_count=node_count,
         role=role,
+        role_rank=checks.between(sent.role_rank, 0, role_size - 1, "Assignment.role_rank"),
+        role_size=role_size,
         network=checks.word(Network, sent.network, "Assignment.network"),
         gpus=tuple(GpuUuid(uuid) for uuid in sent.gpus),
         gpu_share=gpu_share_from_wire(sent.gpu_share) if sent.HasField("gpu_share") else None,

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from muster.domain.data.job_input import JobInput
 from muster.domain.data.output_terms import OutputTerms, StoredAfter
+from muster.domain.data.pattern import InputLayout
 from muster.domain.data.volume import Volume, VolumeKeep
 from muster.domain.jobs.disconnect import LONGEST_LOST_AFTER, SHORTEST_LOST_AFTER, OnDisconnect
 from muster.domain.jobs.frameworks.dialect import Dialect
@@ -197,11 +198,13 @@ def inputs(draw: st.DrawFn, *, contained: bool) -> tuple[JobInput, ...]:
         digest = draw(st.sampled_from(("", "5" * 64)))
         if draw(st.booleans()):
             url = draw(st.sampled_from(("s3://acme/data/a b.tar", "s3://acme/data/*.tar", "s3://acme/data/")))
-            found.append(JobInput(name=name, url=url, path=path, secret=draw(st.sampled_from(("", "store")))))
+            secret, layout = draw(st.sampled_from(("", "store"))), draw(st.sampled_from(InputLayout))
+            split = draw(st.booleans()) and not url.endswith("b.tar")
+            found.append(JobInput(name=name, url=url, path=path, secret=secret, split=split, layout=layout))
         elif draw(st.booleans()):
             source = draw(st.sampled_from(("train", "train/worker-0", "job:k3j2v8xa/*")))
             only = draw(st.sampled_from(((), ("**/*.pt", "plots/"))))
-            found.append(JobInput(name=name, source=source, path=path, only=only))
+            found.append(JobInput(name=name, source=source, path=path, only=only, split=draw(st.booleans())))
         else:
             found.append(JobInput(name=name, url=f"https://example.org/{name}.tar", path=path, sha256=digest))
     return tuple(found)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from muster.domain.data.job_input import MAX_INPUTS, JobInput
+from muster.domain.data.pattern import InputLayout
 from muster.domain.data.volume import Volume
 from muster.domain.jobs.job import JobSpec, Mount
 from tests.unit.jobfile.wrong_jobs import CONTAINER, PROCESS, role
@@ -48,6 +49,19 @@ WRONG_INPUTS: Sequence[tuple[JobSpec, str]] = (
         inputs(JobInput(name="a", url="s3://acme/a/", sha256="5" * 64)),
         "roles[0].inputs.a.sha256: stands beside a URL that may be several objects",
     ),
+    (
+        inputs(JobInput(name="a", url=URL, split=True)),
+        "roles[0].inputs.a.split: stands beside a URL that is one file, of which there are no parts",
+    ),
+    (
+        inputs(JobInput(name="a", url="s3://acme/a.tar", split=True)),
+        "roles[0].inputs.a.split: stands beside a URL that is one file, of which there are no parts",
+    ),
+    (
+        inputs(JobInput(name="a", url=URL, layout=InputLayout.FLAT)),
+        "roles[0].inputs.a.layout: stands beside a URL that is not s3://",
+    ),
+    (of_job("train", layout=InputLayout.FULL), "roles[0].inputs.a.layout: stands beside from"),
     (with_url("https://me:secret@example.org/a"), "roles[0].inputs.a.url: must not have a user or password in it"),
     (with_url("https://example.org:99999/a"), "roles[0].inputs.a.url: has no host like example.org"),
     (with_url("https://example.org/"), "roles[0].inputs.a.url: names no file"),

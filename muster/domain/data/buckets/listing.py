@@ -81,30 +81,40 @@ def read_listing(found: FoundInput) -> BucketListing:
 
 
 def chosen(pattern: NamePattern, found: Iterable[StoredObject]) -> BucketListing:
-    """The list of objects with such a name. Raises ListingError for keys that no file can have as its path.
+    """The list of objects with such a name. Raises ListingError for keys that no file can have below its input.
 
     Objects of no bytes that stand for a directory of another object are left out.
     """
     objects = sorted(found, key=lambda each: each.key.encode())
     above = {parent for each in objects for parent in _parents(each.key)}
     kept = [each for each in objects if each.size or each.key not in above]
-    places(pattern, kept)
+    for each in kept:
+        _refuse_no_path(pattern.place(each.key, InputLayout.TAIL))
     return BucketListing(tuple(kept))
 
 
-def places(pattern: NamePattern, objects: Sequence[StoredObject]) -> dict[str, StoredObject]:
-    """Objects by the path at which each lies below the directory of its input; raises ListingError as above."""
+def places(
+    pattern: NamePattern, objects: Sequence[StoredObject], layout: InputLayout = InputLayout.TAIL
+) -> dict[str, StoredObject]:
+    """Objects by the path at which each lies below the directory of its input, in the order of these paths.
+
+    Raises ListingError as above, and where two objects would lie at one path.
+    """
     by_key = {each.key: each for each in objects}
     try:
-        paths = placed(((pattern, key) for key in by_key), InputLayout.TAIL)
-    except NamePatternError:
-        raise ListingError(f"one of the objects {pattern.text} is named like a directory of another one") from None
+        paths = placed(((pattern, key) for key in by_key), layout)
+    except NamePatternError as error:
+        raise ListingError(str(error)) from None
     for path in paths:
-        try:
-            refuse_bad_content_path(path)
-        except MalformedTreeError as error:
-            raise ListingError(f"an object can be no file: {error}") from None
+        _refuse_no_path(path)
     return {path: by_key[key] for path, key in paths.items()}
+
+
+def _refuse_no_path(path: str) -> None:
+    try:
+        refuse_bad_content_path(path)
+    except MalformedTreeError as error:
+        raise ListingError(f"an object can be no file: {error}") from None
 
 
 def _parents(key: str) -> Iterable[str]:

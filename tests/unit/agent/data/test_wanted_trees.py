@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 
 from agent.data.cache import InputCache
-from agent.data.trees import MOST_INPUT_METADATA, metadata_of, wanted_of
+from agent.data.trees import MOST_INPUT_METADATA, metadata_of, parts_of, wanted_of
 from muster.domain.data.job_input import JobInput
 from muster.domain.data.job_source import InputTree
 from muster.domain.data.tree import ContentEntry, ContentKind, ContentTree, content_tree
 from muster.domain.jobs.failure import ExecutionError
+from tests.unit.agent.core.ledger_builders import assignment
 
 
 def digest(content: bytes) -> str:
@@ -66,6 +67,24 @@ def test_names_with_wildcards_say_which_files_are_wanted(only: tuple[str, ...], 
 
 def test_each_execution_of_many_has_a_directory_to_which_names_do_not_refer() -> None:
     assert paths(("model/*",), below="worker-1") == ["worker-1/model/a.pt"]
+
+
+@pytest.mark.parametrize(
+    ("rank", "paths"),
+    [(0, ["worker-0/a", "worker-1/a"]), (1, ["worker-0/b"]), (2, ["worker-0/c"])],
+)
+def test_outputs_are_split_without_the_files_that_tell_of_others(rank: int, paths: list[str]) -> None:
+    left = [tree({"a": b"1", "a.metadata.json": b"{}", "b": b"2", "c": b"3"}), tree({"a": b"1"})]
+    each = JobInput(name="base", source="job:k3j2v8xa/*", split=True)
+    sources = [InputTree(tree=it.digest, size=1, below=f"worker-{place}") for place, it in enumerate(left)]
+    wanted = [wanted_of(each, source, it) for source, it in zip(sources, left, strict=True)]
+    told = dict(zip(sources, metadata_of(left), strict=True))
+    part = parts_of(assignment(role_rank=rank, role_size=3), each, wanted, told)
+    assert [entry.path for entries in part for entry in entries] == paths
+
+
+def test_a_part_that_has_no_files_is_a_directory_all_the_same(tmp_path: Path) -> None:
+    assert list(cache(tmp_path).shown_tree(content_tree([])).iterdir()) == []
 
 
 def test_a_tree_is_shown_with_its_directories_and_programs_and_nobody_can_write_to_it(tmp_path: Path) -> None:

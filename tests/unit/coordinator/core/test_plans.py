@@ -72,6 +72,13 @@ def test_ranks_are_counted_on_each_node_and_nodes_in_rank_order() -> None:
     assert {each.node_count for each in assignments.values()} == {3}
 
 
+def test_executions_are_counted_in_their_roles() -> None:
+    w = World(("a", 0))
+    job = w.submit(spec(roles=(role(1, name="head"), role(3, name="worker"))))
+    told = [w.followers[A].assignments[w.rank(job, rank).id] for rank in range(4)]
+    assert [(each.role_rank, each.role_size) for each in told] == [(0, 1), (0, 3), (1, 3), (2, 3)]
+
+
 def test_the_order_to_arm_brings_the_roster_and_the_order_to_run_does_not_repeat_it() -> None:
     w = world()
     job = w.submit(PAIR)

@@ -20,7 +20,7 @@ from muster.domain.data.buckets.listing import (
     read_listing,
 )
 from muster.domain.data.job_input import JobInput, without_query
-from muster.domain.data.pattern import name_pattern
+from muster.domain.data.pattern import InputLayout, name_pattern
 
 objects = st.builds(
     StoredObject, key=st.text(min_size=1, max_size=20), size=st.integers(0, 2**40), version=st.text(max_size=20)
@@ -100,12 +100,41 @@ def test_what_stands_for_a_directory_is_left_out() -> None:
 @pytest.mark.parametrize(
     ("keys", "sentence"),
     [
-        (("data/a", "data/a/1"), "is named like a directory of another one"),
         (("data/a/../b",), "can be no file"),
         (("data/a\x07",), "can be no file"),
         ((f"data/{'a' * 300}",), "can be no file"),
     ],
 )
-def test_objects_that_cannot_be_files_beside_each_other_are_refused(keys: tuple[str, ...], sentence: str) -> None:
+def test_objects_that_can_be_no_files_are_refused(keys: tuple[str, ...], sentence: str) -> None:
     with pytest.raises(ListingError, match=sentence):
         chosen(name_pattern("data/"), stored(*keys))
+
+
+@pytest.mark.parametrize(
+    ("layout", "paths"),
+    [
+        (InputLayout.TAIL, ["a/1", "b/2"]),
+        (InputLayout.FULL, ["data/a/1", "data/b/2"]),
+        (InputLayout.FLAT, ["1", "2"]),
+    ],
+)
+def test_a_job_says_where_objects_lie(layout: InputLayout, paths: list[str]) -> None:
+    assert list(places(name_pattern("data/"), stored("data/b/2", "data/a/1"), layout)) == paths
+
+
+@pytest.mark.parametrize(
+    ("layout", "keys", "sentence"),
+    [
+        (InputLayout.TAIL, ("data/a/1", "data/a"), "'data/a' and 'data/a/1' would both lie at 'a'; take two inputs"),
+        (
+            InputLayout.FLAT,
+            ("data/a/1", "data/b/1"),
+            "'data/a/1' and 'data/b/1' would both lie at '1'; use `layout: full`",
+        ),
+    ],
+)
+def test_two_objects_in_one_place_are_an_error_that_names_both(
+    layout: InputLayout, keys: tuple[str, ...], sentence: str
+) -> None:
+    with pytest.raises(ListingError, match=sentence):
+        places(name_pattern("data/"), stored(*keys), layout)

@@ -7,7 +7,7 @@ from muster.domain.data.buckets.bucket_url import BUCKET_NAME, read_bucket_url
 from muster.domain.data.digest import is_digest
 from muster.domain.data.job_input import BUCKET_SCHEME, LONGEST_INPUT_URL, MAX_INPUTS, JobInput, file_name
 from muster.domain.data.job_source import read_job_source
-from muster.domain.data.pattern import NamePatternError
+from muster.domain.data.pattern import InputLayout, NamePatternError
 from muster.domain.data.tree import MalformedTreeError, refuse_bad_content_path
 from muster.domain.fault import Fault, Path
 from muster.domain.jobs.job import Role
@@ -90,13 +90,30 @@ def _origin(each: JobInput, where: Path) -> Iterator[Fault]:
         yield from only_faults(each.only, (*where, "only"))
         if each.secret:
             yield Fault(path=(*where, "secret"), message="stands beside from, which needs none; it is for s3://")
+        if each.layout is not InputLayout.TAIL:
+            yield Fault(path=(*where, "layout"), message="stands beside from: outputs lie as they were left")
     else:
         yield from told((*where, "url"), input_url(each.url))
         yield from _opened_by(each, where)
+        yield from _several(each, where)
         if each.sha256:
             yield from told((*where, "sha256"), input_sha256(each.sha256))
         if each.only or each.trees:
             yield Fault(path=(*where, "only"), message="stands beside url, which names one file; it is for from")
+
+
+def _several(each: JobInput, where: Path) -> Iterator[Fault]:
+    """What is wrong with what is said of several files, where it is one."""
+    if each.layout is not InputLayout.TAIL and not each.is_in_bucket:
+        yield Fault(path=(*where, "layout"), message="stands beside a URL that is not s3://; it is for objects")
+    if each.split and not _may_be_several(each.url):
+        message = "stands beside a URL that is one file, of which there are no parts; take wildcards, or a / at the end"
+        yield Fault(path=(*where, "split"), message=message)
+
+
+def _may_be_several(url: str) -> bool:
+    named = read_bucket_url(url)
+    return named is not None and bool(set("*?") & set(named.key) or named.key.endswith("/"))
 
 
 def _opened_by(each: JobInput, where: Path) -> Iterator[Fault]:
@@ -106,8 +123,7 @@ def _opened_by(each: JobInput, where: Path) -> Iterator[Fault]:
         )
     elif each.secret:
         yield from told((*where, "secret"), values.label(each.secret))
-    named = read_bucket_url(each.url)
-    if each.sha256 and named is not None and (set("*?") & set(named.key) or named.key.endswith("/")):
+    if each.sha256 and _may_be_several(each.url):
         message = "stands beside a URL that may be several objects; it is for one object, or one file"
         yield Fault(path=(*where, "sha256"), message=message)
 
