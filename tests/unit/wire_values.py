@@ -2,7 +2,7 @@
 
 from hypothesis import strategies as st
 
-from muster.domain.gangs import fence, plan, roster
+from muster.domain.gangs import plan, roster
 from muster.domain.ids import JobId
 from muster.domain.jobs import disconnect, explanation, failure, job, lifecycle, restart, view
 from muster.domain.jobs.frameworks.dialect import Dialect
@@ -16,6 +16,7 @@ from muster.domain.jobs.secret_use import KEY_FORM, SecretUse
 from muster.domain.jobs.stopping.preemption import OnPreempt, PreemptSignal
 from muster.wire.checks import LONGEST_SPAN
 from tests.unit import checkpoint_values, output_values, volume_values
+from tests.unit.fence_values import fences
 from tests.unit.placing_values import affinities, gpu_shares, tolerations, topologies
 from tests.unit.plain_values import (
     absolute_paths,
@@ -225,15 +226,6 @@ def rosters(draw: st.DrawFn, size: int | None = None) -> roster.Roster:
             ),
         ),
     )
-
-
-fences = st.builds(
-    fence.Fence,
-    lost_after=spans,
-    on_disconnect=st.sampled_from(disconnect.OnDisconnect),
-    key=st.binary(max_size=32),
-    witnesses=tuples_of(st.builds(fence.Witness, node=node_ids, address=texts), by="node"),
-)
 
 
 @st.composite

@@ -7,10 +7,9 @@ from typing import TypeVar
 from google.protobuf.message import DecodeError
 
 from muster.domain.fleet.pool import PortionRule
-from muster.domain.gangs.fence import Fence, Witness
+from muster.domain.gangs.fence import Fence
 from muster.domain.gangs.plan import Assignment, Desired, Goal, Plan, Unreadable
-from muster.domain.ids import AttemptId, ExecutionId, GpuUuid, JobId, NodeId
-from muster.domain.jobs.disconnect import OnDisconnect
+from muster.domain.ids import AttemptId, ExecutionId, GpuUuid, JobId
 from muster.domain.jobs.interactive import MainProgramStreams
 from muster.domain.jobs.job import Network, Role, Timeouts
 from muster.domain.jobs.stopping.notice import StopOrder, StopReason
@@ -21,6 +20,7 @@ from muster.wire import checks
 from muster.wire.checks import WireError
 from muster.wire.data.checkpoints import to_restore_from_wire, to_restore_to_wire
 from muster.wire.gangs.encoded import EncodedOnce
+from muster.wire.gangs.fences import fence_from_wire, fence_to_wire
 from muster.wire.gangs.rosters import roster_from_bytes, roster_to_bytes
 from muster.wire.nodes import gpu_share_from_wire, gpu_share_to_wire
 from muster.wire.specs import (
@@ -322,7 +322,7 @@ def _assignment_to_wire(assignment: Assignment, role_key: str) -> pb.Assignment:
         fetch=checks.duration(assignment.fetch) if assignment.role.fetches else None,
         stall=checks.duration(assignment.stall) if assignment.role.fetches else None,
         preempt_signal=assignment.preempt_signal,
-        fence=_fence_to_wire(assignment.fence),
+        fence=fence_to_wire(assignment.fence),
         interactive=interactive_to_wire(assignment.interactive),
         main_program=assignment.main_program or "",
         idle=checks.duration(assignment.idle),
@@ -369,7 +369,7 @@ def _assignment_from_wire(sent: pb.Assignment, roles: Mapping[str, Role | WireEr
         fetch=checks.span(sent.fetch, "Assignment.fetch") if sent.HasField("fetch") else Timeouts().fetch,
         stall=checks.span(sent.stall, "Assignment.stall") if sent.HasField("stall") else Timeouts().stall,
         preempt_signal=checks.word(PreemptSignal, sent.preempt_signal, "Assignment.preempt_signal"),
-        fence=_fence_from_wire(sent.fence) if sent.HasField("fence") else Fence(),
+        fence=fence_from_wire(sent.fence) if sent.HasField("fence") else Fence(),
         interactive=interactive_from_wire(sent.interactive) if sent.HasField("interactive") else None,
         main_program=checks.word(MainProgramStreams, sent.main_program, "Assignment.main_program")
         if sent.main_program
@@ -378,26 +378,4 @@ def _assignment_from_wire(sent: pb.Assignment, roles: Mapping[str, Role | WireEr
         saves=sent.saves,
         restore=to_restore_from_wire(sent.restore) if sent.HasField("restore") else None,
         enforce=checks.word(PortionRule, sent.enforce, "Assignment.enforce") if sent.enforce else PortionRule.TELL,
-    )
-
-
-def _fence_to_wire(fence: Fence) -> pb.Fence:
-    return pb.Fence(
-        lost_after=checks.duration(fence.lost_after),
-        on_disconnect=fence.on_disconnect,
-        key=fence.key,
-        witnesses=[pb.Witness(node=witness.node, address=witness.address) for witness in fence.witnesses],
-    )
-
-
-def _fence_from_wire(message: pb.Fence) -> Fence:
-    checks.require(message, "lost_after")
-    return Fence(
-        lost_after=checks.span(message.lost_after, "Fence.lost_after"),
-        on_disconnect=checks.word(OnDisconnect, message.on_disconnect, "Fence.on_disconnect"),
-        key=message.key,
-        witnesses=tuple(
-            Witness(node=NodeId(checks.identifier(witness.node, "Witness.node")), address=witness.address)
-            for witness in message.witnesses
-        ),
     )

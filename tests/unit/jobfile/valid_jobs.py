@@ -5,9 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 from hypothesis import strategies as st
 
-from muster.domain.data.job_input import JobInput
 from muster.domain.data.output_terms import OutputTerms, StoredAfter
-from muster.domain.data.pattern import InputLayout
 from muster.domain.data.volume import Volume, VolumeKeep
 from muster.domain.jobs.disconnect import LONGEST_LOST_AFTER, SHORTEST_LOST_AFTER, OnDisconnect
 from muster.domain.jobs.frameworks.dialect import Dialect
@@ -72,6 +70,7 @@ from muster.domain.jobs.secret_use import KEY_FORM, ONLY_KEY, SECRETS_DIRECTORY,
 from muster.domain.jobs.stopping.preemption import LONGEST_PREEMPT_GRACE, OnPreempt, PreemptSignal
 from muster.domain.visible_text import hidden_in
 from tests.unit.checkpoint_values import repos, valid_checkpoints
+from tests.unit.jobfile.valid_inputs import inputs
 
 labels = st.from_regex(f"{LABEL}", fullmatch=True).filter(lambda name: len(name) <= 40)
 texts = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=12)
@@ -187,27 +186,6 @@ def secret_uses(draw: st.DrawFn, taken: frozenset[str], *, contained: bool) -> t
         files = st.sampled_from(places) if not env and not standard else st.none() | st.sampled_from(places)
         uses.append(SecretUse(secret=name, env=env, directory=draw(files), standard_env=standard))
     return tuple(uses)
-
-
-@st.composite
-def inputs(draw: st.DrawFn, *, contained: bool) -> tuple[JobInput, ...]:
-    """Inputs of a role, none of which lies in another one."""
-    found = []
-    for name in sorted(draw(st.sets(labels, max_size=3))):
-        path = f"/input-{name}" if contained and draw(st.booleans()) else None
-        digest = draw(st.sampled_from(("", "5" * 64)))
-        if draw(st.booleans()):
-            url = draw(st.sampled_from(("s3://acme/data/a b.tar", "s3://acme/data/*.tar", "s3://acme/data/")))
-            secret, layout = draw(st.sampled_from(("", "store"))), draw(st.sampled_from(InputLayout))
-            split = draw(st.booleans()) and not url.endswith("b.tar")
-            found.append(JobInput(name=name, url=url, path=path, secret=secret, split=split, layout=layout))
-        elif draw(st.booleans()):
-            source = draw(st.sampled_from(("train", "train/worker-0", "job:k3j2v8xa/*")))
-            only = draw(st.sampled_from(((), ("**/*.pt", "plots/"))))
-            found.append(JobInput(name=name, source=source, path=path, only=only, split=draw(st.booleans())))
-        else:
-            found.append(JobInput(name=name, url=f"https://example.org/{name}.tar", path=path, sha256=digest))
-    return tuple(found)
 
 
 @st.composite
