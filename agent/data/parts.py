@@ -11,7 +11,7 @@ Whatever = TypeVar("Whatever")
 
 
 def part_of(assignment: Assignment, each: JobInput, by_path: Mapping[str, Whatever]) -> dict[str, Whatever]:
-    """Those of the files of an input, by their paths, that an execution gets."""
+    """The files of an input that an execution gets, by their paths."""
     paths = sorted(by_path, key=str.encode)
     if each.split:
         paths = list(split_among(paths, assignment.role_rank, assignment.role_size))
