@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from agent.code.copies import add_files, lay_out
 from agent.code.questions import AskForCode
+from agent.code.shared import SHARED_CODE_DIRECTORY, SharedCode
 from agent.executions.file_faults import data_fault
 from muster.domain.data.code import JobCode
 from muster.domain.data.tree import ContentObject, ContentTree, MalformedTreeError, read_content_tree
@@ -54,6 +55,7 @@ class KeptCode:
         self._credentials = credentials
         self._kept = kept
         self._fetching = asyncio.Lock()
+        self._shared = SharedCode(directory.with_name(SHARED_CODE_DIRECTORY))
         self._needed: dict[ExecutionId, ContentTree] = {}
         """The code of executions that are here."""
 
@@ -84,6 +86,13 @@ class KeptCode:
         try:
             lay_out(self._needed[execution], ObjectFiles(self._directory), into)
             add_files(files, into)
+        except OSError as error:
+            raise data_fault("code", error) from error
+
+    def share(self, execution: ExecutionId, into: Path) -> None:
+        """Have a link to what executions share that have the same code as this one. Raises ExecutionError."""
+        try:
+            self._shared.show(self._needed[execution], ObjectFiles(self._directory), into)
         except OSError as error:
             raise data_fault("code", error) from error
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from agent.core.launching.job_user import JobUser
 from agent.executions.owner import give_all
+from muster.domain.data.code import JobCode
 from muster.domain.jobs.job import InlineFile
 
 _FOR_ALL = 0o006
@@ -18,6 +19,11 @@ def files_in(files: Mapping[str, InlineFile], directory: str) -> dict[str, Inlin
     return {
         posixpath.relpath(path, directory): file for path, file in files.items() if path.startswith(f"{directory}/")
     }
+
+
+def code_place(code: JobCode, directory: Path) -> Path:
+    """Where the code of an execution lies: a copy in its directory, or what a link there leads to. Raises OSError."""
+    return directory if code.writable else directory.readlink()
 
 
 def give_code(directory: Path, user: JobUser | None) -> None:

@@ -63,6 +63,14 @@ class CodeStore:
         """
         self._loaded().lay_out(execution, into, files)
 
+    def share(self, assignment: Assignment, into: Path) -> None:
+        """Have a link to a directory with the execution's code, where that is not for writing. Raises ExecutionError.
+
+        It lies in the execution's directory, beside those of others.
+        """
+        if assignment.role.code is not None and not assignment.role.code.writable:
+            self._loaded().share(assignment.execution, into)
+
     def forget(self, execution: ExecutionId) -> None:
         """Note that an execution needs its code no more."""
         self._commits.pop(execution, None)

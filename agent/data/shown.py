@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
 
+from agent.executions.trees import remove_read_only
 from muster.domain.data.tree import ContentEntry, ContentKind, ContentTree
 
 UNCHANGED = 946_684_800
 """Seconds since 1970 that every object says it was changed at: who has written into one gives it another time."""
 
-_OWN, _SEEN = 0o700, 0o555
+_SEEN = 0o555
 
 
 class ShownTrees:
@@ -47,10 +48,7 @@ class ShownTrees:
     @staticmethod
     def forget(place: Path) -> None:
         """Remove a directory, if it is there; raises OSError."""
-        if place.exists():
-            for directory, _, _ in os.walk(place):
-                Path(directory).chmod(_OWN)
-            shutil.rmtree(place)
+        remove_read_only(place)
 
     def _lay(self, entry: ContentEntry, path: Path) -> None:
         """Have a file of a tree in its place. What may be run is a copy, as an object has one set of rights."""

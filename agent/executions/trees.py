@@ -1,11 +1,13 @@
 """Directories however deep: Python's own functions for them fail after a thousand levels, which user code may make."""
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
 
 REMOVAL_LIMIT = 600.0
 """Seconds that the removal of a very deep directory may take."""
+_OWN = 0o700
 
 
 def make_directories(path: Path) -> None:
@@ -16,6 +18,14 @@ def make_directories(path: Path) -> None:
         path = path.parent
     for each in reversed(missing):
         each.mkdir(exist_ok=True)
+
+
+def remove_read_only(path: Path) -> None:
+    """Remove a directory in which nobody may write, if it is there. Raises OSError."""
+    if path.exists():
+        for directory, _, _ in os.walk(path):
+            Path(directory).chmod(_OWN)
+        shutil.rmtree(path)
 
 
 def remove_tree(path: Path) -> None:

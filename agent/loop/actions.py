@@ -127,6 +127,7 @@ class Actions:
         await self._doors.open(live, assignment)
         await bench.secrets.fetch(assignment, progress)
         await bench.code.fetch(assignment, progress)
+        await asyncio.to_thread(bench.code.share, assignment, directory.code)
         await self._have_inputs(assignment, directory, progress)
         await bench.checkpoints.restore(assignment, directory, progress)
         live.sandbox = await runtime.prepare(assignment, directory, live.spool, ports, progress)

@@ -56,6 +56,7 @@ class RunFlags(NamedTuple):  # made in a tenth of the time of a data class, whic
     on_disconnect: str | None = None
     files: Sequence[str] = ()
     code: Path | None = None
+    git: str | None = None
     env_files: Sequence[Path] = ()
     pull: str | None = None
     entrypoint: str | None = None
@@ -112,7 +113,7 @@ def run_document(flags: RunFlags, environ: Mapping[str, str]) -> dict[str, Any]:
         restarts=restarts or None,
         on_disconnect=flags.on_disconnect,
         files=[_file(text) for text in flags.files] or None,
-        code=None if flags.code is None else str(flags.code),
+        code=_code(flags.code, flags.git),
         pull=flags.pull,
         entrypoint=shlex.split(flags.entrypoint) if flags.entrypoint is not None else None,
         ulimits=dict(_ulimit(text) for text in flags.ulimits) or None,
@@ -170,6 +171,25 @@ def _from_files(files: Sequence[Path], environ: Mapping[str, str]) -> dict[str, 
 def _file(text: str) -> dict[str, str]:
     source, colon, path = text.partition(":")
     return {"path": path if colon else PurePath(source).name, "source": source}
+
+
+def git_code(text: str) -> dict[str, Any]:
+    """A repository and what is wanted of it, `URL` or `URL@REF`; an `@` before the first name of the path is no REF."""
+    scheme, slashes, rest = text.partition("://")
+    authority, slash, path = rest.partition("/")
+    repository, at, ref = path.rpartition("@")
+    if not at or not repository or repository.endswith("/"):
+        return {"git": text}
+    return {"git": f"{scheme}{slashes}{authority}{slash}{repository}", "ref": ref}
+
+
+def _code(folder: Path | None, git: str | None) -> str | dict[str, Any] | None:
+    """Where the code comes from: a folder, or a repository."""
+    if folder is not None and git is not None:
+        raise typer.BadParameter("stands beside --code; code comes from one of them", param_hint="--git")
+    if git is not None:
+        return git_code(git)
+    return None if folder is None else str(folder)
 
 
 def _input(text: str) -> tuple[str, Any]:

@@ -149,7 +149,7 @@ class Builder:
         if folder is None or not folder.is_dir():
             why = "cannot be read here" if folder is None else f"{quote(str(folder), most=4096)} is no folder"
             self._find(keys.where("code"), FieldError(f"{why}; `muster upload` sends one, and prints its tree"))
-        return JobCode(folder=str(folder or code.folder))
+        return JobCode(folder=str(folder or code.folder), writable=code.writable)
 
     def _files(self, keys: "_Layered") -> Iterator[InlineFile]:
         for place, file in enumerate(keys.effective.files):

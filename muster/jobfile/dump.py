@@ -102,6 +102,7 @@ def _role(role: Role) -> dict[str, Any]:
 def _code(code: JobCode | None) -> dict[str, Any] | str | None:
     if code is None:
         return None
+    shared = {} if code.writable else {"writable": False}
     if code.git is not None:
         git = code.git
         return _present(
@@ -110,8 +111,11 @@ def _code(code: JobCode | None) -> dict[str, Any] | str | None:
             commit=git.commit or None,
             path=git.path or None,
             secret=git.secret or None,
+            **shared,
         )
-    return {"tree": code.tree, "size": code.size} if code.tree else code.folder
+    if code.tree:
+        return {"tree": code.tree, "size": code.size, **shared}
+    return {"folder": code.folder, **shared} if shared else code.folder
 
 
 def _outputs(terms: OutputTerms) -> dict[str, Any]:

@@ -21,9 +21,13 @@ git_codes = st.builds(
     secret=st.just("") | labels,
 )
 repos = st.none() | st.builds(JobCode, git=git_codes)
-codes = st.builds(JobCode, tree=digests, size=st.integers(0, LARGEST_TREE_FORM), git=st.none() | git_codes) | st.builds(
-    JobCode, git=git_codes
-)
+codes = st.builds(
+    JobCode,
+    tree=digests,
+    size=st.integers(0, LARGEST_TREE_FORM),
+    git=st.none() | git_codes,
+    writable=st.booleans(),
+) | st.builds(JobCode, git=git_codes)
 stop_orders = st.builds(StopOrder, reason=st.sampled_from(StopReason), grace=spans)
 sizes = st.integers(1, LARGEST_OUTPUTS)
 checkpoints = st.builds(

@@ -366,7 +366,8 @@ def _mounts(assignment: Assignment, site: ContainerSite, hosts: PurePath | None)
     if site.home is not None:
         mounts.append(Mount(source=str(site.home), target=CONTAINER_HOME, read_only=False))
     if site.code is not None:
-        mounts.append(Mount(source=str(site.code), target=CODE_DIRECTORY, read_only=False))
+        shared = assignment.role.code is not None and not assignment.role.code.writable
+        mounts.append(Mount(source=str(site.code), target=CODE_DIRECTORY, read_only=shared))
     if site.checkpoint is not None and assignment.role.checkpoint is not None:
         target = assignment.role.checkpoint.target
         mounts.append(Mount(source=str(site.checkpoint), target=target, read_only=False))

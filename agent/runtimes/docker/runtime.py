@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from weakref import WeakSet
 
-from agent.code.places import give_code
+from agent.code.places import code_place, give_code
 from agent.code.store import CodeStore
 from agent.core.containers.spec import (
     EXECUTION_LABEL,
@@ -240,10 +240,10 @@ class DockerRuntime:
             user=user,
             home=None if user is None or user.uid == 0 else directory.home,
             first=directory.first if noting else None,
-            code=None if role.code is None else directory.code,
+            code=None if role.code is None else code_place(role.code, directory.code),
             checkpoint=None if role.checkpoint is None else directory.checkpoint,
         )
-        if role.code is not None:
+        if role.code is not None and role.code.writable:
             directory.code.mkdir(exist_ok=True)  # a rehearsal has it mounted
         if needs_rehearsal(role):
             progress("trying the container's options")

@@ -343,7 +343,8 @@ def _sought(prepared: PreparedContainer, launch: Launch, body: Body) -> Sought:
 async def _files_apart(prepared: PreparedContainer) -> Mapping[str, InlineFile]:
     """Have the execution's copy of its code, if any, with the inline files that belong there; gives the others."""
     files = inline_paths(prepared.assignment.role, prepared.image)
-    if prepared.site.code is None:
+    code = prepared.assignment.role.code
+    if code is None or not code.writable:
         return files
     await begun(partial(_lay_out_code, prepared, files_in(files, CODE_DIRECTORY)))
     return {path: file for path, file in files.items() if not path.startswith(f"{CODE_DIRECTORY}/")}

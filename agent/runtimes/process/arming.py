@@ -74,8 +74,9 @@ class Preparation:
     def _write(self, directory: ExecutionDirectory, workdir: Path, role: Role, launch: Launch) -> None:
         write_config(directory, launch)
         files = {posixpath.normpath(workdir / file.path): file for file in role.files}
-        in_code = {} if role.code is None else files_in(files, str(directory.code))
-        if role.code is not None:
+        copied = role.code is not None and role.code.writable
+        in_code = files_in(files, str(directory.code)) if copied else {}
+        if copied:
             self.code.lay_out(ExecutionId(directory.path.name), directory.code, in_code)
         if not workdir.is_dir():
             message = f"the working directory {workdir} is not there; make it on the node or leave it out"
@@ -86,7 +87,7 @@ class Preparation:
         write_inline([file for file in role.files if file not in in_code.values()], workdir)
         if self.user is not None:
             give_all(directory.work, self.user)
-            if role.code is not None:
+            if copied:
                 give_all(directory.code, self.user)
         if launch.secrets.files:
             execution = ExecutionId(directory.path.name)

@@ -25,7 +25,7 @@ def note_code(turn: Turn, event: CodeFetched) -> Answer:
     if job is None:
         return Noted()
     roles = tuple(
-        replace(role, code=event.found)
+        replace(role, code=replace(event.found, writable=role.code.writable))
         if role.code is not None and role.code.is_awaited and role.code.git == event.asked
         else role
         for role in job.spec.roles

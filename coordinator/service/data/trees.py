@@ -5,7 +5,6 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Protocol
 
-from muster.domain.data.code import JobCode
 from muster.domain.data.depot_use import DepotUse
 from muster.domain.errors import InvalidJobError, UnavailableError
 from muster.domain.jobs.job import JobSpec, Role
@@ -72,7 +71,9 @@ def without_fetched_code(spec: JobSpec) -> JobSpec:
     if not any(role.code is not None and role.code.git is not None and role.code.tree for role in spec.roles):
         return spec
     roles = (
-        replace(role, code=JobCode(git=role.code.git)) if role.code is not None and role.code.git is not None else role
+        replace(role, code=replace(role.code, tree="", size=0))
+        if role.code is not None and role.code.git is not None
+        else role
         for role in spec.roles
     )
     return replace(spec, roles=tuple(roles))

@@ -104,6 +104,10 @@ async def run(
         Path | None,
         typer.Option(metavar="FOLDER", help="Folder of which each execution gets a copy, as its working directory."),
     ] = None,
+    git: Annotated[
+        str | None,
+        typer.Option(metavar="URL[@REF]", help="Git repository whose branch, tag or commit REF is the code."),
+    ] = None,
     env_file: Annotated[
         list[Path] | None,
         typer.Option(
@@ -272,6 +276,7 @@ async def run(
         on_disconnect=on_disconnect,
         files=file or (),
         code=code,
+        git=git,
         env_files=env_file or (),
         pull=pull,
         entrypoint=entrypoint,

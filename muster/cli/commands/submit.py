@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -56,6 +56,13 @@ async def submit(
     ] = False,
     dry_run: DryRun = False,
     queue_anyway: QueueAnyway = False,
+    git: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL[@REF]",
+            help="Git repository whose branch, tag or commit REF is `code`, whatever the file says.",
+        ),
+    ] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option(
@@ -76,7 +83,12 @@ async def submit(
     """
     from muster.cli.job_files import read_jobs
 
-    jobs = read_jobs(files, overrides_of(settings or ()))
+    overrides = overrides_of(settings or ())
+    if git is not None:
+        from muster.cli.run_document import git_code
+
+        overrides = {"code": git_code(git), **overrides}
+    jobs = read_jobs(files, overrides)
     if follow and len(jobs) > 1:
         raise typer.BadParameter(f"stays with one job; these are {len(jobs)}", param_hint="--follow")
     wish = Wish(follow=follow, dry_run=dry_run, queue_anyway=queue_anyway, output=output)
@@ -230,7 +242,7 @@ def _line_of(job: "Described", error: MusterError) -> str:
     return f"{job.where}: {job.spec.name}: {error}" if located is error else str(located)
 
 
-def overrides_of(settings: Sequence[str]) -> Mapping[str, str]:
+def overrides_of(settings: Sequence[str]) -> Mapping[str, Any]:
     """The values of `--set KEY=VALUE` by key."""
     pairs = [setting.partition("=") for setting in settings]
     for key, equals, _ in pairs:

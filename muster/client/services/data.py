@@ -98,7 +98,9 @@ class DataClient:
         if not sent:
             return spec
         roles = (
-            role if role.code is None else replace(role, code=sent.get(role.code.folder, role.code))
+            role
+            if role.code is None
+            else replace(role, code=replace(sent.get(role.code.folder, role.code), writable=role.code.writable))
             for role in spec.roles
         )
         return replace(spec, roles=tuple(roles))

@@ -66,6 +66,8 @@ class JobCode:
     """Bytes of the canonical form of the tree."""
     git: GitCode | None = None
     """Where it comes from; None: from a folder."""
+    writable: bool = True
+    """Whether each execution has a copy to which it may write; else those of a node share one directory."""
 
     @property
     def is_awaited(self) -> bool:

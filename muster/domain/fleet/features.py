@@ -31,6 +31,9 @@ CODE = "code"
 GIT_CODE = "git-code"
 """The agent fetches code from Git repositories; one on a node without git does not say it."""
 
+SHARED_CODE = "shared-code"
+"""The agent has executions share one directory of code that nobody may write to."""
+
 VOLUMES = "volumes"
 """The agent gives executions volumes."""
 
@@ -73,6 +76,7 @@ ALL_FEATURES = frozenset(
         MAIN_PROGRAM,
         CODE,
         GIT_CODE,
+        SHARED_CODE,
         VOLUMES,
         KEPT_VOLUMES,
         INPUTS,
@@ -97,6 +101,7 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         MAIN_PROGRAM: "main programs with an input or a terminal",
         CODE: "code that jobs bring along",
         GIT_CODE: "code from Git repositories, for which the node must have git",
+        SHARED_CODE: "code that executions share",
         VOLUMES: "volumes",
         KEPT_VOLUMES: "volumes that stay on the node",
         INPUTS: "inputs",
@@ -125,6 +130,7 @@ def needed(spec: JobSpec, role: Role) -> frozenset[str]:
         main_program=spec.main_program is not None and role.name == spec.roles[0].name,
         code=role.code is not None,
         git_code=role.code is not None and role.code.is_awaited,
+        shared_code=role.code is not None and not role.code.writable,
         inputs=bool(role.inputs),
         input_trees=any(each.source for each in role.inputs),
         buckets=any(each.is_in_bucket for each in role.inputs),
@@ -145,6 +151,7 @@ def _words(  # noqa: PLR0913 - one for each feature
     main_program: bool,
     code: bool,
     git_code: bool,
+    shared_code: bool,
     volumes: bool,
     kept_volumes: bool,
     inputs: bool,
@@ -163,6 +170,7 @@ def _words(  # noqa: PLR0913 - one for each feature
         MAIN_PROGRAM: main_program,
         CODE: code,
         GIT_CODE: git_code,
+        SHARED_CODE: shared_code,
         VOLUMES: volumes,
         KEPT_VOLUMES: kept_volumes,
         INPUTS: inputs,

@@ -54,6 +54,13 @@ class CodeKeys(Section):
         "bytes", "The `size` that `muster upload -o json` prints. Needs `tree`."
     )
 
+    writable: fields.Flag = key(
+        "`true`, `false`",
+        "Whether each execution has a copy to which it may write. `false`: all of a node share one directory, which "
+        "they can only read.",
+        default=True,
+    )
+
     @model_validator(mode="after")
     def _one_place(self) -> "CodeKeys":
         if sum(each is not None for each in (self.folder, self.git, self.tree)) != 1:
@@ -68,9 +75,9 @@ class CodeKeys(Section):
     def code(self) -> JobCode:
         """The value of the domain, for all but a folder."""
         if self.git is None:
-            return JobCode(tree=self.tree or "", size=self.size or 0)
+            return JobCode(tree=self.tree or "", size=self.size or 0, writable=self.writable)
         more = {name: getattr(self, name) or "" for name in ("ref", "commit", "path", "secret")}
-        return JobCode(git=GitCode(url=self.git, **more))
+        return JobCode(git=GitCode(url=self.git, **more), writable=self.writable)
 
 
 def _code_form(value: object) -> object:

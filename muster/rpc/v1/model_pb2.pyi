@@ -899,10 +899,13 @@ class Code(_message.Message):
     TREE_FIELD_NUMBER: _builtins.int
     SIZE_FIELD_NUMBER: _builtins.int
     GIT_FIELD_NUMBER: _builtins.int
+    READ_ONLY_FIELD_NUMBER: _builtins.int
     tree: _builtins.str
     """SHA-256 of its content tree, in hexadecimal digits."""
     size: _builtins.int
     """Bytes of the canonical form of the tree."""
+    read_only: _builtins.bool
+    """Whether the executions of a node share one directory of it, which nobody may write to."""
     @_builtins.property
     def git(self) -> Global___GitCode:
         """Where it comes from; absent: from a folder."""
@@ -913,10 +916,11 @@ class Code(_message.Message):
         tree: _builtins.str = ...,
         size: _builtins.int = ...,
         git: Global___GitCode | None = ...,
+        read_only: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["git", b"git"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["git", b"git", "size", b"size", "tree", b"tree"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["git", b"git", "read_only", b"read_only", "size", b"size", "tree", b"tree"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -18,6 +18,7 @@ def code_to_wire(code: JobCode) -> model_pb2.Code:
         git=None
         if git is None
         else model_pb2.GitCode(url=git.url, ref=git.ref, commit=git.commit, path=git.path, secret=git.secret),
+        read_only=not code.writable,
     )
 
 
@@ -30,6 +31,7 @@ def code_from_wire(message: model_pb2.Code) -> JobCode:
         git=GitCode(url=git.url, ref=git.ref, commit=git.commit, path=git.path, secret=git.secret)
         if message.HasField("git")
         else None,
+        writable=not message.read_only,
     )
 
 

@@ -54,6 +54,27 @@ def test_every_flag_becomes_a_key_of_a_job_file() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("https://git.example.org/team/train.git", {"git": "https://git.example.org/team/train.git"}),
+        ("https://h/train.git@main", {"git": "https://h/train.git", "ref": "main"}),
+        ("https://h/train.git@feature/x", {"git": "https://h/train.git", "ref": "feature/x"}),
+        ("ssh://git@h:22/train.git", {"git": "ssh://git@h:22/train.git"}),
+        ("ssh://git@h/train.git@v1", {"git": "ssh://git@h/train.git", "ref": "v1"}),
+        ("https://h/@scope/train", {"git": "https://h/@scope/train"}),
+        ("https://h/@scope/train@v1", {"git": "https://h/@scope/train", "ref": "v1"}),
+    ],
+)
+def test_a_repository_may_be_followed_by_what_is_wanted_of_it(text: str, said: dict[str, str]) -> None:
+    assert run_document(RunFlags(command=("a",), git=text), {})["code"] == said
+
+
+def test_code_comes_from_a_folder_or_a_repository() -> None:
+    with pytest.raises(typer.BadParameter, match="beside --code"):
+        run_document(RunFlags(command=("a",), code=Path(), git="https://h/train.git"), {})
+
+
 def test_what_a_job_file_can_say_the_command_line_can_too(tmp_path: Path) -> None:
     variables = tmp_path / "vars.env"
     variables.write_text("# ours\nA=1\n\nexport B=two words\nHERE\n")

@@ -1,5 +1,7 @@
 """What job files say of code from repositories."""
 
+from pathlib import Path
+
 import pytest
 
 from muster.domain.data.code import GitCode, JobCode
@@ -20,6 +22,15 @@ def test_a_repository_is_named_with_what_is_wanted_of_it() -> None:
     git = GitCode(url=URL, ref="v1", commit="ab" * 20, path="lib", secret="gitlab")
     assert loaded(text).roles[0].code == JobCode(git=git)
     assert dump_job(loaded(text))["code"] == said
+
+
+def test_code_that_executions_share_is_said_of_every_kind(tmp_path: Path) -> None:
+    for said in ({"git": URL}, {"tree": "ab" * 32, "size": 61}, {"folder": str(tmp_path)}):
+        keys = ", ".join(f"{key}: {value}" for key, value in said.items())
+        spec = load_job(f"{HEAD}code: {{{keys}, writable: false}}\n", "job.yaml", base=tmp_path)
+        assert spec.roles[0].code is not None
+        assert not spec.roles[0].code.writable
+        assert dump_job(spec)["code"] == {**said, "writable": False}
 
 
 def test_what_was_fetched_is_written_as_its_commit_and_not_as_a_tree() -> None:

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 from hypothesis import strategies as st
 
+from muster.domain.data.code import JobCode
 from muster.domain.data.output_terms import OutputTerms, StoredAfter
 from muster.domain.data.volume import Volume, VolumeKeep
 from muster.domain.jobs.disconnect import LONGEST_LOST_AFTER, SHORTEST_LOST_AFTER, OnDisconnect
@@ -235,8 +236,16 @@ plain_processes = st.builds(
 def processes_with_secrets(draw: st.DrawFn) -> Role:
     role = draw(plain_processes)
     uses = draw(secret_uses(frozenset(role.env), contained=False))
-    lent = replace(role, volumes=draw(volumes(contained=False)), inputs=draw(inputs(contained=False)), code=draw(repos))
-    return replace(lent, secrets=uses, checkpoint=draw(valid_checkpoints(contained=False)))
+    lent = replace(role, volumes=draw(volumes(contained=False)), inputs=draw(inputs(contained=False)))
+    code, saves = draw(code_beside(role)), draw(valid_checkpoints(contained=False))
+    return replace(lent, secrets=uses, code=code, checkpoint=saves)
+
+
+@st.composite
+def code_beside(draw: st.DrawFn, role: Role) -> JobCode | None:
+    """Code to which files of the role may be written."""
+    code = draw(repos)
+    return code if code is None or role.files else replace(code, writable=draw(st.booleans()))
 
 
 processes = processes_with_secrets()
@@ -279,7 +288,7 @@ def containers(draw: st.DrawFn) -> Role:
         mounts=tuple(draw(st.lists(mounts, max_size=2, unique_by=lambda mount: mount.target))),
         volumes=draw(volumes(contained=True)),
         inputs=draw(inputs(contained=True)),
-        code=draw(repos),
+        code=draw(code_beside(role)),
         ulimits=tuple(sorted(limits_of, key=lambda limit: limit.name)),
         files=role.files,
         secrets=draw(secret_uses(frozenset(role.env), contained=True)),

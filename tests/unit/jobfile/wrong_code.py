@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 
 from muster.domain.data.code import GitCode, JobCode
-from muster.domain.jobs.job import JobSpec
-from tests.unit.jobfile.wrong_jobs import job, role
+from muster.domain.jobs.job import InlineFile, JobSpec
+from tests.unit.jobfile.wrong_jobs import CONTAINER, job, role
 
 URL = "https://git.example.org/team/train.git"
 ADDRESS = "roles[0].code.git: must be an address like https://git.example.org/team/train.git"
+SHARED = JobCode(git=GitCode(url=URL), writable=False)
 
 
 def code(url: str = URL, ref: str = "", commit: str = "", path: str = "", secret: str = "") -> JobSpec:
@@ -52,5 +53,13 @@ WRONG_CODE: Sequence[tuple[JobSpec, str]] = (
     (
         code("ssh://git@git.example.org/train.git"),
         "roles[0].code.secret: is missing: ssh:// needs a secret of kind git",
+    ),
+    (
+        role(job(), code=SHARED, files=(InlineFile(path="a.json", content=b""),)),
+        'roles[0].files[0].path: "a.json" would lie in the code, which nobody may write to',
+    ),
+    (
+        role(CONTAINER, code=SHARED, workdir="/muster/code/src", files=(InlineFile(path="lib/a.json", content=b""),)),
+        'roles[0].files[0].path: "lib/a.json" would lie in the code, which nobody may write to',
     ),
 )

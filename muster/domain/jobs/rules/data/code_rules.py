@@ -1,9 +1,10 @@
 """What is wrong with the code of a role."""
 
+import posixpath
 import re
 from collections.abc import Iterator
 
-from muster.domain.data.code import GIT_COMMIT, GIT_URL, LONGEST_GIT_URL, GitCode, JobCode, read_git_url
+from muster.domain.data.code import CODE_DIRECTORY, GIT_COMMIT, GIT_URL, LONGEST_GIT_URL, GitCode, JobCode, read_git_url
 from muster.domain.data.tree import LARGEST_TREE_FORM, MalformedTreeError, refuse_bad_content_path
 from muster.domain.fault import Fault
 from muster.domain.jobs.job import Role
@@ -81,6 +82,20 @@ def code_faults(role: Role) -> Iterator[Fault]:
         yield from _git_faults(code, code.git)
     if code.tree:
         yield from told(("code", "size"), values.number(code.size, 0, LARGEST_TREE_FORM))
+    if not code.writable:
+        yield from _files_in_code(role)
+
+
+def _files_in_code(role: Role) -> Iterator[Fault]:
+    """Files of the job that would be written into code that nobody may write to."""
+    if role.image is None and role.workdir is not None:
+        return  # a process has its files there
+    code = CODE_DIRECTORY if role.image else "code"
+    for number, file in enumerate(role.files):
+        lies = posixpath.normpath(posixpath.join(role.workdir or code, file.path))
+        if not file.path.startswith("/") and lies.startswith(f"{code}/"):
+            message = f"{quote(file.path)} would lie in the code, which nobody may write to (code.writable: false)"
+            yield Fault(path=("files", number, "path"), message=message)
 
 
 def _git_faults(code: JobCode, git: GitCode) -> Iterator[Fault]:
