@@ -1,15 +1,29 @@
 """What inputs hold for a job: what the first of its nodes has found, and what every other one is held to."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import timedelta
 
 from muster.domain.data.job_input import FoundInput, JobInput, without_query
+from muster.domain.fleet.secret import DeliveredSecret, SecretKind
 from muster.domain.ids import ExecutionId
 from muster.domain.jobs.failure import ExecutionError, FailureKind
 from muster.domain.quantity import format_duration, size_text
 
 AskForInputs = Callable[[ExecutionId, Sequence[FoundInput]], Awaitable[Sequence[FoundInput]]]
 """Tells the coordinator what was found, and gets what counts for the job; raises ExecutionError."""
+
+
+AskForKeys = Callable[[ExecutionId], Awaitable[Sequence[DeliveredSecret]]]
+"""What opens the stores and servers of an execution's data; raises ExecutionError."""
+
+
+async def what_opens(ask: AskForKeys, execution: ExecutionId, each: JobInput, kind: SecretKind) -> Mapping[str, bytes]:
+    """The values of the secret that opens an input; raises ExecutionError where there is none any more."""
+    for given in await ask(execution):
+        if given.name == each.secret and given.kind is kind:
+            return given.values
+    message = f"inputs.{each.name}: the project has no secret {each.secret!r} of kind {kind} any more"
+    raise ExecutionError(FailureKind.INVALID_OPTION, message)
 
 
 async def what_counts(

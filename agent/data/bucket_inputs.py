@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TypeVar
 
-from agent.data.agreed import AskForInputs, no_more_came, refuse_unwanted, what_counts
+from agent.data.agreed import AskForInputs, AskForKeys, no_more_came, refuse_unwanted, what_counts, what_opens
 from agent.data.beside import each_beside
 from agent.data.cache import InputCache, MovedInput, part_place
 from agent.data.held import HeldFile, HeldInput
@@ -20,7 +20,7 @@ from muster.domain.data.buckets.bucket_url import BucketUrl, read_bucket_url
 from muster.domain.data.buckets.listing import BucketListing, ListingError, StoredObject, places, read_listing
 from muster.domain.data.job_input import FoundInput, JobInput
 from muster.domain.data.tree import ContentEntry, ContentKind, content_tree
-from muster.domain.fleet.secret import DeliveredSecret, SecretKind
+from muster.domain.fleet.secret import SecretKind
 from muster.domain.gangs.plan import Assignment
 from muster.domain.ids import ExecutionId
 from muster.domain.jobs.failure import ExecutionError, FailureKind
@@ -36,8 +36,6 @@ STORE_PAUSE = 1.0
 """Seconds until a store that had no answer is asked again; doubled each time, up to LONGEST_STORE_PAUSE."""
 LONGEST_STORE_PAUSE = 30.0
 
-AskForKeys = Callable[[ExecutionId], Awaitable[Sequence[DeliveredSecret]]]
-"""What opens the stores of an execution's data; raises ExecutionError."""
 Progress = Callable[[str], None]
 _Result = TypeVar("_Result")
 
@@ -134,11 +132,8 @@ class BucketFetching:
         patience = assignment.stall.total_seconds()
         if not each.secret:
             return StoreAccess(patience=patience)
-        for given in await self._side.keys(assignment.execution):
-            if given.name == each.secret and given.kind is SecretKind.S3:
-                return store_access(each.secret, given.values, patience)
-        message = f"inputs.{each.name}: the project has no secret {each.secret!r} of kind s3 any more"
-        raise ExecutionError(FailureKind.INVALID_OPTION, message)
+        values = await what_opens(self._side.keys, assignment.execution, each, SecretKind.S3)
+        return store_access(each.secret, values, patience)
 
     async def _agreed(
         self, execution: ExecutionId, arrival: _Arrival, url: BucketUrl, access: StoreAccess

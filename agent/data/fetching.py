@@ -6,19 +6,22 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
+from dataclasses import dataclass, replace
 
-from agent.data.agreed import AskForInputs, no_more_came, refuse_unwanted, what_counts
+from agent.data.agreed import AskForInputs, AskForKeys, no_more_came, refuse_unwanted, what_counts, what_opens
 from agent.data.bucket_inputs import BucketFetching, BucketSide
 from agent.data.cache import ArrivingInput, InputCache
 from agent.data.held import HeldFile, HeldInput
 from agent.data.trees import TreeAccess, TreeFetching
 from agent.executions.file_faults import data_fault
 from muster.domain.data.job_input import FoundInput, JobInput, without_query
+from muster.domain.fleet.secret import SecretKind
 from muster.domain.gangs.plan import Assignment
 from muster.domain.ids import ExecutionId
 from muster.domain.jobs.failure import ExecutionError, FailureKind
 from muster.domain.quantity import format_duration, size_text
-from muster.transfer.web_file import FileAwayError, FileRefusedError, WebFile, is_strong
+from muster.transfer.web_access import WebAccess, WebAccessError, web_access
+from muster.transfer.web_file import FileAwayError, FileRefusedError, PartHere, WebFile, is_strong
 
 log = logging.getLogger(__name__)
 
@@ -38,6 +41,7 @@ class InputFetching:
         self,
         cache: InputCache,
         ask: AskForInputs,
+        keys: AskForKeys,
         clock: Callable[[], float] = time.monotonic,
         trees: TreeAccess | None = None,
         buckets: BucketSide | None = None,
@@ -47,6 +51,7 @@ class InputFetching:
         self._buckets = None if buckets is None else BucketFetching(cache, buckets, clock)
         self._trees = None if trees is None else TreeFetching(cache, trees, clock)
         self._ask = ask
+        self._keys = keys
         self._clock = clock
         self._fetching: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         """Held by whoever fetches a URL; the others find it in the cache."""
@@ -83,13 +88,13 @@ class InputFetching:
             raise data_fault(f"inputs.{each.name}", error) from error
 
     async def _one(self, assignment: Assignment, each: JobInput, progress: Told) -> FoundInput:
-        async with self._fetching[each.url]:
-            counts = await what_counts(self._ask, assignment.execution, each.url, ())
+        async with self._fetching[_kept_as(assignment, each)]:
+            counts = await what_counts(self._ask, assignment.execution, each.origin, ())
             expected = counts.sha256 if counts is not None else each.sha256
             try:
                 size = await asyncio.to_thread(self.cache.has, expected) if expected else None
                 if size is not None:
-                    found = counts or FoundInput(url=each.url, size=size, sha256=expected)
+                    found = counts or FoundInput(url=each.origin, size=size, sha256=expected)
                     await asyncio.to_thread(self.cache.lease, assignment.execution, [expected])
                 else:
                     found = await self._patiently(assignment, each, counts, progress)
@@ -98,7 +103,7 @@ class InputFetching:
             except OSError as error:
                 raise data_fault(f"inputs.{each.name}", error) from error
             refuse_unwanted(each, found.sha256)
-            counts = counts or await what_counts(self._ask, assignment.execution, each.url, (found,))
+            counts = counts or await what_counts(self._ask, assignment.execution, each.origin, (found,))
             _refuse_other(each, counts, found)
         return found
 
@@ -106,9 +111,10 @@ class InputFetching:
         self, assignment: Assignment, each: JobInput, counts: FoundInput | None, progress: Told
     ) -> FoundInput:
         """Fetch a file, and ask again after breaks as long as bytes come."""
+        access = await self._opened(assignment.execution, each)
         stall, pause, last, arrived = assignment.stall.total_seconds(), FETCH_PAUSE, self._clock(), -1
         while True:
-            fetch = _Fetch(self.cache, assignment.execution, each, counts, stall, progress)
+            fetch = _Fetch(self.cache, _Wanted(assignment, each, counts, access), progress)
             try:
                 return await fetch.run()
             except FileAwayError as error:
@@ -122,6 +128,16 @@ class InputFetching:
             await asyncio.sleep(pause)
             pause = min(2 * pause, LONGEST_FETCH_PAUSE)
 
+    async def _opened(self, execution: ExecutionId, each: JobInput) -> WebAccess:
+        """What is shown to the server of a file, which nobody has beyond the fetch; raises ExecutionError."""
+        if not each.secret:
+            return WebAccess()
+        values = await what_opens(self._keys, execution, each, SecretKind.HTTP)
+        try:
+            return web_access(each.secret, values)
+        except WebAccessError as error:
+            raise ExecutionError(FailureKind.DATA_REFUSED, f"inputs.{each.name}: {error}") from None
+
     def _shown(
         self, execution: ExecutionId, inputs: Sequence[JobInput], found: Mapping[str, FoundInput]
     ) -> dict[str, HeldInput]:
@@ -134,23 +150,28 @@ class InputFetching:
         return HeldInput(directory=self.cache.shown(each.file_name, found), files=(file,))
 
 
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """A file that an execution waits for."""
+
+    assignment: Assignment
+    input: JobInput
+    counts: FoundInput | None
+    """What it must hold; None: nobody has said so yet."""
+    access: WebAccess
+
+
 class _Fetch:
     """One attempt to fetch a file, in a thread."""
 
-    def __init__(
-        self,
-        cache: InputCache,
-        execution: ExecutionId,
-        each: JobInput,
-        counts: FoundInput | None,
-        patience: float,
-        progress: Told,
-    ) -> None:
+    def __init__(self, cache: InputCache, wanted: _Wanted, progress: Told) -> None:
         self._cache = cache
-        self._execution = execution
-        self._input = each
-        self._counts = counts
-        self._patience = patience
+        self._execution = wanted.assignment.execution
+        self._input = wanted.input
+        self._counts = wanted.counts
+        self._access = wanted.access
+        self._name = _kept_as(wanted.assignment, wanted.input)
+        self._patience = wanted.assignment.stall.total_seconds()
         self._progress = progress
         self._file: WebFile | None = None
         self._stopped = False
@@ -173,15 +194,16 @@ class _Fetch:
             raise
 
     def _run(self, loop: asyncio.AbstractEventLoop) -> FoundInput:
-        with closing(self._cache.part(self._input.url)) as part:
+        with closing(self._cache.part(self._name)) as part:
             self.arrived = part.offset
-            known = self._cache.known(self._input.url)
+            known = self._cache.known(self._name)
             kept = "" if known is None else known.version
-            with WebFile(self._input.url, part.offset, part.version, self._patience, kept) as file:
+            here = PartHere(offset=part.offset, version=part.version, whole=kept)
+            with WebFile(self._input.url, here, self._patience, self._access) as file:
                 self._file = file
                 if known is not None and (file.unchanged or (file.version, file.size) == (kept, known.size)):
                     self._cache.lease(self._execution, [known.sha256])
-                    return known
+                    return replace(known, url=self._input.origin)
                 self._refuse_changed(file)
                 return self._received(file, part, loop)
 
@@ -205,8 +227,8 @@ class _Fetch:
         if file.size is not None and part.offset > file.size:
             part.forget()
             raise FileAwayError(f"{without_query(file.url)} sends more than the {file.size} bytes that it announced")
-        found = FoundInput(url=file.url, size=part.offset, sha256=part.sha256, version=file.version)
-        self._cache.take(part, found, self._execution)
+        found = FoundInput(url=self._input.origin, size=part.offset, sha256=part.sha256, version=file.version)
+        self._cache.take(part, replace(found, url=self._name), self._execution)
         log.info("input fetched", extra={"execution": self._execution, "sha256": found.sha256, "bytes": found.size})
         return found
 
@@ -228,6 +250,11 @@ class _Fetch:
     def _tell(self, loop: asyncio.AbstractEventLoop, done: int, total: int | None) -> None:
         of = "" if total is None else f" of {size_text(total)}"
         loop.call_soon_threadsafe(self._progress, f"fetching input {self._input.name} {size_text(done)}{of}")
+
+
+def _kept_as(assignment: Assignment, each: JobInput) -> str:
+    """What the cache calls a file: what a secret opens is kept for its project alone."""
+    return f"{assignment.project} {each.origin}" if each.secret else each.url
 
 
 def _refuse_other(each: JobInput, counts: FoundInput | None, found: FoundInput) -> None:

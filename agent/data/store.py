@@ -17,8 +17,7 @@ from muster.lean.absent import AGENTS_DO_WITHOUT, take_back
 from muster.rpc.channel import Credentials
 
 if TYPE_CHECKING:  # it loads OpenSSL, for its hashes
-    from agent.data.agreed import AskForInputs
-    from agent.data.bucket_inputs import AskForKeys
+    from agent.data.agreed import AskForInputs, AskForKeys
     from agent.data.fetching import InputFetching
     from agent.data.trees import AskForTree
 
@@ -129,5 +128,5 @@ class InputStore:
             cache = InputCache(given.directory, given.executions, given.size, given.keep_free)
             access = TreeAccess(ask=self._ask.tree, coordinator=self._coordinator, credentials=self._credentials)
             buckets = BucketSide(keys=self._ask.keys, tell=self._ask.found, mover=Mover())
-            self._fetching = InputFetching(cache, self._ask.found, trees=access, buckets=buckets)
+            self._fetching = InputFetching(cache, self._ask.found, self._ask.keys, trees=access, buckets=buckets)
         return self._fetching

@@ -8,7 +8,7 @@ from coordinator.trust.caller import Caller
 from coordinator.trust.secrets.secrets import Secrets
 from muster.domain.fleet.secret import Secret, SecretKind
 
-_HAVE_SERVERS = frozenset({SecretKind.REGISTRY, SecretKind.GIT})
+_HAVE_SERVERS = frozenset({SecretKind.REGISTRY, SecretKind.HTTP, SecretKind.GIT})
 """Kinds whose values name the server that they are for."""
 
 

@@ -221,8 +221,8 @@ class InputKeys(Section):
     )
     secret: fields.Label | None = key(
         "word",
-        "The secret of kind `s3` that opens the store (`muster secrets list`); without it the objects are read as "
-        "everybody may. Needs `s3://`.",
+        "The secret that opens the store or the server (`muster secrets list`): of kind `s3` for `s3://`, of kind "
+        "`http` for others. Without one all is read as everybody may.",
     )
     source: InputSource | None = key(
         "`JOB`, `JOB/ROLE-N`, `JOB/*`",

@@ -1,19 +1,23 @@
 """A file behind an http:// or https:// URL, read from where one has it already. Blocks; made for threads.
 
-Nothing of the node goes along: no cookies, no credentials, no proxy. Addresses of the link itself, at which clouds give
-credentials to whoever asks, are refused, wherever a redirection leads.
+Nothing of the node goes along: no cookies, no credentials, no proxy. A secret is shown to its own server alone, and no
+more once that has led on to another one. Addresses of the link itself, at which clouds give credentials to whoever
+asks, are refused, wherever a redirection leads.
 """
 
 import http.client
 import socket
 import ssl
+from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Self
 from urllib.parse import urljoin, urlsplit
 
 from muster.domain.data.job_input import without_query
 from muster.domain.errors import MusterError
 from muster.transfer.addresses import is_of_link, leads_to_link
+from muster.transfer.web_access import WebAccess, WebAccessError
 
 REDIRECTIONS = 5
 """How often a server may name another place."""
@@ -39,24 +43,40 @@ class FileAwayError(MusterError):
     """The file cannot be had now; says why."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartHere:
+    """What one has of a file."""
+
+    offset: int = 0
+    """Bytes from its beginning."""
+    version: str = ""
+    """The version of which these are."""
+    whole: str = ""
+    """A version that one has whole; empty: none."""
+
+
+_NOTHING, _OPEN = PartHere(), WebAccess()
+
+
 class WebFile:
     """One answer of a server. `size` and `version` are what it says of the whole file."""
 
-    def __init__(self, url: str, offset: int = 0, version: str = "", patience: float = 60.0, kept: str = "") -> None:
-        """Ask for what comes after `offset`, if the file still is that `version`; else for all of it.
+    def __init__(self, url: str, here: PartHere = _NOTHING, patience: float = 60.0, access: WebAccess = _OPEN) -> None:
+        """Ask for what comes after what is here, if the file still is that version; else for all of it.
 
-        `kept`: a version that one has whole; where it still is that, nothing comes, and `unchanged` says so.
+        Where it still is the version that is here whole, nothing comes, and `unchanged` says so.
         `patience`: seconds without a byte. Raises FileRefusedError or FileAwayError.
         """
         self.url = url
+        self._access = access
         self._connection: http.client.HTTPConnection | None = None
         self._given: http.client.HTTPResponse | None = None
         self._socket: socket.socket | None = None
         self._patience = patience
         try:
-            self._answer = self._asked(offset, version, kept)
+            self._answer = self._asked(here)
             self.unchanged = self._answer.status == _UNCHANGED
-            self.offset = self._place(offset)
+            self.offset = self._place(here.offset)
             """Where in the file the bytes begin that `read` gives."""
             self.size = self._size()
             """Bytes of the whole file; None: the server does not say."""
@@ -92,15 +112,16 @@ class WebFile:
         if self._given is not None:
             self._given.close()  # it has the socket to itself where the server ends the connection
 
-    def _asked(self, offset: int, version: str, kept: str) -> http.client.HTTPResponse:
+    def _asked(self, here: PartHere) -> http.client.HTTPResponse:
         headers = {"Accept": "*/*", "Accept-Encoding": "identity", "User-Agent": "muster"}
-        if offset and version:
-            headers |= {"Range": f"bytes={offset}-", "If-Range": version}
-        if is_strong(kept):
-            headers["If-None-Match"] = kept
-        url = self.url
+        if here.offset and here.version:
+            headers |= {"Range": f"bytes={here.offset}-", "If-Range": here.version}
+        if is_strong(here.whole):
+            headers["If-None-Match"] = here.whole
+        url, shown = self.url, self._access
         for _ in range(REDIRECTIONS + 1):
-            answer = self._answered(url, headers)
+            shown = shown if shown.is_shown_to(url) else _OPEN  # for good: who leads elsewhere may lead back, too
+            answer = self._answered(url, headers, shown)
             if answer.status in _REDIRECTED and (place := answer.headers.get("Location")):
                 self.close()
                 url = urljoin(url, place)
@@ -110,11 +131,11 @@ class WebFile:
                 del headers["Range"], headers["If-Range"]
                 continue
             if answer.status != _UNCHANGED or "If-None-Match" not in headers:
-                self._refuse(answer.status)
+                self._refuse(answer.status, url, shown)
             return answer
         raise FileRefusedError(f"{without_query(self.url)} leads on to other places more than {REDIRECTIONS} times")
 
-    def _answered(self, url: str, headers: dict[str, str]) -> http.client.HTTPResponse:
+    def _answered(self, url: str, headers: Mapping[str, str], access: WebAccess) -> http.client.HTTPResponse:
         parts = urlsplit(url)
         if parts.scheme not in {"http", "https"} or not parts.hostname:
             raise FileRefusedError(
@@ -122,35 +143,57 @@ class WebFile:
             )
         shown = without_query(self.url)
         try:
-            port = parts.port
-            kind = http.client.HTTPConnection if parts.scheme == "http" else http.client.HTTPSConnection
-            self._connection = connection = kind(parts.hostname, port, timeout=min(CONNECT_LIMIT, self._patience))
+            limit = min(CONNECT_LIMIT, self._patience)
+            if parts.scheme == "http":
+                connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=limit)
+            else:
+                connection = http.client.HTTPSConnection(
+                    parts.hostname, parts.port, timeout=limit, context=access.trust()
+                )
+            self._connection = connection
             connection.connect()
             _refuse_link_local(connection.sock.getpeername()[0], shown)
             self._socket = connection.sock
             self._socket.settimeout(self._patience)
-            connection.request("GET", f"{parts.path or '/'}{'?' + parts.query if parts.query else ''}", headers=headers)
+            told = {"Authorization": access.authorization} if access.authorization else {}
+            path = f"{parts.path or '/'}{'?' + parts.query if parts.query else ''}"
+            connection.request("GET", path, headers={**headers, **told})
             answer = self._given = connection.getresponse()
         except ssl.SSLCertVerificationError as error:
-            message = f"{shown} shows a certificate that this node does not believe: {error.verify_message}"
+            message = (
+                f"{shown} shows a certificate that this node does not believe: {error.verify_message}; if its server "
+                "has an authority of its own, name a secret of kind http with its certificate as `ca`"
+            )
             raise FileRefusedError(message) from None
+        except WebAccessError as error:
+            raise FileRefusedError(str(error)) from None
         except (OSError, http.client.HTTPException) as error:
             raise FileAwayError(f"{shown} cannot be reached: {_words(error)}") from None
         except ValueError:
             raise FileRefusedError(f"{shown} leads on to what is no URL") from None
         return answer
 
-    def _refuse(self, status: int) -> None:
+    def _refuse(self, status: int, url: str, access: WebAccess) -> None:
         shown = without_query(self.url)
         if status in {_WHOLE, _PART}:
             return
         if status in _DENIED:
-            raise FileRefusedError(f"{shown} lets nobody in without credentials (HTTP {status})")
+            raise FileRefusedError(self._denial(status, url, access))
         if status in _GONE:
             raise FileRefusedError(f"there is nothing at {shown} (HTTP {status})")
         if status in _LATER or status >= 500:  # noqa: PLR2004 - the server's own faults
             raise FileAwayError(f"{shown} has no answer now (HTTP {status})")
         raise FileRefusedError(f"{shown} answers with HTTP {status}, which is no file")
+
+    def _denial(self, status: int, url: str, access: WebAccess) -> str:
+        """Why a server lets nobody in, by what it was shown."""
+        shown, secret = without_query(self.url), self._access.secret
+        if access.secret:
+            return f"{shown} refuses the secret {secret!r} (HTTP {status})"
+        if secret:
+            other = f"{urlsplit(url).netloc}, which is not shown the secret {secret!r} and lets nobody in"
+            return f"{shown} leads on to {other} (HTTP {status})"
+        return f"{shown} lets nobody in without credentials (HTTP {status}); name the secret that opens it"
 
     def _place(self, offset: int) -> int:
         if self._answer.status != _PART:

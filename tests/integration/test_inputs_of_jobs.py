@@ -11,6 +11,8 @@ import pytest
 
 from muster.cli.local.fleet import client_of
 from muster.domain.data.job_input import JobInput
+from muster.domain.errors import InvalidJobError
+from muster.domain.fleet.secret import SecretKind
 from muster.domain.jobs.failure import FailureKind
 from muster.domain.jobs.job import JobSpec, Role
 from muster.domain.jobs.lifecycle import JobPhase
@@ -57,6 +59,25 @@ async def test_all_ranks_find_an_input_that_its_server_gave_once(place: Path, we
             assert listed["checksums"] == {"sha256": sha256(b"one two\n").hexdigest()}
             assert listed["path"].endswith("/inputs/words/words.txt")
     assert web.sent == 8
+
+
+async def test_a_secret_of_the_project_opens_a_server_and_is_nowhere_on_the_disk(place: Path, web: WebPlace) -> None:
+    web.files["/words"] = b"one\n"
+    web.keys["/words"] = "Bearer swordfish-of-tests"
+    async with coordinator(place) as login, client_of(login) as client, agent(place, login):
+        given = {"server": web.url.encode(), "token": b"swordfish-of-tests"}
+        await client.secrets.set("web", given, kind=SecretKind.HTTP)
+        submitted = await client.jobs.submit(job(f"{web.url}/words", "env; " + READS, secret="web"), queue_anyway=True)
+        assert (await client.jobs.wait(submitted.id)).phase is JobPhase.SUCCEEDED
+        printed = [line.text async for line in client.jobs.logs(submitted.id, follow=True)]
+        with pytest.raises(InvalidJobError, match=r"is not shown to http://127\.0\.0\.1:1"):
+            await client.jobs.submit(job("http://127.0.0.1:1/words", secret="web"), queue_anyway=True)
+    assert b"one" in printed
+    assert not [each for each in (*printed, *files_below(place)) if b"swordfish-of-tests" in each]
+
+
+def files_below(path: Path) -> list[bytes]:
+    return [each.read_bytes() for each in path.rglob("*") if each.is_file()]
 
 
 async def test_user_code_cannot_write_into_an_input(place: Path, web: WebPlace) -> None:

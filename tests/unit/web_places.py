@@ -1,5 +1,6 @@
 """A server of files with the faults that servers have, on a loopback address."""
 
+import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,6 +25,10 @@ class WebPlace:
     """Paths that do not say how long their files are."""
     asked: list[tuple[str, str]] = field(default_factory=list)
     """Path and range of each request."""
+    keys: dict[str, str] = field(default_factory=dict)
+    """What the header `Authorization` must say, by path; to others a path without one is open."""
+    shown: list[str] = field(default_factory=list)
+    """What that header has said in each request."""
     sent: int = 0
     """Bytes of all files."""
     url: str = ""
@@ -38,6 +43,10 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         path = self.path.partition("?")[0]
         self.place.asked.append((path, self.headers.get("Range", "")))
+        self.place.shown.append(self.headers.get("Authorization", ""))
+        if self.place.keys.get(path, self.place.shown[-1]) != self.place.shown[-1]:
+            self.send_error(401)
+            return
         if self.place.statuses.get(path):
             self.send_error(self.place.statuses[path].pop(0))
             return
@@ -73,15 +82,17 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def web_place() -> Iterator[WebPlace]:
-    """A server for as long as this lasts."""
+def web_place(context: ssl.SSLContext | None = None) -> Iterator[WebPlace]:
+    """A server for as long as this lasts, which speaks TLS where it has a certificate."""
     place = WebPlace()
     handler = type("Handler", (_Handler,), {"place": place})
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    if context is not None:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
     serving = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     serving.start()
-    place.url = f"http://127.0.0.1:{server.server_address[1]}"
+    place.url = f"http{'s' * (context is not None)}://127.0.0.1:{server.server_address[1]}"
     try:
         yield place
     finally:

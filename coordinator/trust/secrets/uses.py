@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from muster.domain.data.code import GitCode, is_server_of, read_git_url
+from muster.domain.data.job_input import BUCKET_SCHEME
 from muster.domain.errors import InvalidJobError
-from muster.domain.fleet.secret import Secret, SecretKind
+from muster.domain.fleet.secret import Secret, SecretKind, is_for
 from muster.domain.jobs.job import JobSpec, Role
 from muster.domain.jobs.rules.job_values import ENV_NAME
 from muster.domain.jobs.secret_use import MAX_USES, ONLY_KEY, SECRETS_DIRECTORY, SECRETS_DIRECTORY_VARIABLE, SecretUse
@@ -53,11 +54,11 @@ class _Role:
     def spelled_out(self) -> Role:
         for each in self.role.inputs:
             if each.secret:
-                self._opens_store(f"{self.where}.inputs.{each.name}.secret", each.secret)
+                self._opens(f"{self.where}.inputs.{each.name}.secret", each.secret, each.url)
         if self.role.code is not None and self.role.code.git is not None and self.role.code.git.secret:
             self._opens_repository(self.role.code.git)
         if self.role.outputs.secret:
-            self._opens_store(f"{self.where}.outputs.secret", self.role.outputs.secret)
+            self._opens(f"{self.where}.outputs.secret", self.role.outputs.secret, self.role.outputs.to)
         if len(self.role.secrets) > MAX_USES:
             self.problems.append(f"{self.where}.secrets: has {len(self.role.secrets)}; {MAX_USES} are the most")
             return self.role
@@ -69,14 +70,20 @@ class _Role:
         self._refuse_twice("the variable", variables)
         return replace(self.role, env={**self.role.env, **git}, secrets=uses)
 
-    def _opens_store(self, where: str, name: str) -> None:
-        """Note what is wrong with a secret that is to open a store."""
-        secret = self.known.get(name)
+    def _opens(self, where: str, name: str, url: str) -> None:
+        """Note what is wrong with a secret that is to open a store, or a server of files."""
+        secret, kind = self.known.get(name), SecretKind.S3 if url.startswith(BUCKET_SCHEME) else SecretKind.HTTP
         if secret is None:
             shows = f"`muster secrets list --project {self.project}` shows those that it has"
             self.problems.append(f"{where}: project {self.project} has no secret {name!r}; {shows}")
-        elif secret.kind is not SecretKind.S3:
-            self.problems.append(f"{where}: the secret {name!r} is of kind {secret.kind}; s3:// needs one of kind s3")
+        elif secret.kind is not kind:
+            scheme = f"{url.partition('://')[0]}://"
+            self.problems.append(
+                f"{where}: the secret {name!r} is of kind {secret.kind}; {scheme} needs one of kind {kind}"
+            )
+        elif kind is SecretKind.HTTP and not is_for(secret.server, url):
+            host = "/".join(url.split("/", 3)[:3])
+            self.problems.append(f"{where}: the secret {name!r} is for {secret.server}, and is not shown to {host}")
 
     def _opens_repository(self, code: GitCode) -> None:
         """Note what is wrong with the secret that is to open the repository of the code."""

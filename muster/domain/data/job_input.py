@@ -46,7 +46,7 @@ class JobInput:
     trees: tuple[InputTree, ...] = ()
     """What the outputs are; settled at the submit."""
     secret: str = ""
-    """The secret of the project that opens the store of its objects; empty: everybody may read them."""
+    """The secret of the project that opens its store, or the server of its file; empty: everybody may read it."""
     split: bool = False
     """Whether each execution of the role gets a part of the files alone; no file is in two of these parts."""
     layout: InputLayout = InputLayout.TAIL

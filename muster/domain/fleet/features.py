@@ -49,6 +49,9 @@ INPUT_TREES = "input-trees"
 BUCKETS = "buckets"
 """The agent gives executions objects of stores as inputs."""
 
+INPUT_SECRETS = "input-secrets"
+"""The agent shows servers of files the secrets that are for them."""
+
 INPUT_PARTS = "input-parts"
 """The agent gives each execution its part of an input, and lays out objects as their job wants it."""
 
@@ -83,6 +86,7 @@ ALL_FEATURES = frozenset(
         INPUT_TREES,
         BUCKETS,
         INPUT_PARTS,
+        INPUT_SECRETS,
         BUCKET_OUTPUTS,
         OUTPUT_TERMS,
         GPU_PORTIONS,
@@ -108,6 +112,7 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         INPUT_TREES: "outputs of other jobs as inputs",
         BUCKETS: "objects of stores as inputs",
         INPUT_PARTS: "parts and layouts of inputs",
+        INPUT_SECRETS: "secrets for servers of inputs",
         BUCKET_OUTPUTS: "outputs in stores of objects",
         OUTPUT_TERMS: "what jobs say of their outputs",
         GPU_PORTIONS: "portions of GPUs",
@@ -135,6 +140,7 @@ def needed(spec: JobSpec, role: Role) -> frozenset[str]:
         input_trees=any(each.source for each in role.inputs),
         buckets=any(each.is_in_bucket for each in role.inputs),
         input_parts=any(each.split or each.layout is not InputLayout.TAIL for each in role.inputs),
+        input_secrets=any(each.secret and not each.is_in_bucket for each in role.inputs),
         bucket_outputs=bool(role.outputs.to),
         output_terms=role.outputs.bind_nodes,
         gpu_portions=role.resources.portion is not None,
@@ -158,6 +164,7 @@ def _words(  # noqa: PLR0913 - one for each feature
     input_trees: bool,
     buckets: bool,
     input_parts: bool,
+    input_secrets: bool,
     bucket_outputs: bool,
     output_terms: bool,
     gpu_portions: bool,
@@ -177,6 +184,7 @@ def _words(  # noqa: PLR0913 - one for each feature
         INPUT_TREES: input_trees,
         BUCKETS: buckets,
         INPUT_PARTS: input_parts,
+        INPUT_SECRETS: input_secrets,
         BUCKET_OUTPUTS: bucket_outputs,
         OUTPUT_TERMS: output_terms,
         GPU_PORTIONS: gpu_portions,

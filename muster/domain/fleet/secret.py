@@ -14,6 +14,8 @@ MAX_SECRET = 256 * 1024
 """Bytes of all values of one secret; they lie in the memory of each node that runs something with it."""
 MAX_KEYS = 64
 
+_WEB_PORTS = {"https": 443, "http": 80}
+
 
 class SecretKind(StrEnum):
     """What a secret is for; each kind has keys that it must have."""
@@ -21,6 +23,7 @@ class SecretKind(StrEnum):
     GENERIC = "generic"  #: any keys
     REGISTRY = "registry"  #: `server`, `username`, `password`; used when images are pulled from that server
     S3 = "s3"  #: `access-key-id`, `secret-access-key`, and perhaps `endpoint`, `region`, `session-token`, `ca`
+    HTTP = "http"  #: `server` with `token`, with `username` and `password`, or with a `ca` alone
     GIT = "git"  #: `server`, `username`, `token`; or `ssh-key`, and perhaps `known-hosts`
 
 
@@ -37,7 +40,7 @@ class Secret:
     updated_at: datetime
     updated_by: str
     server: str = ""
-    """The server that registry or Git credentials are for; empty for other kinds."""
+    """The server that credentials of a registry, of Git or of a web server are for; empty for other kinds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,12 +94,34 @@ KEY_RULES: Mapping[SecretKind, KeyRules] = {
         others=frozenset({"endpoint", "region", "session-token", "ca"}),
         shown=frozenset({"endpoint", "region", "ca"}),
     ),
+    SecretKind.HTTP: KeyRules(
+        one_of=(
+            frozenset({"server", "token"}),
+            frozenset({"server", "username", "password"}),
+            frozenset({"server", "ca"}),
+        ),
+        shown=frozenset({"server", "username", "ca"}),
+    ),
     SecretKind.GIT: KeyRules(
         one_of=(frozenset({"server", "username", "token"}), frozenset({"ssh-key"})),
         others=frozenset({"known-hosts"}),
         shown=frozenset({"server", "username", "known-hosts"}),
     ),
 }
+
+
+def is_for(server: str, url: str) -> bool:
+    """Whether what a secret says of its server means that of a URL; without a scheme it means https:// alone."""
+    scheme, _, said = server.strip().lower().removesuffix("/").rpartition("://")
+    found = re.fullmatch(r"(https?)://([^/?#@]+)(?:[/?#].*)?", url, re.IGNORECASE | re.DOTALL)
+    if found is None or found[1].lower() != (scheme or "https"):
+        return False
+    port = _WEB_PORTS[found[1].lower()]
+    return _with_port(said, port) == _with_port(found[2].lower(), port)
+
+
+def _with_port(authority: str, port: int) -> str:
+    return authority if re.search(r":[0-9]+$", authority) else f"{authority}:{port}"
 
 
 def problem_with_keys(kind: SecretKind, keys: Collection[str]) -> str | None:

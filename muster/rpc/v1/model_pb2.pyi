@@ -749,7 +749,7 @@ class Input(_message.Message):
     source: _builtins.str
     """Whose outputs it is: `JOB`, `JOB/ROLE-N` or `JOB/*`, JOB by name or as `job:ID`; in an accepted job always by id."""
     secret: _builtins.str
-    """The secret that opens the store of its objects; empty: everybody may read them."""
+    """The secret that opens the store of its objects, or the server of its file; empty: none needs to."""
     split: _builtins.bool
     """Whether each execution of the role gets a part of the files alone."""
     layout: _builtins.str

@@ -1681,11 +1681,11 @@ class Secret(_message.Message):
     name: _builtins.str
     """Its name in the project."""
     kind: _builtins.str
-    """`generic`, `registry`, `s3` or `git`."""
+    """`generic`, `registry`, `s3`, `http` or `git`."""
     updated_by: _builtins.str
     """Who gave them."""
     server: _builtins.str
-    """The server that registry or Git credentials are for; empty for other kinds."""
+    """The server that credentials of a registry, of Git or of a web server are for; empty for other kinds."""
     @_builtins.property
     def keys(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """What its values are called."""
@@ -1754,7 +1754,7 @@ class PutSecretRequest(_message.Message):
     name: _builtins.str
     """Its name in the project."""
     kind: _builtins.str
-    """`generic`, `registry`, `s3` or `git`."""
+    """`generic`, `registry`, `s3`, `http` or `git`."""
     replace: _builtins.bool
     """Whether one of that name is replaced; otherwise it is refused."""
     @_builtins.property

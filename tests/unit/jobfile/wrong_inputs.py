@@ -39,7 +39,7 @@ WRONG_INPUTS: Sequence[tuple[JobSpec, str]] = (
     (with_url("s3://acme/a**.tar"), "roles[0].inputs.a.url: cannot be used: 'a**.tar': `**` stands for whole segments"),
     (with_url("s3://acme/a//b"), "roles[0].inputs.a.url: names objects that cannot be files"),
     (with_url("s3://acme/../b"), "roles[0].inputs.a.url: names objects that cannot be files"),
-    (inputs(JobInput(name="a", url=URL, secret="store")), "roles[0].inputs.a.secret: stands beside a URL that is not"),
+    (inputs(JobInput(name="a", url=URL, secret="a b")), "roles[0].inputs.a.secret: must be 1 to 63 lower-case letters"),
     (of_job("train", secret="store"), "roles[0].inputs.a.secret: stands beside from"),
     (
         inputs(JobInput(name="a", url="s3://acme/a", secret="My Store")),

@@ -1,7 +1,8 @@
 """Inputs from a server with all its faults to the cache of a node."""
 
 import asyncio
-from collections.abc import Iterator, Sequence
+import ssl
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from hashlib import sha256
@@ -12,11 +13,14 @@ import pytest
 
 from agent.data.cache import InputCache
 from agent.data.fetching import InputFetching
+from coordinator.clock import wall_time
 from muster.domain.data.job_input import FoundInput, JobInput
+from muster.domain.fleet.secret import DeliveredSecret, SecretKind
 from muster.domain.gangs.plan import Assignment
 from muster.domain.ids import ExecutionId, JobId
 from muster.domain.jobs.failure import ExecutionError, FailureKind
 from muster.domain.jobs.job import Network, Role
+from muster.trust.certificates import issue_server, make_authority
 from tests.unit.web_places import WebPlace, web_place
 
 WORDS = b"some words " * 1000
@@ -27,12 +31,21 @@ class Job:
     """What the coordinator knows of the inputs of one job."""
 
     noted: dict[str, FoundInput] = field(default_factory=dict)
+    secrets: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Values of those of kind `http`, by their names."""
 
     async def told(self, execution: ExecutionId, found: Sequence[FoundInput]) -> Sequence[FoundInput]:
         del execution
         for each in found:
             self.noted.setdefault(each.url, each)
         return tuple(self.noted.values())
+
+    async def opens(self, execution: ExecutionId) -> Sequence[DeliveredSecret]:
+        del execution
+        return [
+            DeliveredSecret(name=name, kind=SecretKind.HTTP, values={key: it.encode() for key, it in values.items()})
+            for name, values in self.secrets.items()
+        ]
 
 
 @pytest.fixture
@@ -44,7 +57,7 @@ def web() -> Iterator[WebPlace]:
 
 
 def node(path: Path, job: Job) -> InputFetching:
-    return InputFetching(InputCache(path / "inputs", path / "executions", keep_free=0), job.told)
+    return InputFetching(InputCache(path / "inputs", path / "executions", keep_free=0), job.told, job.opens)
 
 
 def assignment(path: Path, web: WebPlace, name: str = "a", place: str = "/words", **more: Any) -> Assignment:
@@ -76,6 +89,10 @@ async def fetched(fetching: InputFetching, of: Assignment) -> bytes:
 
 def ignored(detail: str) -> None:
     del detail
+
+
+def files_below(path: Path) -> list[bytes]:
+    return [each.read_bytes() for each in path.rglob("*") if each.is_file()]
 
 
 async def refused(fetching: InputFetching, of: Assignment) -> tuple[FailureKind, str]:
@@ -195,3 +212,71 @@ async def test_what_takes_longer_than_all_inputs_may_is_given_up(tmp_path: Path,
     kind, why = await refused(node(tmp_path, Job()), hurried)
     assert kind is FailureKind.DATA
     assert why == "inputs: they were not all here after 0.2s (timeouts.fetch)"
+
+
+@pytest.mark.parametrize(
+    ("values", "shown"),
+    [
+        ({"token": "swordfish"}, "Bearer swordfish"),
+        ({"username": "ada", "password": "swordfish"}, "Basic YWRhOnN3b3JkZmlzaA=="),
+    ],
+)
+async def test_a_server_is_shown_the_secret_that_is_for_it(
+    tmp_path: Path, web: WebPlace, values: dict[str, str], shown: str
+) -> None:
+    job = Job(secrets={"web": {"server": web.url, **values}})
+    web.keys["/words"] = shown
+    assert await fetched(node(tmp_path, job), assignment(tmp_path, web, secret="web")) == WORDS
+    assert list(job.noted) == [f"web@{web.url}/words"]
+    _, why = await refused(node(tmp_path, Job()), assignment(tmp_path, web, "b"))
+    assert "lets nobody in without credentials (HTTP 401); name the secret that opens it" in why
+    assert not any(b"swordfish" in content for content in files_below(tmp_path))
+
+
+async def test_what_a_secret_opens_is_kept_for_its_project_and_asked_for_with_it(tmp_path: Path, web: WebPlace) -> None:
+    web.keys["/words"] = "Bearer right"
+    right = Job(secrets={"web": {"server": web.url, "token": "right"}})
+    assert await fetched(node(tmp_path, right), assignment(tmp_path, web, secret="web")) == WORDS
+    wrong = Job(secrets={"web": {"server": web.url, "token": "wrong"}})
+    kind, why = await refused(node(tmp_path, wrong), assignment(tmp_path, web, "b", secret="web"))
+    assert kind is FailureKind.DATA_REFUSED
+    assert why == f"inputs.in: {web.url}/words refuses the secret 'web' (HTTP 401)"
+
+
+async def test_a_secret_is_shown_to_no_server_to_which_its_own_leads_on(tmp_path: Path, web: WebPlace) -> None:
+    with web_place() as elsewhere:
+        elsewhere.files["/words"] = WORDS
+        elsewhere.redirects["/back"] = f"{web.url}/words"
+        web.redirects |= {"/there": f"{elsewhere.url}/words", "/around": f"{elsewhere.url}/back"}
+        job = Job(secrets={"web": {"server": web.url, "token": "swordfish"}})
+        assert await fetched(node(tmp_path, job), assignment(tmp_path, web, place="/there", secret="web")) == WORDS
+        assert (web.shown, elsewhere.shown) == (["Bearer swordfish"], [""])
+        web.keys["/words"] = "Bearer swordfish"
+        _, why = await refused(node(tmp_path, job), assignment(tmp_path, web, "b", "/around", secret="web"))
+        host = web.url.removeprefix("http://")
+        assert f"leads on to {host}, which is not shown the secret 'web' and lets nobody in (HTTP 401)" in why
+        assert (web.shown, elsewhere.shown) == (["Bearer swordfish", "Bearer swordfish", ""], ["", ""])
+
+
+async def test_a_secret_that_is_gone_is_told_of(tmp_path: Path, web: WebPlace) -> None:
+    kind, why = await refused(node(tmp_path, Job()), assignment(tmp_path, web, secret="web"))
+    assert kind is FailureKind.INVALID_OPTION
+    assert why == "inputs.in: the project has no secret 'web' of kind http any more"
+
+
+async def test_a_server_with_an_authority_of_its_own_is_believed_by_its_ca(tmp_path: Path) -> None:
+    authority = make_authority(wall_time())
+    shown = issue_server(authority, ["127.0.0.1"], wall_time())
+    (tmp_path / "server.pem").write_bytes(shown.certificate + shown.key)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "server.pem")
+    with web_place(context) as web:
+        web.files["/words"] = WORDS
+        _, why = await refused(node(tmp_path, Job()), assignment(tmp_path, web))
+        assert "shows a certificate that this node does not believe" in why
+        assert "name a secret of kind http with its certificate as `ca`" in why
+        job = Job(secrets={"web": {"server": web.url, "ca": authority.certificate.decode()}})
+        assert await fetched(node(tmp_path, job), assignment(tmp_path, web, secret="web")) == WORDS
+        no_ca = Job(secrets={"web": {"server": web.url, "ca": "quark"}})
+        _, why = await refused(node(tmp_path, no_ca), assignment(tmp_path, web, "b", secret="web"))
+        assert "the secret 'web' cannot be used: its ca is no certificate" in why

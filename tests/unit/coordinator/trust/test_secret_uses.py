@@ -39,6 +39,7 @@ KNOWN = {
         secret("gh", SecretKind.GIT, "server", "username", "token", server="github.com"),
         secret("lab", SecretKind.GIT, "server", "username", "token", server="http://lab:3000"),
         secret("ssh", SecretKind.GIT, "ssh-key", "known-hosts"),
+        secret("web", SecretKind.HTTP, "server", "token", server="data.example.org"),
         secret("hub", SecretKind.REGISTRY, "server", "username", "password", server="docker.io"),
     )
 }
@@ -176,6 +177,33 @@ def test_what_opens_a_store_must_be_there_and_be_for_stores() -> None:
     first, second = str(refused.value).splitlines()
     assert first.startswith("roles[0].inputs.i-nosuch.secret: project vision has no secret 'nosuch'; `muster secrets ")
     assert second == "roles[0].inputs.i-hub.secret: the secret 'hub' is of kind registry; s3:// needs one of kind s3"
+
+
+@pytest.mark.parametrize(
+    ("url", "name", "problem"),
+    [
+        ("https://data.example.org/a", "web", ""),
+        ("https://DATA.example.org:443/a", "web", ""),
+        (
+            "http://data.example.org/a",
+            "web",
+            "the secret 'web' is for data.example.org, and is not shown to http://data",
+        ),
+        ("https://data.example.org:8443/a", "web", "is not shown to https://data.example.org:8443"),
+        ("https://data.example.org.evil.org/a", "web", "is not shown to https://data.example.org.evil.org"),
+        ("https://data.example.org/a", "s3", "the secret 's3' is of kind s3; https:// needs one of kind http"),
+        ("s3://acme/a", "web", "the secret 'web' is of kind http; s3:// needs one of kind s3"),
+    ],
+)
+def test_a_secret_opens_files_of_its_own_server_alone(url: str, name: str, problem: str) -> None:
+    files = (JobInput(name="a", url=url, secret=name),)
+    spec = JobSpec(name="j", project="vision", roles=(Role(command=("x",), inputs=files),))
+    if not problem:
+        assert spelled_out(spec, KNOWN) == spec
+        return
+    with pytest.raises(InvalidJobError, match=r"^roles\[0\]\.inputs\.a\.secret: ") as refused:
+        spelled_out(spec, KNOWN)
+    assert problem in str(refused.value)
 
 
 @pytest.mark.parametrize(

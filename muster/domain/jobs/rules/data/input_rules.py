@@ -89,7 +89,7 @@ def _origin(each: JobInput, where: Path) -> Iterator[Fault]:
             yield Fault(path=(*where, "sha256"), message="stands beside from: outputs have their SHA-256 already")
         yield from only_faults(each.only, (*where, "only"))
         if each.secret:
-            yield Fault(path=(*where, "secret"), message="stands beside from, which needs none; it is for s3://")
+            yield Fault(path=(*where, "secret"), message="stands beside from, which needs none; it is for url")
         if each.layout is not InputLayout.TAIL:
             yield Fault(path=(*where, "layout"), message="stands beside from: outputs lie as they were left")
     else:
@@ -117,11 +117,7 @@ def _may_be_several(url: str) -> bool:
 
 
 def _opened_by(each: JobInput, where: Path) -> Iterator[Fault]:
-    if each.secret and not each.is_in_bucket:
-        yield Fault(
-            path=(*where, "secret"), message="stands beside a URL that is not s3://; others need no secret so far"
-        )
-    elif each.secret:
+    if each.secret:
         yield from told((*where, "secret"), values.label(each.secret))
     if each.sha256 and _may_be_several(each.url):
         message = "stands beside a URL that may be several objects; it is for one object, or one file"
