@@ -269,7 +269,7 @@ def _node(
         outputs=outputs,
         checkpoints=checkpoints,
     )
-    return NodeAgent(config, _runtimes(settings, local.state, programs, secrets, code, volumes), source, ports)
+    return NodeAgent(config, _runtimes(settings, config, programs, secrets, code), source, ports)
 
 
 def _cache(settings: AgentSettings, local: LocalNode) -> CacheSettings:
@@ -305,11 +305,10 @@ def _declared(settings: AgentSettings, share: tuple[int, int] | None) -> Declare
 
 def _runtimes(
     settings: AgentSettings,
-    state: Path,
+    node: NodeConfig,
     programs: AgentPrograms,
     secrets: ExecutionSecrets,
     code: CodeStore,
-    volumes: NodeVolumes,
 ) -> dict[RuntimeKind, Runtime]:
     runtimes: dict[RuntimeKind, Runtime] = {}
     if settings.docker_socket is not None:
@@ -319,18 +318,19 @@ def _runtimes(
 
         private = tuple(filter(None, (settings.state, programs.secrets, settings.volumes_dir, settings.cache_dir)))
         confines = Confines(
-            mount_roots=settings.mount_roots, private=private, job_user=settings.job_user, volumes=volumes
+            mount_roots=settings.mount_roots, private=private, job_user=settings.job_user, volumes=node.volumes
         )
-        docker = DockerRuntime(settings.docker_socket, identity(state), confines, secrets=secrets, code=code)
+        agree = node.secret_calls.agree_on_image
+        docker = DockerRuntime(settings.docker_socket, identity(node.state), confines, secrets, code, agree)
         runtimes[RuntimeKind.DOCKER] = docker
     if settings.processes:
         runtimes[RuntimeKind.PROCESS] = ProcessRuntime(
             os.environ,
-            SpareSupervisors(programs.launcher, own_cgroups(identity(state))),
+            SpareSupervisors(programs.launcher, own_cgroups(identity(node.state))),
             secrets.directories,
             settings.job_user,
             settings.process_users,
             code,
-            volumes=volumes,
+            volumes=node.volumes,
         )
     return runtimes

@@ -1,4 +1,4 @@
-"""A registry of container images for tests: serves one image, by the few calls that a pull makes."""
+"""A registry of container images for tests: serves what was offered last by any tag, all of it by digests."""
 
 import base64
 import gzip
@@ -23,7 +23,10 @@ class Registry:
         self.address = address
         self.asked = 0
         self.blobs: dict[str, bytes] = {}
+        self.manifests: dict[str, bytes] = {}
+        """What was offered, by digest."""
         self.manifest = b""
+        """What every tag means."""
         self.login: tuple[str, str] | None = None
         """Name and password that it wants to be shown; None: it lets everybody in."""
 
@@ -33,8 +36,11 @@ class Registry:
             return True
         return shown == f"Basic {base64.b64encode(':'.join(self.login).encode()).decode()}"
 
-    def offer(self, content: bytes, architecture: str = "amd64", noise: int = 0) -> None:
-        """Serve an image with one file `/content`, and `noise` bytes that cannot be compressed."""
+    def offer(self, content: bytes, architecture: str = "amd64", noise: int = 0) -> str:
+        """Have every tag mean an image with one file `/content`, and `noise` bytes that cannot be compressed.
+
+        Its digest.
+        """
         layer = _layer({"content": content, "noise": random.Random(1).randbytes(noise)})
         packed = gzip.compress(layer, compresslevel=1)
         config = json.dumps(
@@ -45,7 +51,7 @@ class Registry:
                 "rootfs": {"type": "layers", "diff_ids": [_digest(layer)]},
             }
         ).encode()
-        self.blobs = {_digest(blob): blob for blob in (packed, config)}
+        self.blobs |= {_digest(blob): blob for blob in (packed, config)}
         self.manifest = json.dumps(
             {
                 "schemaVersion": 2,
@@ -54,6 +60,9 @@ class Registry:
                 "layers": [_described("application/vnd.docker.image.rootfs.diff.tar.gzip", packed)],
             }
         ).encode()
+        digest = _digest(self.manifest)
+        self.manifests[digest] = self.manifest
+        return digest
 
 
 @contextmanager
@@ -106,8 +115,10 @@ class _Handler(BaseHTTPRequestHandler):
             return 200, "application/json", b"{}"
         name = self.path.rpartition("/")[2]
         served.asked += "/manifests/" in self.path
-        if "/manifests/" in self.path and served.manifest:
-            return 200, MANIFEST, served.manifest
+        if "/manifests/" in self.path:
+            manifest = served.manifests.get(name, b"" if name.startswith("sha256:") else served.manifest)
+            if manifest:
+                return 200, MANIFEST, manifest
         if name in served.blobs:
             return 200, "application/octet-stream", served.blobs[name]
         error = {"errors": [{"code": "MANIFEST_UNKNOWN", "message": "manifest unknown"}]}

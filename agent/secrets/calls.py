@@ -17,10 +17,12 @@ from muster.domain.data.upload import CodePass, DepotPass
 from muster.domain.fleet.secret import DeliveredSecret
 from muster.domain.ids import ExecutionId
 from muster.domain.jobs.failure import ExecutionError, FailureKind
+from muster.domain.jobs.image import FoundImage, ImagePass
 from muster.rpc.channel import Credentials
 from muster.rpc.v1 import agents_pb2 as pb
 from muster.rpc.v1 import agents_pb2_grpc
 from muster.wire.data.code import code_pass_from_wire, code_to_wire
+from muster.wire.data.images import found_image_to_wire, image_pass_from_wire
 from muster.wire.data.inputs import found_input_from_wire, found_input_to_wire
 from muster.wire.data.outputs import outputs_pass_from_wire
 
@@ -30,6 +32,8 @@ SECRETS_LIMIT = 10.0
 """Seconds for one answer."""
 CODE_LIMIT_OF_CALL = 30.0
 """Seconds for one answer about code, for which the coordinator may have to ask the depot."""
+IMAGE_LIMIT = 20.0
+"""Seconds for one answer about an image, for which the coordinator waits for another node."""
 PAUSE = 0.5
 """Seconds until a coordinator that had no answer is asked again."""
 
@@ -125,6 +129,15 @@ class SecretCalls:
             return tuple(map(found_input_from_wire, answer.found))
 
         return await self._answer("inputs", execution, inputs)
+
+    async def agree_on_image(self, execution: ExecutionId, found: FoundImage | None) -> ImagePass:
+        """Which image counts for an execution, after what was found here; raises ExecutionError as above."""
+
+        async def image(stub: "agents_pb2_grpc.AgentServiceAsyncStub", shown: Credentials) -> ImagePass:
+            request = pb.ImageRequest(execution=execution, found=None if found is None else found_image_to_wire(found))
+            return image_pass_from_wire(await stub.Image(request, timeout=IMAGE_LIMIT, metadata=shown.metadata))
+
+        return await self._answer("images", execution, image)
 
     async def _pass(self, what: str, request: pb.DataRequest) -> DepotPass:
         async def data(stub: "agents_pb2_grpc.AgentServiceAsyncStub", shown: Credentials) -> DepotPass:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from coordinator.core.causes import UNKNOWN_CAUSE, EventCause
-from coordinator.core.data_events import CheckpointOrdered, OutputsRetried
+from coordinator.core.data_events import CheckpointOrdered, ImageFound, OutputsRetried
 from muster.domain.data.code import GitCode, JobCode
 from muster.domain.data.job_input import FoundInput
 from muster.domain.event import FleetEventKind
@@ -380,6 +380,7 @@ Event = (
     | ExecutionsReported
     | InputsFound
     | CodeFetched
+    | ImageFound
     | PlanTooLarge
     | RemovalRequested
     | CordonRequested

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from coordinator.core import checkpoint_part
 from coordinator.core.bar_note import BarNote
 from coordinator.core.checkpoint_part import CheckpointPart, DropCheckpoint
+from coordinator.core.quota_meter import QuotaMeter
 from coordinator.core.spent import Spent
 from muster.domain.data.job_input import FoundInput
 from muster.domain.data.outputs import ExecutionOutputs, OutputsStage
@@ -20,6 +21,7 @@ from muster.domain.gangs.plan import Goal
 from muster.domain.gangs.roster import PortLease
 from muster.domain.ids import AttemptId, ExecutionId, GpuUuid, JobId, NodeId
 from muster.domain.jobs.failure import Exit, Failure
+from muster.domain.jobs.image import FoundImage
 from muster.domain.jobs.interactive import NEVER_IDLE
 from muster.domain.jobs.job import LOCAL_OWNER, JobSpec
 from muster.domain.jobs.job_class import JobClass
@@ -65,6 +67,8 @@ class Job:
     """How often it was changed."""
     inputs: tuple[FoundInput, ...] = ()
     """What its inputs were found to hold, each URL once; it counts for all ranks and attempts."""
+    images: tuple[FoundImage, ...] = ()
+    """What the names of its images were found to mean, each name once; it counts for all ranks and attempts."""
     checkpoints: checkpoint_part.CheckpointMarks = checkpoint_part.NO_MARKS
 
     @property
@@ -261,30 +265,6 @@ class Node:
     taints: tuple[NodeTaint, ...] = ()
     """What keeps jobs off it, in the order of keys and effects."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QuotaMeter:
-    """How much of what a project holds of a pool is above its quota, added up over time.
-
-    It says for how long a GPU counts as borrowed that is held all the time, so that whoever holds GPUs from one time to
-    another has borrowed each of them for the difference.
-    """
-
-    project: str
-    pool: str
-    since: datetime
-    """When the part became what it is."""
-    millionths: int
-    """The part of the GPUs that the project holds there which is above its quota."""
-    borrowed: timedelta
-    """What the meter said then."""
-
-    def at(self, now: datetime) -> timedelta:
-        """What the meter says at a time that is not before `since`."""
-        return self.borrowed + max(timedelta(), now - self.since) * self.millionths // _MILLION
-
-
-_MILLION = 10**6
 
 Record = Job | Attempt | Execution | CheckpointPart | Node | Project | Window | Department | Pool | QuotaMeter
 

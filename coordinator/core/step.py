@@ -23,7 +23,7 @@ from coordinator.core.cluster.deadlines import (
     TaintDue,
     WindowDue,
 )
-from coordinator.core.data_events import CheckpointOrdered, OutputsRetried
+from coordinator.core.data_events import CheckpointOrdered, ImageFound, OutputsRetried
 from coordinator.core.events import (
     ChangeRequested,
     CodeFetched,
@@ -124,6 +124,8 @@ def _take(turn: Turn, event: Event) -> Answer:  # noqa: C901, PLR0911, PLR0912 -
             return inputs.note(turn, event)
         case CodeFetched():
             return inputs.note_code(turn, event)
+        case ImageFound():
+            return inputs.note_image(turn, event)
         case PlanTooLarge():
             return _give_up_untold(turn, event)
         case RemovalRequested():

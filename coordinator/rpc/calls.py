@@ -146,6 +146,7 @@ _OURS: Mapping[str, Mapping[str, str]] = {
         "Secrets": "secrets.deliver",
         "Data": "data.deliver",
         "Inputs": "data.found",
+        "Image": "images.found",
     },
 }
 

@@ -136,6 +136,7 @@ RULES: Mapping[str, OperationRule] = {
     "secrets.deliver": OperationRule(AccessScope.NODE),
     "data.deliver": OperationRule(AccessScope.NODE),
     "data.found": OperationRule(AccessScope.NODE),
+    "images.found": OperationRule(AccessScope.NODE),
     "bundles.list": _FLEET_LOOK,
     "bundles.get": _FLEET_LOOK,
     "bundles.put": _ADMIN_ORDER,

@@ -9,7 +9,8 @@ from typing import Any, TypeVar
 from pydantic import ConfigDict, TypeAdapter
 
 from coordinator.core.checkpoint_part import CheckpointPart
-from coordinator.core.records import Attempt, Execution, Job, Node, QuotaMeter, Record
+from coordinator.core.quota_meter import QuotaMeter
+from coordinator.core.records import Attempt, Execution, Job, Node, Record
 from muster.domain.event import FleetEvent, JobEvent, NodeEvent, StoryEvent
 from muster.domain.fleet.access import Project
 from muster.domain.fleet.pool import Pool

@@ -25,7 +25,8 @@ from sqlalchemy import (
 )
 
 from coordinator.core.checkpoint_part import CheckpointPart
-from coordinator.core.records import Attempt, Execution, Job, Node, QuotaMeter, Record
+from coordinator.core.quota_meter import QuotaMeter
+from coordinator.core.records import Attempt, Execution, Job, Node, Record
 from coordinator.core.spent import Spent
 from coordinator.store.codec import encode
 from muster.domain.event import JobEvent, StoryEvent

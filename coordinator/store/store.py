@@ -6,7 +6,8 @@ from datetime import datetime
 from typing import Protocol
 
 from coordinator.core.checkpoint_part import CheckpointPart
-from coordinator.core.records import Attempt, Change, Execution, Job, Node, QuotaMeter, Record
+from coordinator.core.quota_meter import QuotaMeter
+from coordinator.core.records import Attempt, Change, Execution, Job, Node, Record
 from coordinator.core.spent import SpentSums, SpentWaits, SpentWish
 from muster.domain.errors import MusterError
 from muster.domain.event import FleetEvent, JobEvent, NodeEvent, StoryEvent

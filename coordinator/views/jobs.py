@@ -73,6 +73,7 @@ def job_view(cluster: Cluster, job: JobId, *, whole: bool = True, only: int = 0)
         states={state: count for state, count in tally.items() if count},
         failure=newest.failure,
         reasons=record.holds if record.ended_at is None else (),
+        images=record.images,
     )
 
 

@@ -184,7 +184,9 @@ class RoleDefaults(Section):
     """What executions run and need; at the top level, the defaults of every role."""
 
     image: fields.ImageName | None = key("text", "Container image. Without it the command runs as a plain process.")
-    pull: fields.PullName = key("`missing`, `always`, `never`", "When the image is pulled. Needs `image`.", "missing")
+    pull: fields.PullName = key(
+        "`missing`, `always`, `never`", "When it is pulled, see docs/images.md. Needs `image`.", "missing"
+    )
     entrypoint: list[fields.Verbatim] | None = key(
         "list of words",
         "Replaces the image's entrypoint; an empty list takes it away. Needs `image`.",

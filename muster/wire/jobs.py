@@ -8,6 +8,7 @@ from muster.domain.jobs.view import AttemptView, ExecutionView, JobView, LogLine
 from muster.rpc.v1 import jobs_pb2 as pb
 from muster.wire import checks
 from muster.wire.checks import WireError
+from muster.wire.data.images import found_image_from_wire, found_image_to_wire
 from muster.wire.data.outputs import execution_outputs_from_wire, execution_outputs_to_wire
 from muster.wire.explanations import wait_reason_from_wire, wait_reason_to_wire
 from muster.wire.model import (
@@ -43,6 +44,7 @@ def job_to_wire(job: JobView) -> pb.Job:
         states={str(state): count for state, count in job.states.items()},
         failure=None if job.failure is None else failure_to_wire(job.failure),
         reasons=map(wait_reason_to_wire, job.reasons),
+        images=map(found_image_to_wire, job.images),
     )
 
 
@@ -63,6 +65,7 @@ def job_from_wire(message: pb.Job) -> JobView:
         states={checks.word(State, state, "Job.states"): count for state, count in message.states.items()},
         failure=failure_from_wire(message.failure) if message.HasField("failure") else None,
         reasons=tuple(map(wait_reason_from_wire, message.reasons)),
+        images=tuple(map(found_image_from_wire, message.images)),
     )
 
 

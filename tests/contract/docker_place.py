@@ -34,8 +34,8 @@ class DockerPlace:
         min_free: int = 0,
         code: CodeStore | None = None,
     ) -> AsyncIterator[DockerRuntime]:
-        confines = Confines(mount_roots=mount_roots, private=private, job_user=job_user)
-        runtime = DockerRuntime(self.socket, self.identity, confines, min_free, code=code)
+        confines = Confines(mount_roots=mount_roots, private=private, job_user=job_user, min_free=min_free)
+        runtime = DockerRuntime(self.socket, self.identity, confines, code=code)
         try:
             yield runtime
         finally:

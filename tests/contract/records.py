@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 from coordinator.core.bar_note import BarNote
 from coordinator.core.checkpoint_part import CheckpointPart
+from coordinator.core.quota_meter import QuotaMeter
 from coordinator.core.records import (
     Attempt,
     ClaimedSeat,
@@ -13,7 +14,6 @@ from coordinator.core.records import (
     KeepStoryEvent,
     Node,
     Put,
-    QuotaMeter,
     Record,
     SeatClaim,
 )

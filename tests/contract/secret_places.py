@@ -41,7 +41,7 @@ class ContainersWithSecrets(DockerPlace):
 
     @asynccontextmanager
     async def runtime(self, **_: object) -> AsyncIterator[DockerRuntime]:
-        runtime = DockerRuntime(self.socket, self.identity, Confines(), 0, ExecutionSecrets(self.directories))
+        runtime = DockerRuntime(self.socket, self.identity, Confines(min_free=0), ExecutionSecrets(self.directories))
         try:
             yield runtime
         finally:

@@ -59,7 +59,7 @@ class Project:
 
     async def prepare(self, socket: Path, directory: Path, image: str, pull: PullPolicy = PullPolicy.MISSING) -> None:
         store = ExecutionSecrets(ask=self.ask)
-        runtime = DockerRuntime(socket, f"test-{directory.name}", Confines(), 0, store)
+        runtime = DockerRuntime(socket, f"test-{directory.name}", Confines(min_free=0), store)
         try:
             async with prepared(runtime, directory, assigned(Role(image=image, pull=pull))):
                 pass

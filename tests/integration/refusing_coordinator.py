@@ -37,6 +37,11 @@ class RefusingCoordinator(agents_pb2_grpc.AgentServiceServicer):
         await context.abort(_UNIMPLEMENTED)
         raise AssertionError("abort raises")
 
+    async def Image(self, request: pb.ImageRequest, context: Any) -> pb.ImageResponse:
+        del request
+        await context.abort(_UNIMPLEMENTED)
+        raise AssertionError("abort raises")
+
     async def Secrets(self, request: pb.SecretsRequest, context: Any) -> pb.SecretsResponse:
         del request
         await context.abort(_UNIMPLEMENTED)

@@ -56,6 +56,7 @@ async def test_images_are_pulled_with_the_credentials_of_the_project_that_its_jo
     assert stranger.failure.kind is FailureKind.IMAGE
     assert "the project has no credentials for" in stranger.failure.message
     assert member.failure is not None
+    assert [(each.image, each.digest) for each in member.images] == [(image, *images.manifests)]
     assert member.failure.exit is not None
     assert member.failure.exit.code == 126
     assert member.failure.log_tail == ("muster: too few arguments",)

@@ -1,7 +1,8 @@
-"""Hypothesis strategies for what a job says of the nodes that it wants."""
+"""Hypothesis strategies for what a job says of the nodes that it wants, and of what its containers may."""
 
 from hypothesis import strategies as st
 
+from muster.domain.jobs import job
 from muster.domain.jobs.placing.affinity import Affinity, LabelExpression, LabelOperator, PreferredTerm
 from muster.domain.jobs.placing.portion import GpuShare
 from muster.domain.jobs.placing.toleration import TaintEffect, Toleration, TolerationOperator
@@ -24,3 +25,6 @@ affinities = st.builds(
     preferred=tuples_of(st.builds(PreferredTerm, weight=counts, all=tuples_of(expressions))),
 )
 topologies = st.builds(Topology, required=optional(texts), preferred=optional(texts))
+
+capabilities = st.lists(st.sampled_from(sorted(job.CAPABILITIES)), max_size=3, unique=True).map(tuple)
+pids = optional(st.integers(1, job.MOST_PIDS))

@@ -4,9 +4,9 @@ from hypothesis import strategies as st
 
 from muster.domain.fleet import access
 from muster.domain.fleet.attach_permission import Attachers, AttachPermission
+from tests.unit.placing_values import capabilities, pids
 from tests.unit.plain_values import absolute_paths, labels, labels_map, moments, node_ids, texts
 from tests.unit.quota_values import unit_terms
-from tests.unit.wire_values import capabilities, pids
 
 maybe_moments = st.none() | moments
 grants = st.dictionaries(labels | st.just(access.EVERYWHERE), st.sampled_from(access.Access), max_size=3)

@@ -19,6 +19,7 @@ from muster.domain.data.volume import (
     VolumeKeep,
     VolumeRemoval,
 )
+from muster.domain.jobs.image import FoundImage, ImagePass
 
 _sizes = st.none() | st.integers(0, 2**63 - 1)
 volumes = st.builds(
@@ -98,3 +99,8 @@ found_inputs = st.builds(
     sha256=digests,
     listing=st.binary(max_size=20).map(lambda form: b64encode(form).decode()),
 )
+_image_digests = digests.map("sha256:{}".format)
+found_images = st.builds(
+    FoundImage, image=st.from_regex(r"[a-z]{1,8}/[a-z]{1,8}:[0-9]", fullmatch=True), digest=_image_digests
+) | st.builds(FoundImage, image=st.just("app"), digest=st.just("") | _image_digests, id=_image_digests)
+image_passes = st.builds(ImagePass, found=st.none() | found_images, finds=st.booleans())

@@ -25,7 +25,7 @@ from muster.rpc.v1 import (
     telemetry_pb2,
     trust_pb2,
 )
-from muster.wire.data import outputs, saved, volumes
+from muster.wire.data import images, outputs, saved, volumes
 from muster.wire.feeds import batches
 from muster.wire.notifications import happenings, subscriptions
 from muster.wire.telemetry import coordinator_figures
@@ -108,6 +108,8 @@ PAIRS = (
     Pair("volume_removal", volume_values.volume_removals, agents_pb2.VolumeRemoval, volumes),
     Pair("removed_volume", volume_values.removed_volumes, agents_pb2.RemovedVolume, volumes),
     Pair("volume_view", volume_values.volume_views, data_pb2.VolumeOfNode, volumes),
+    Pair("found_image", volume_values.found_images, model_pb2.FoundImage, images),
+    Pair("image_pass", volume_values.image_passes, agents_pb2.ImageResponse, images),
     Pair("depot_use", quota_values.depot_uses, data_pb2.StorageResponse),
     Pair("delivered", secret_values.delivered, agents_pb2.DeliveredSecret),
     Pair("execution", values.execution_views, jobs_pb2.Execution),

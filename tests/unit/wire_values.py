@@ -17,7 +17,7 @@ from muster.domain.jobs.stopping.preemption import OnPreempt, PreemptSignal
 from muster.wire.checks import LONGEST_SPAN
 from tests.unit import checkpoint_values, output_values, volume_values
 from tests.unit.fence_values import fences
-from tests.unit.placing_values import affinities, gpu_shares, tolerations, topologies
+from tests.unit.placing_values import affinities, capabilities, gpu_shares, pids, tolerations, topologies
 from tests.unit.plain_values import (
     absolute_paths,
     addresses,
@@ -68,8 +68,6 @@ resources = st.builds(
     memory_limit=optional(sizes),
 )
 limits = st.integers(-1, 2**63 - 1)
-capabilities = st.lists(st.sampled_from(sorted(job.CAPABILITIES)), max_size=3, unique=True).map(tuple)
-pids = optional(st.integers(1, job.MOST_PIDS))
 securities = st.builds(
     job.Security,
     capabilities=capabilities,
@@ -359,6 +357,7 @@ job_views = st.builds(
     states=st.dictionaries(states, counts, max_size=3),
     failure=optional(failures),
     reasons=tuples_of(wait_reasons),
+    images=tuples_of(volume_values.found_images),
 )
 explanations = st.builds(
     explanation.Explanation,

@@ -65,6 +65,8 @@ class Image:
     """What an image says about how it is run."""
 
     id: str
+    known_as: tuple[str, ...] = ()
+    """The names with digests under which registries have it, as far as the engine knows."""
     architecture: str = ""
     entrypoint: tuple[str, ...] = ()
     command: tuple[str, ...] = ()

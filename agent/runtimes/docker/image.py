@@ -35,10 +35,11 @@ async def present(images: EngineImages, role: Role) -> Image | None:
     return image
 
 
-async def pulled(images: EngineImages, role: Role, login_for: LoginFor, progress: Progress) -> Image:
-    """The image of a role, after it was pulled; raises ExecutionError."""
-    reference = role.image or ""
-    await _pull(images, reference, await login_for(reference), progress)
+async def pulled(
+    images: EngineImages, reference: str, login_for: LoginFor, progress: Progress, told_as: str = ""
+) -> Image:
+    """An image after it was pulled; `told_as`: its name in what is told meanwhile. Raises ExecutionError."""
+    await _pull(images, reference, await login_for(reference), progress, told_as or reference)
     image = await images.find(reference)
     if image is None:
         raise ExecutionError(FailureKind.IMAGE, f"image {reference} is not there after it was pulled; Docker broke off")
@@ -74,15 +75,17 @@ class PullProgress:
         return self._percent
 
 
-async def _pull(images: EngineImages, reference: str, login: RegistryLogin | None, progress: Progress) -> None:
-    progress(f"pulling {reference}")
+async def _pull(
+    images: EngineImages, reference: str, login: RegistryLogin | None, progress: Progress, told_as: str
+) -> None:
+    progress(f"pulling {told_as}")
     said, so_far = 0, PullProgress()
     try:
         async with aclosing(images.pull(whole_name(reference), login)) as pull:
             async for news in pull:
                 percent = so_far.percent(news)
                 if percent > said:
-                    progress(f"pulling {reference} {percent} %")
+                    progress(f"pulling {told_as} {percent} %")
                     said = percent
     except EngineError as error:
         raise pull_fault(reference, str(error), known=login is not None) from error

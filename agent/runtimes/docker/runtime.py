@@ -33,6 +33,7 @@ from agent.executions.layout import STARTED, ExecutionDirectory
 from agent.executions.owner import give
 from agent.executions.volumes.node_volumes import NodeVolumes
 from agent.logs.spool import LogSpool
+from agent.runtimes.docker.agreement import AgreeOnImage, ImageBringer, alone
 from agent.runtimes.docker.answers import About
 from agent.runtimes.docker.containers import Containers, as_failures
 from agent.runtimes.docker.ends import ContainerEnd
@@ -40,7 +41,7 @@ from agent.runtimes.docker.engine.connection import EngineAwayError, EngineError
 from agent.runtimes.docker.engine.engine import DockerEngine
 from agent.runtimes.docker.first import bring_first
 from agent.runtimes.docker.holder import HolderImage, holder_image
-from agent.runtimes.docker.image import present, pulled, refuse_foreign
+from agent.runtimes.docker.image import present, refuse_foreign
 from agent.runtimes.docker.programs import ContainerPrograms
 from agent.runtimes.docker.sandbox import DockerSandbox, Holder, PreparedContainer
 from agent.runtimes.docker.secrets import mask_after_restart
@@ -77,13 +78,14 @@ class Confines:
     job_user: JobUser | None = None
     """The user of roles that name none; None: the user that the image names."""
     volumes: NodeVolumes = field(default_factory=NodeVolumes)
+    min_free: int = MIN_FREE
+    """No execution is prepared where less than so many bytes are left."""
 
 
 class DockerRuntime:
     """Makes sandboxes that are containers.
 
-    `identity` keeps several agents on one engine apart. No execution is prepared where less than `min_free` bytes are
-    left.
+    `identity` keeps several agents on one engine apart; `agree` asks the coordinator which image counts for a job.
     """
 
     kind = RuntimeKind.DOCKER
@@ -93,17 +95,17 @@ class DockerRuntime:
         socket: Path,
         identity: str,
         confines: Confines = Confines(),
-        min_free: int = MIN_FREE,
         secrets: ExecutionSecrets | None = None,
         code: CodeStore | None = None,
+        agree: AgreeOnImage = alone,
     ) -> None:
         self._socket = socket
         self._identity = identity
         self._confines = confines
-        self._min_free = min_free
         self._secrets = secrets or ExecutionSecrets()
         self._code = code or CodeStore(Path(os.devnull))
         self._engine = DockerEngine(socket)
+        self._bringer = ImageBringer(self._engine.images, agree)
         self._programs = ContainerPrograms(self._engine.files)
         self._about: About | None = None
         self._away = False
@@ -216,9 +218,8 @@ class DockerRuntime:
         image = await present(self._engine.images, assignment.role)
         role, noting = await checking
         assert role.image, "the coordinator gives Docker only roles with an image"
-        if image is None:
-            login_for = partial(self._secrets.login, assignment.execution)
-            image = await pulled(self._engine.images, role, login_for, progress)
+        login_for = partial(self._secrets.login, assignment.execution)
+        image = await self._bringer.brought(assignment, image, login_for, progress)
         refuse_foreign(about, role, image)
         user = user_of(role, self._confines.job_user)
         make = partial(self._confines.volumes.make, directory, assignment.project, role.volumes, user)
@@ -274,7 +275,7 @@ class DockerRuntime:
                 checked_mount(mount, _place(Path(mount.source), roots), roots, private) for mount in role.mounts
             )
         for path in (directory.path, about.root):
-            _check_free(path, self._min_free)
+            _check_free(path, self._confines.min_free)
         directory.config.chmod(0o755)
         directory.home.mkdir(exist_ok=True)
         for path in (directory.outputs, directory.status, directory.home):

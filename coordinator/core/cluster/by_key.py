@@ -4,7 +4,8 @@ from collections.abc import Iterator, MutableMapping
 from typing import TypeVar, cast
 
 from coordinator.core.checkpoint_part import CheckpointPart
-from coordinator.core.records import Attempt, Execution, Job, Node, QuotaMeter, Record
+from coordinator.core.quota_meter import QuotaMeter
+from coordinator.core.records import Attempt, Execution, Job, Node, Record
 from muster.domain.data.checkpoint import CheckpointId
 from muster.domain.fleet.access import Project
 from muster.domain.fleet.pool import Pool

@@ -17,7 +17,8 @@ from coordinator.core.cluster.presence import Presence, Presences
 from coordinator.core.cluster.queue import Queue, QueueOrder
 from coordinator.core.cluster.unit_load import UnitLoad
 from coordinator.core.limits import Limits
-from coordinator.core.records import Attempt, Execution, Job, Node, QuotaMeter, Record
+from coordinator.core.quota_meter import QuotaMeter
+from coordinator.core.records import Attempt, Execution, Job, Node, Record
 from muster.domain.fleet.access import Project
 from muster.domain.fleet.node import NodeState
 from muster.domain.fleet.pool import Pool

@@ -1,8 +1,9 @@
-"""What the inputs and the code of a job are: whoever says it first decides for all ranks and attempts."""
+"""What the inputs, the code and the images of a job are: who says it first decides for all ranks and attempts."""
 
 from dataclasses import replace
 
 from coordinator.core.answers import Answer, Noted
+from coordinator.core.data_events import ImageFound
 from coordinator.core.events import CodeFetched, InputsFound
 from coordinator.core.turn.turn import Turn
 
@@ -32,4 +33,12 @@ def note_code(turn: Turn, event: CodeFetched) -> Answer:
     )
     if roles != job.spec.roles:
         turn.put(replace(job, spec=replace(job.spec, roles=roles), submitted=job.submitted or job.spec))
+    return Noted()
+
+
+def note_image(turn: Turn, event: ImageFound) -> Answer:
+    """Note which image a name means, if nobody has said so before; what was said stays."""
+    job = turn.cluster.jobs.get(event.job)
+    if job is not None and event.found.image not in {each.image for each in job.images}:
+        turn.put(replace(job, images=(*job.images, event.found)))
     return Noted()

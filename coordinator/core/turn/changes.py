@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from coordinator.core.checkpoint_part import CheckpointPart, DropCheckpoint
 from coordinator.core.cluster.by_key import RecordKey, Records, key_of_record
+from coordinator.core.quota_meter import QuotaMeter
 from coordinator.core.records import (
     Attempt,
     Change,
@@ -18,7 +19,6 @@ from coordinator.core.records import (
     Job,
     Node,
     Put,
-    QuotaMeter,
     Record,
 )
 from muster.domain.data.checkpoint import CheckpointId

@@ -9,7 +9,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from coordinator.core.cluster.cluster import Cluster
-from coordinator.core.records import Execution, QuotaMeter
+from coordinator.core.quota_meter import QuotaMeter
+from coordinator.core.records import Execution
 from muster.domain.fleet.quota import RESOURCES, UNLIMITED_AMOUNT
 from muster.domain.jobs.lifecycle import NOT_PLACED, TERMINAL, State
 

@@ -28,6 +28,7 @@ from coordinator.rpc.agents.code_delivery import CodeDelivery
 from coordinator.rpc.agents.data_delivery import DataDelivery
 from coordinator.rpc.agents.downlink import Downlink, StreamEnded
 from coordinator.rpc.agents.heartbeats import Heartbeats, Pulse
+from coordinator.rpc.agents.images.agreement import ImageAgreement
 from coordinator.rpc.agents.input_versions import InputVersions
 from coordinator.rpc.agents.kept_volumes import VolumeLine
 from coordinator.rpc.agents.log_intake import LogIntake
@@ -56,6 +57,7 @@ from muster.wire import checks
 from muster.wire.agents import features_from_wire
 from muster.wire.attachments.requests import served_attachment_from_wire
 from muster.wire.data.code import code_pass_to_wire, fetched_code_from_wire
+from muster.wire.data.images import found_image_from_wire, image_pass_to_wire
 from muster.wire.data.inputs import found_input_from_wire, found_input_to_wire
 from muster.wire.data.outputs import outputs_pass_to_wire
 from muster.wire.data.volumes import kept_volume_from_wire
@@ -101,12 +103,12 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
         attachments: AgentAttachments,
     ) -> None:
         self._engine = engine
-        self._intake = taken.logs
         self._taken = taken
         self._nodes = nodes
         self._renewals = renewals
         self._given = given
         self._inputs = InputVersions(engine)
+        self._images = ImageAgreement(engine)
         self._attachments = attachments
         self._plans = PlanSender(engine)
         self._heartbeats = Heartbeats(engine)
@@ -142,7 +144,7 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
         async for chunk in chunks:
             _require_own(NodeId(chunk.node))
             try:
-                ack = await self._intake.store(chunk)
+                ack = await self._taken.logs.store(chunk)
             except ValueError as error:
                 about = {"peer": context.peer(), "execution": chunk.execution, "cause": str(error)}
                 log.warning("log refused", extra=about)
@@ -190,6 +192,13 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
         counts = await self._inputs.told(caller(), execution, found)
         return pb.InputsResponse(found=map(found_input_to_wire, counts))
 
+    @translated
+    async def Image(self, request: pb.ImageRequest, context: Context) -> pb.ImageResponse:
+        """Which image the job of an execution has, for its node, which may tell what it has found."""
+        execution = ExecutionId(checks.identifier(request.execution, "ImageRequest.execution"))
+        found = found_image_from_wire(request.found) if request.HasField("found") else None
+        return image_pass_to_wire(await self._images.told(caller(), execution, found))
+
     async def _greeted(
         self, messages: AsyncIterator[pb.AgentMessage], session: AgentStream
     ) -> tuple[NodeConnected, "ToldBeside"]:
@@ -199,7 +208,7 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
         connected = _connected(hello, session)
         _require_own(connected.node)
         inventory = self._with_labels(connected.node, connected.inventory)
-        kept = self._intake.kept(connected.reports)
+        kept = self._taken.logs.kept(connected.reports)
         served = tuple(map(served_attachment_from_wire, hello.attachments))
         checks.few(hello.kept_volumes, "Hello.kept_volumes")
         volumes = tuple(map(kept_volume_from_wire, hello.kept_volumes))
@@ -268,7 +277,7 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
                 continue
             if volumes.take(message):
                 continue
-            event = _event(node, session, message, number, self._intake)
+            event = _event(node, session, message, number, self._taken.logs)
             if isinstance(event, InventoryChanged):
                 event = replace(event, inventory=self._with_labels(node, event.inventory))
             if isinstance(event, HeartbeatReceived):

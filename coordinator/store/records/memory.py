@@ -8,6 +8,7 @@ from operator import attrgetter
 from typing import TypeVar, assert_never
 
 from coordinator.core.checkpoint_part import CheckpointPart, DropCheckpoint
+from coordinator.core.quota_meter import QuotaMeter
 from coordinator.core.records import (
     Attempt,
     Change,
@@ -26,7 +27,6 @@ from coordinator.core.records import (
     KeepStoryEvent,
     Node,
     Put,
-    QuotaMeter,
     Record,
     SpentChange,
     StoryChange,

@@ -10,6 +10,7 @@ from typing import Any, assert_never
 from sqlalchemy import Connection, Engine, Select, Table, bindparam, delete, func, select
 
 from coordinator.core.checkpoint_part import CheckpointPart, DropCheckpoint
+from coordinator.core.quota_meter import QuotaMeter
 from coordinator.core.records import (
     Attempt,
     Change,
@@ -28,7 +29,6 @@ from coordinator.core.records import (
     KeepStoryEvent,
     Node,
     Put,
-    QuotaMeter,
     Record,
     SpentChange,
     StoryChange,

@@ -19,6 +19,7 @@ from muster.domain.data.code import git_text
 from muster.domain.data.job_input import without_query
 from muster.domain.jobs.explanation import Explanation, StartEstimate
 from muster.domain.jobs.failure import Failure
+from muster.domain.jobs.image import FoundImage
 from muster.domain.jobs.job import JobSpec, Resources, Role
 from muster.domain.jobs.lifecycle import State
 from muster.domain.jobs.view import AttemptView, JobView
@@ -65,6 +66,7 @@ def job_details(
                 ("phase", word(job.phase)),
                 ("", visible(in_local_time(job.summary, now))),
                 ("executions", _roles_text(job.spec)),
+                ("images", "\n".join(map(_image_text, job.images))),
                 ("network", str(job.spec.network)),
                 ("submitted", time_text(job.submitted_at)),
                 ("started", time_text(job.started_at)),
@@ -166,6 +168,11 @@ def verdict(job: JobView) -> Text:
 
 def _coloured(job: JobView, row: Sequence[str]) -> Sequence[str | Text]:
     return [*row[:PHASE], word(job.phase), *row[PHASE + 1 :]]
+
+
+def _image_text(found: FoundImage) -> str:
+    what = found.digest or f"from no registry; the first node has it as {found.id}"
+    return visible(f"{found.image}  {what}")
 
 
 def _roles_text(spec: JobSpec) -> str:

@@ -70,6 +70,9 @@ STORED_CHECKPOINTS = "checkpoints"
 STORE_AGAIN = "store-again"
 """The agent stores outputs again of executions that are over, where it is told to."""
 
+ONE_IMAGE = "one-image"
+"""The agent finds out for its job which image a name means, and runs the one that was found."""
+
 ALL_FEATURES = frozenset(
     {
         SECRETS,
@@ -92,6 +95,7 @@ ALL_FEATURES = frozenset(
         GPU_PORTIONS,
         STORED_CHECKPOINTS,
         STORE_AGAIN,
+        ONE_IMAGE,
     }
 )
 """Features of the agent of this version."""
@@ -118,6 +122,7 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         GPU_PORTIONS: "portions of GPUs",
         STORED_CHECKPOINTS: "checkpoints",
         STORE_AGAIN: "storing outputs again",
+        ONE_IMAGE: "one image for all ranks of a job",
     }
 )
 """The words as a person reads them in `muster why`."""

@@ -7,6 +7,7 @@ from datetime import datetime
 from muster.domain.data.outputs import ExecutionOutputs
 from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId
 from muster.domain.jobs.failure import Exit, Failure
+from muster.domain.jobs.image import FoundImage
 from muster.domain.jobs.job import JobSpec
 from muster.domain.jobs.lifecycle import JobPhase, State
 from muster.domain.jobs.member import PortLease
@@ -93,6 +94,8 @@ class JobView:
     """The first failure of the newest attempt."""
     reasons: tuple[WaitReason, ...] = ()
     """What keeps it out of the queue while it waits, and what will where it is being suspended."""
+    images: tuple[FoundImage, ...] = ()
+    """What the names of its images were found to mean, for all ranks and attempts; none: nobody has looked yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

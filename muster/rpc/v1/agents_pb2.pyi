@@ -1441,6 +1441,62 @@ class InputsResponse(_message.Message):
 Global___InputsResponse: _TypeAlias = InputsResponse  # noqa: Y015
 
 @_typing.final
+class ImageRequest(_message.Message):
+    """Asks which image the name in the role of an execution means, or says what a node has found."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    EXECUTION_FIELD_NUMBER: _builtins.int
+    FOUND_FIELD_NUMBER: _builtins.int
+    execution: _builtins.str
+    """The id of an execution that is placed on the node."""
+    @_builtins.property
+    def found(self) -> _model_pb2.FoundImage:
+        """What the node has found; absent: it has not looked."""
+
+    def __init__(
+        self,
+        *,
+        execution: _builtins.str = ...,
+        found: _model_pb2.FoundImage | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["found", b"found"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["execution", b"execution", "found", b"found"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ImageRequest: _TypeAlias = ImageRequest  # noqa: Y015
+
+@_typing.final
+class ImageResponse(_message.Message):
+    """What counts for the job."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    FOUND_FIELD_NUMBER: _builtins.int
+    FINDS_FIELD_NUMBER: _builtins.int
+    finds: _builtins.bool
+    """Whether the node that asks is the one that finds it out."""
+    @_builtins.property
+    def found(self) -> _model_pb2.FoundImage:
+        """Absent: nobody has said yet."""
+
+    def __init__(
+        self,
+        *,
+        found: _model_pb2.FoundImage | None = ...,
+        finds: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["found", b"found"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["finds", b"finds", "found", b"found"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ImageResponse: _TypeAlias = ImageResponse  # noqa: Y015
+
+@_typing.final
 class DeliveredSecret(_message.Message):
     """A secret with its values; never stored or logged."""
 

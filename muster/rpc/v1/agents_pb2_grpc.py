@@ -66,6 +66,11 @@ class AgentServiceStub(object):
                 request_serializer=muster_dot_rpc_dot_v1_dot_agents__pb2.InputsRequest.SerializeToString,
                 response_deserializer=muster_dot_rpc_dot_v1_dot_agents__pb2.InputsResponse.FromString,
                 _registered_method=True)
+        self.Image = channel.unary_unary(
+                '/muster.rpc.v1.AgentService/Image',
+                request_serializer=muster_dot_rpc_dot_v1_dot_agents__pb2.ImageRequest.SerializeToString,
+                response_deserializer=muster_dot_rpc_dot_v1_dot_agents__pb2.ImageResponse.FromString,
+                _registered_method=True)
 
 
 class AgentServiceServicer(object):
@@ -116,6 +121,15 @@ class AgentServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Image(self, request, context):
+        """Which image the name means that the role of an execution has, for all ranks and attempts of its job. It is what the node
+        of the first rank with that name has found; the answer to any other node comes once that is known, or after seconds
+        without it.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_AgentServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -148,6 +162,11 @@ def add_AgentServiceServicer_to_server(servicer, server):
                     servicer.Inputs,
                     request_deserializer=muster_dot_rpc_dot_v1_dot_agents__pb2.InputsRequest.FromString,
                     response_serializer=muster_dot_rpc_dot_v1_dot_agents__pb2.InputsResponse.SerializeToString,
+            ),
+            'Image': grpc.unary_unary_rpc_method_handler(
+                    servicer.Image,
+                    request_deserializer=muster_dot_rpc_dot_v1_dot_agents__pb2.ImageRequest.FromString,
+                    response_serializer=muster_dot_rpc_dot_v1_dot_agents__pb2.ImageResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -313,6 +332,33 @@ class AgentService(object):
             '/muster.rpc.v1.AgentService/Inputs',
             muster_dot_rpc_dot_v1_dot_agents__pb2.InputsRequest.SerializeToString,
             muster_dot_rpc_dot_v1_dot_agents__pb2.InputsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Image(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/muster.rpc.v1.AgentService/Image',
+            muster_dot_rpc_dot_v1_dot_agents__pb2.ImageRequest.SerializeToString,
+            muster_dot_rpc_dot_v1_dot_agents__pb2.ImageResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -50,6 +50,11 @@ class AgentServiceStub:
     """What the inputs of the job of an execution were found to hold. What the node that asks has found counts for the whole
     job where nobody has said anything of that URL before.
     """
+    Image: _grpc.UnaryUnaryMultiCallable[_agents_pb2.ImageRequest, _agents_pb2.ImageResponse]
+    """Which image the name means that the role of an execution has, for all ranks and attempts of its job. It is what the node
+    of the first rank with that name has found; the answer to any other node comes once that is known, or after seconds
+    without it.
+    """
 
 @_typing.type_check_only
 class AgentServiceAsyncStub(AgentServiceStub):
@@ -71,6 +76,11 @@ class AgentServiceAsyncStub(AgentServiceStub):
     Inputs: _aio.UnaryUnaryMultiCallable[_agents_pb2.InputsRequest, _agents_pb2.InputsResponse]  # type: ignore[assignment]
     """What the inputs of the job of an execution were found to hold. What the node that asks has found counts for the whole
     job where nobody has said anything of that URL before.
+    """
+    Image: _aio.UnaryUnaryMultiCallable[_agents_pb2.ImageRequest, _agents_pb2.ImageResponse]  # type: ignore[assignment]
+    """Which image the name means that the role of an execution has, for all ranks and attempts of its job. It is what the node
+    of the first rank with that name has found; the answer to any other node comes once that is known, or after seconds
+    without it.
     """
 
 class AgentServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -126,6 +136,17 @@ class AgentServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_agents_pb2.InputsResponse, _abc.Awaitable[_agents_pb2.InputsResponse]]:
         """What the inputs of the job of an execution were found to hold. What the node that asks has found counts for the whole
         job where nobody has said anything of that URL before.
+        """
+
+    @_abc_1.abstractmethod
+    def Image(
+        self,
+        request: _agents_pb2.ImageRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_agents_pb2.ImageResponse, _abc.Awaitable[_agents_pb2.ImageResponse]]:
+        """Which image the name means that the role of an execution has, for all ranks and attempts of its job. It is what the node
+        of the first rank with that name has found; the answer to any other node comes once that is known, or after seconds
+        without it.
         """
 
 def add_AgentServiceServicer_to_server(servicer: AgentServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -1316,6 +1316,7 @@ class Job(_message.Message):
     OWNER_FIELD_NUMBER: _builtins.int
     REASONS_FIELD_NUMBER: _builtins.int
     SEQUENCE_FIELD_NUMBER: _builtins.int
+    IMAGES_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Its id."""
     phase: _builtins.str
@@ -1358,6 +1359,10 @@ class Job(_message.Message):
     def reasons(self) -> _containers.RepeatedCompositeFieldContainer[Global___WaitReason]:
         """For a waiting job: what keeps it out of the queue."""
 
+    @_builtins.property
+    def images(self) -> _containers.RepeatedCompositeFieldContainer[_model_pb2.FoundImage]:
+        """What its images were found to be, which counts for all ranks and attempts; none: nobody has looked yet."""
+
     def __init__(
         self,
         *,
@@ -1374,10 +1379,11 @@ class Job(_message.Message):
         owner: _builtins.str = ...,
         reasons: _abc.Iterable[Global___WaitReason] | None = ...,
         sequence: _builtins.int = ...,
+        images: _abc.Iterable[_model_pb2.FoundImage] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["ended_at", b"ended_at", "failure", b"failure", "spec", b"spec", "started_at", b"started_at", "submitted_at", b"submitted_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempts", b"attempts", "ended_at", b"ended_at", "failure", b"failure", "id", b"id", "owner", b"owner", "phase", b"phase", "reasons", b"reasons", "sequence", b"sequence", "spec", b"spec", "started_at", b"started_at", "states", b"states", "submitted_at", b"submitted_at", "summary", b"summary"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempts", b"attempts", "ended_at", b"ended_at", "failure", b"failure", "id", b"id", "images", b"images", "owner", b"owner", "phase", b"phase", "reasons", b"reasons", "sequence", b"sequence", "spec", b"spec", "started_at", b"started_at", "states", b"states", "submitted_at", b"submitted_at", "summary", b"summary"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

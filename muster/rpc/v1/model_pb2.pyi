@@ -853,6 +853,36 @@ class FoundInput(_message.Message):
 Global___FoundInput: _TypeAlias = FoundInput  # noqa: Y015
 
 @_typing.final
+class FoundImage(_message.Message):
+    """What the name of an image was found to mean."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    IMAGE_FIELD_NUMBER: _builtins.int
+    DIGEST_FIELD_NUMBER: _builtins.int
+    ID_FIELD_NUMBER: _builtins.int
+    image: _builtins.str
+    """The image as the job names it."""
+    digest: _builtins.str
+    """The digest of its manifest in its registry, `sha256:` and hexadecimal digits; empty: it is on nodes alone."""
+    id: _builtins.str
+    """What the engine of the node that found it calls it, in the same form; empty: it was not on that node."""
+    def __init__(
+        self,
+        *,
+        image: _builtins.str = ...,
+        digest: _builtins.str = ...,
+        id: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["digest", b"digest", "id", b"id", "image", b"image"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___FoundImage: _TypeAlias = FoundImage  # noqa: Y015
+
+@_typing.final
 class GitCode(_message.Message):
     """A commit of a Git repository."""
 

@@ -11,6 +11,7 @@ from muster.cli.output.units import time_text
 from muster.domain.ids import GpuUuid, NodeId
 from muster.domain.jobs.explanation import Awaited, Explanation, HelpfulChange, NodeRefusal, PoolRefusal, StartEstimate
 from muster.domain.jobs.failure import Exit
+from muster.domain.jobs.image import FoundImage
 from muster.domain.jobs.lifecycle import JobPhase, State
 from tests.unit.cli import values
 from tests.unit.cli.values import at, attempt, execution, shown
@@ -322,3 +323,11 @@ def test_a_list_of_jobs_has_one_line_each_in_eighty_columns_too() -> None:
         .splitlines()[0]
         .endswith("ATTEMPT  PRIORITY  LABELS  SUBMITTED            ENDED")
     )
+
+
+def test_a_job_is_shown_with_what_its_images_were_found_to_be() -> None:
+    digest = f"sha256:{'a' * 64}"
+    images = (FoundImage(image="team/app:1", digest=digest), FoundImage(image="made-here", id=digest))
+    text = shown(job_details(replace(values.job(JobPhase.RUNNING), images=images), at(0)))
+    assert f"team/app:1  {digest}" in text
+    assert f"made-here  from no registry; the first node has it as {digest}" in text

@@ -2,7 +2,7 @@
 
 import pytest
 
-from muster.domain.jobs.image import is_image, is_server, registry_of, serves
+from muster.domain.jobs.image import FoundImage, digest_in_registry, is_image, is_server, registry_of, serves, tag_of
 
 
 @pytest.mark.parametrize(
@@ -84,3 +84,35 @@ def test_a_server_is_a_host_with_perhaps_a_port_or_a_path(text: str, *, fits: bo
 )
 def test_the_name_of_an_image_leads_nowhere_else(name: str, *, fits: bool) -> None:
     assert is_image(name) is fits
+
+
+ONE, TWO = f"sha256:{'1' * 64}", f"sha256:{'2' * 64}"
+
+
+@pytest.mark.parametrize(
+    ("image", "pinned", "tag"),
+    [
+        ("busybox", f"docker.io/library/busybox@{ONE}", "latest"),
+        ("team/app:1.4", f"docker.io/team/app@{ONE}", "1.4"),
+        ("registry:5000/team/app", f"registry:5000/team/app@{ONE}", "latest"),
+        ("[fd00::1]:5000/app:a", f"[fd00::1]:5000/app@{ONE}", "a"),
+    ],
+)
+def test_an_image_that_was_found_is_named_by_its_digest(image: str, pinned: str, tag: str) -> None:
+    assert FoundImage(image=image, digest=ONE).pinned == pinned
+    assert tag_of(image) == tag
+
+
+@pytest.mark.parametrize(
+    ("known_as", "digest"),
+    [
+        ((), ""),
+        ((f"busybox@{ONE}",), ONE),
+        ((f"docker.io/library/busybox@{ONE}",), ONE),
+        ((f"registry.example.org/busybox@{TWO}", f"busybox@{ONE}"), ONE),
+        ((f"registry.example.org/busybox@{TWO}",), ""),
+        (("<none>@<none>", "busybox@sha256:12"), ""),
+    ],
+)
+def test_only_its_own_registry_gives_an_image_a_digest(known_as: tuple[str, ...], digest: str) -> None:
+    assert digest_in_registry("busybox:1", known_as) == digest

@@ -1,0 +1,133 @@
+"""Brings the image to the node that all ranks and attempts of a job have, whatever becomes of its tag meanwhile."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from agent.core.containers.spec import Image
+from agent.core.launching.handover import RegistryLogin
+from agent.runtimes.docker.engine.images import EngineImages
+from agent.runtimes.docker.image import LoginFor, pulled
+from agent.runtimes.runtime import Progress
+from muster.domain.gangs.plan import Assignment
+from muster.domain.ids import ExecutionId
+from muster.domain.jobs.failure import ExecutionError, FailureKind
+from muster.domain.jobs.image import FoundImage, ImagePass, digest_in_registry, whole_name
+from muster.domain.jobs.job import PullPolicy, Role
+
+ASK_AGAIN = 1.0
+"""Seconds between two questions which image counts; the coordinator lets the answer wait for seconds by itself."""
+
+AgreeOnImage = Callable[[ExecutionId, FoundImage | None], Awaitable[ImagePass]]
+"""Tells the coordinator what was found, if anything was, and gets what counts; raises ExecutionError."""
+
+
+async def alone(execution: ExecutionId, found: FoundImage | None) -> ImagePass:
+    """What this node has found, for agents without a coordinator."""
+    del execution
+    return ImagePass(found=found, finds=True)
+
+
+def is_agreed_on(role: Role) -> bool:
+    """Whether the ranks of a job agree on the image: not where its name says which it is, or each node has its own."""
+    return role.pull is not PullPolicy.NEVER and "@" not in (role.image or "")
+
+
+class ImageBringer:
+    """Brings images to one node."""
+
+    def __init__(self, images: EngineImages, agree: AgreeOnImage) -> None:
+        self._images = images
+        self._agree = agree
+
+    async def brought(
+        self, assignment: Assignment, here: Image | None, login_for: LoginFor, progress: Progress
+    ) -> Image:
+        """The image of an execution; `here`: what the node has under its name and may use. Raises ExecutionError."""
+        role, login_for = assignment.role, _asked_once(login_for)
+        if not is_agreed_on(role):
+            return here or await pulled(self._images, role.image or "", login_for, progress)
+        found = await self._told(assignment, progress)
+        if found is None:
+            found, here = await self._found(role, here, login_for, progress)
+            found = (await self._agree(assignment.execution, found)).found or found
+        return await self._same(role, found, here, login_for, progress)
+
+    async def _told(self, assignment: Assignment, progress: Progress) -> FoundImage | None:
+        """What another node has found, or this one before; None: this one is to find it out."""
+        while True:
+            shown = await self._agree(assignment.execution, None)
+            if shown.found is not None or shown.finds:
+                return shown.found
+            progress("waiting for another node of the job, which finds out which image it is")
+            await asyncio.sleep(ASK_AGAIN)
+
+    async def _found(
+        self, role: Role, here: Image | None, login_for: LoginFor, progress: Progress
+    ) -> tuple[FoundImage, Image | None]:
+        """What the name means: what the node has under it, else what the registry has; and the image, if it is here."""
+        name = role.image or ""
+        if here is None:
+            if digest := await self._images.digest(whole_name(name), await login_for(name)):
+                return FoundImage(image=name, digest=digest), await self._images.find(name)
+            here = await pulled(self._images, name, login_for, progress)
+        return FoundImage(image=name, digest=digest_in_registry(name, here.known_as), id=here.id), here
+
+    async def _same(
+        self, role: Role, found: FoundImage, here: Image | None, login_for: LoginFor, progress: Progress
+    ) -> Image:
+        """The image that counts, pulled by its digest where the node does not have it; raises ExecutionError."""
+        if here is not None and is_same(here, found):
+            return here
+        for name in ([found.pinned] if found.digest else []) + ([found.id] if found.id else []):
+            if (image := await self._images.find(name)) is not None:
+                return image
+        if not found.digest:
+            return own(found, here)
+        image = await self._pulled(found, login_for, progress)
+        if role.pull is PullPolicy.ALWAYS or here is None:
+            await self._images.name(image.id, found.image)
+        return image
+
+    async def _pulled(self, found: FoundImage, login_for: LoginFor, progress: Progress) -> Image:
+        """The image that was found, from its registry; raises ExecutionError."""
+        try:
+            return await pulled(self._images, found.pinned, login_for, progress, found.image)
+        except ExecutionError as error:
+            if not found.id or "manifest unknown" not in str(error):
+                raise
+            hint = (
+                f"{error}; another node of the job has it under the name {found.image}, and the registry has something "
+                "else there by now. With `pull: always` that is used"
+            )
+            raise ExecutionError(error.kind, hint) from error
+
+
+def _asked_once(login_for: LoginFor) -> LoginFor:
+    """The same, which asks once however often it is called for one image."""
+    known: list[RegistryLogin | None] = []
+
+    async def login(image: str) -> RegistryLogin | None:
+        if not known:
+            known.append(await login_for(image))
+        return known[0]
+
+    return login
+
+
+def own(found: FoundImage, here: Image | None) -> Image:
+    """What a node has itself under the name of an image that is from no registry; raises ExecutionError."""
+    if here is not None and not digest_in_registry(found.image, here.known_as):
+        return here
+    has = "has none" if here is None else "has one from a registry"
+    raise ExecutionError(
+        FailureKind.IMAGE,
+        f"image {found.image} is from no registry on another node of the job, which has it as {found.id}; this node "
+        f"{has} under that name. Push it to a registry, or load it on all nodes (`docker load`)",
+    )
+
+
+def is_same(image: Image, found: FoundImage) -> bool:
+    """Whether an image is the one that was found."""
+    if found.id and image.id == found.id:
+        return True
+    return bool(found.digest) and any(name.endswith(f"@{found.digest}") for name in image.known_as)

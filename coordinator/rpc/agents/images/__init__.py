@@ -1,0 +1,1 @@
+"""Images of jobs, as the nodes of a job agree on them."""
