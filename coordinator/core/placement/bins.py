@@ -15,6 +15,7 @@ from coordinator.core.placement.classes.node_class import FreeLevel, NodeClass
 from coordinator.core.placement.labels.domain import PoolLevels
 from coordinator.core.placement.labels.label_index import LabelIndex
 from coordinator.core.placement.portions.sharing_nodes import SharingNodes
+from coordinator.core.placement.topology.leaf_rooms import KnownRooms
 from muster.domain.ids import NodeId
 from muster.domain.jobs.placing.toleration import TaintEffect
 
@@ -37,6 +38,8 @@ class Capacities:
         """The nodes of which GPUs are given in portions."""
         self.levels = PoolLevels()
         """The levels of each pool, and so the domains in which its nodes are."""
+        self.rooms = KnownRooms()
+        """How many executions fit into each domain, as far as somebody asked."""
         self._holders: dict[int, set[NodeId]] = {}
         self._pools: Counter[str] = Counter()
         """How many nodes each pool has."""

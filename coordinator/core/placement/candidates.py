@@ -20,6 +20,7 @@ from coordinator.core.placement.labels.domain import Domain, Levels
 from coordinator.core.placement.parts import Part
 from coordinator.core.placement.shared_draft import SharedDraft, fresh_slots
 from coordinator.core.placement.suitable import asked_labels, cost, unfit
+from muster.domain.fleet.features import needed
 from muster.domain.fleet.pool import NODE_TYPE_LABEL
 from muster.domain.ids import NodeId
 from muster.domain.jobs.job import JobSpec
@@ -54,7 +55,7 @@ class Available:
     def by_pool(self) -> "Iterator[Available]":
         """What each pool has of it."""
         pools = self.capacities.pools if self.pools is None else self.pools
-        return (replace(self, pools=(pool,)) for pool in pools)
+        return (self if self.pools == (pool,) else replace(self, pools=(pool,)) for pool in pools)
 
     def has(self, pool: str) -> bool:
         """Whether the nodes of a pool are among them."""
@@ -138,11 +139,14 @@ class Candidates:
     """Whether labels are asked for that are part of no class."""
     _named: Sequence[NodeId] = field(init=False)
     """Nodes that are looked at by themselves, as labels that are part of no class decide about them."""
+    _features: frozenset[str] = field(init=False)
+    """What a node's agent must know."""
     _suitable: dict[int, int | None] = field(init=False, default_factory=dict)
     """What nodes of a class cost; None: the part may not be placed there. Of those alone that were asked for."""
 
     def __post_init__(self) -> None:
         capacities = self.available.capacities
+        self._features = needed(self.spec, self.part.role)
         self._out = {
             *self.drafts,
             *capacities.holders(self.part.ports),
@@ -162,8 +166,12 @@ class Candidates:
         looked_at = (capacities.of(node) for node in found if node not in self._out)
         self._named = [each.node for each in looked_at if self.available.has(each.pool) and self._is_near(each)]
         self._out.update(found)
-        out = (node for node in self._out if node in capacities and self._is_near(capacities.of(node)))
-        self._missing = Counter(id(group) for node in out for group in capacities.groups_of(node))
+        self._missing = Counter(self._groups_of_out()) if self._out else Counter()
+
+    def _groups_of_out(self) -> Iterator[int]:
+        capacities = self.available.capacities
+        near = (node for node in self._out if node in capacities and self._is_near(capacities.of(node)))
+        return (id(group) for node in near for group in capacities.groups_of(node))
 
     @property
     def out(self) -> Collection[NodeId]:
@@ -218,6 +226,7 @@ class Candidates:
         if self._is_by_node:
             return
         spec, need, portion = self.spec, self.part.role.resources, self.part.role.resources.portion
+        suitable = self._suitable
         most = self.part.count if spec.max_per_node is None else min(self.part.count, spec.max_per_node)
         if self.part.ports:
             most = min(most, 1)
@@ -227,7 +236,8 @@ class Candidates:
             else:
                 least = limit = min(most, level.matching(need) // need.gpus) if need.gpus else most
             if limit and not (spec.exclusive and not level.idle):
-                price = self._price(node_class)
+                known = id(node_class)
+                price = suitable[known] if known in suitable else self._price(node_class)
                 if price is not None and (at is None or price == at):
                     yield SuitableLevel(level, limit, least)
 
@@ -236,7 +246,7 @@ class Candidates:
         known = id(node_class)
         if known not in self._suitable:
             sample = node_class.sample
-            fits = self.available.has(sample.pool) and unfit(self.spec, self.part.role, sample) is None
+            fits = self.available.has(sample.pool) and unfit(self.spec, self.part.role, sample, self._features) is None
             self._suitable[known] = cost(self.spec, sample) if fits else None
         return self._suitable[known]
 

@@ -111,7 +111,7 @@ class Capacity:
         )
 
 
-Key = tuple[tuple[tuple[int, str], ...], NodeId]
+Key = tuple[str, NodeId]
 """Sorts nodes in natural order of their names."""
 
 

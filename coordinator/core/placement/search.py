@@ -16,7 +16,7 @@ from coordinator.core.placement.shared_draft import SharedDraft
 from muster.domain.ids import NodeId
 from muster.domain.jobs.job import JobSpec, Packing
 
-_BEFORE_ALL: Key = ((), NodeId(""))
+_BEFORE_ALL: Key = ("", NodeId(""))
 """A key before those of all nodes."""
 _LOOKED_AT = -1
 """Stands for the group of a node that was looked at."""

@@ -10,15 +10,18 @@ from muster.domain.jobs.job import JobSpec, Role, RuntimeKind
 from muster.domain.jobs.placing.taint import cost_of_taints, forbidding, tolerates
 
 
-def unfit(spec: JobSpec, role: Role, capacity: Capacity) -> str | None:
-    """Why a node is not suitable at all for a role, however free it is; None: it is."""
+def unfit(spec: JobSpec, role: Role, capacity: Capacity, features: frozenset[str] | None = None) -> str | None:
+    """Why a node is not suitable at all for a role, however free it is; None: it is.
+
+    `features` are those that the role needs, for who has worked them out already.
+    """
     if capacity.problem is not None:
         return capacity.problem
     if (labels := _label_problem(spec, capacity.labels)) is not None:
         return labels
     if capacity.taints and (refusal := _taint_problem(spec, capacity)) is not None:
         return refusal
-    missing = needed(spec, role) - capacity.features
+    missing = (needed(spec, role) if features is None else features) - capacity.features
     if missing:
         words = ", ".join(sorted(MEANINGS.get(word, word) for word in missing))
         return f"has an agent that does not know {words}; upgrade it"

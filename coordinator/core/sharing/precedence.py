@@ -36,13 +36,14 @@ def tier(standing: Standing, size: Amounts, counted: tuple[int, ...], job_class:
     """What a job of this size would use of what its unit may have."""
     if job_class is JobClass.SPARE:
         return Tier.SPARE
-    quota = standing.entitlement.quota
-    wanted = [place for place in counted if size[place]]
-    if all(standing.load(place) + size[place] <= quota[place] for place in wanted):
-        return Tier.QUOTA
-    if all(standing.load(place) + size[place] <= standing.share[place] for place in wanted):
-        return Tier.SHARE
-    return Tier.BORROWED
+    quota, share = standing.entitlement.quota, standing.share
+    within_quota = within_share = True
+    for place in counted:
+        if size[place]:
+            load = standing.load(place) + size[place]
+            within_quota = within_quota and load <= quota[place]
+            within_share = within_share and load <= share[place]
+    return Tier.QUOTA if within_quota else Tier.SHARE if within_share else Tier.BORROWED
 
 
 def precedence(

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from coordinator.core.placement.capacity import Capacity
 from coordinator.core.placement.classes.group import NodeGroup
@@ -153,6 +154,7 @@ def bin_levels(capacity: Capacity) -> BinLevels:
     return (max(0, capacity.cpu_millis // 1000).bit_length(), max(0, capacity.memory >> 30).bit_length())
 
 
+@lru_cache(maxsize=4096)
 def spans_of(levels: BinLevels) -> tuple[Span, Span]:
     """What nodes have free of CPUs, in thousandths, and of bytes of memory."""
     cpus, memory = levels

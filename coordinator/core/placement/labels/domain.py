@@ -14,7 +14,7 @@ Levels = tuple[str, ...]
 """Labels, the coarsest first."""
 Path = tuple[str | None, ...]
 """The values of a node at some levels; None from the first one on that it does not carry."""
-PathKey = tuple[tuple[bool, tuple[tuple[int, str], ...]], ...]
+PathKey = tuple[tuple[bool, str], ...]
 """Sorts paths in natural order; what is not carried comes last."""
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from coordinator.core.placement.candidates import AlikeNodes, Candidates
 from coordinator.core.placement.capacity import Key
 from coordinator.core.placement.labels.domain import Levels, Path, key_of_path, path_of
+from coordinator.core.placement.topology.leaf_rooms import LeafRooms
 
 _Vague = tuple[int, AlikeNodes, Sequence[Key]]
 """What nodes of a group cost, and which of them they are."""
@@ -35,12 +36,14 @@ class Grid:
         """Leaves of which the gang uses a node."""
         capacities = found.available.capacities
         out = (node for node in found.out if node in capacities)
-        self._missing = Counter(
-            (id(group), path_of(levels, capacities.of(node).labels))
-            for node in out
-            for group in capacities.groups_of(node)
-        )
+        paths = ((node, path_of(levels, capacities.of(node).labels)) for node in out)
+        self._missing = Counter((id(group), path) for node, path in paths for group in capacities.groups_of(node))
         """How many nodes of a group and a leaf are out."""
+        self._rooms = self._known_rooms() if price is None else None
+        """What is known of all leaves from looks before; None: it must be counted, or is not as it was."""
+        if self._rooms is not None:
+            self._seats = self._rooms.seats
+            return
         for each in found.costs() if price is None else (price,):
             self._take_in(each)
 
@@ -61,6 +64,8 @@ class Grid:
     def best(self, count: int, depth: int, under: Path = ()) -> Path | None:
         """The domain of so many levels, in a domain, that takes so many executions best; None: there is none."""
         if depth == len(self._levels) and not self._prices and not self._taken and not self._vague:
+            if self._rooms is not None and not under:
+                return self._rooms.tightest(count)
             return self._tightest(count, self._seats if not under else self._under(under))
         ranks = self.ranks(count, depth, under)
         lowest = min(ranks.values(), default=None)
@@ -94,6 +99,8 @@ class Grid:
         The grid is used up by it.
         """
         self._sum(list(self._seats))
+        if self._rooms is not None:
+            self._seats, self._rooms = dict(self._seats), None
         left = count
         while left:
             depths = range(len(self._levels), len(under), -1)
@@ -141,6 +148,19 @@ class Grid:
         sizes = {part: sum(self._seats[leaf] for leaf in leaves) for part, leaves in parts.items()}
         widest = min(parts, key=lambda part: (part[-1] is None, -sizes[part], len(parts[part]), key_of_path(part)))
         return sorted(parts[widest], key=lambda leaf: (None in leaf, -self._seats[leaf], key_of_path(leaf)))
+
+    def _known_rooms(self) -> LeafRooms | None:
+        """Executions by leaf, if all nodes cost the same, none is out, and bounds tell how many fit on each."""
+        found = self._found
+        is_plain = found.costs() == (None,) and found.available.domain is None and not self._missing
+        if not is_plain or next(found.singles(), None) is not None:
+            return None
+        groups = [nodes for level in found.levels() for nodes in found.groups(level)]
+        if not all(nodes.is_exact for nodes in groups):
+            return None
+        kind = (found.part.count, found.part.role.resources.gpus)
+        slots = [(nodes.group, nodes.most) for nodes in groups]
+        return found.available.capacities.rooms.of(self._levels, kind, slots, found.available.capacities.of)
 
     def _take_in(self, price: int | None) -> None:
         """Count the nodes that cost so much."""
