@@ -96,6 +96,11 @@ class Fleet:
         spec = JobSpec(name=f"train-{self.jobs}", project=project, roles=(role,), timeouts=timeouts)
         return JobSubmitted(job=JobId(f"j{self.jobs}"), spec=spec)
 
+    def queue_gangs(self, jobs: int, projects: Sequence[str]) -> None:
+        """So many gangs that wait, of these projects in turn, each as large as those that hold the nodes."""
+        self.take(*(self.submitted(GANG, GPUS, projects[number % len(projects)]) for number in range(jobs)))
+        self._expect(jobs)
+
     def queue(self, jobs: int, projects: Sequence[str] = (DEFAULT_PROJECT,)) -> None:
         """So many jobs that wait, of these projects in turn, all taken in with one turn."""
         # The first wants most of the fleet: it is the head for which capacity is kept. Only the first, as a coordinator
@@ -107,6 +112,9 @@ class Fleet:
                 for number in range(jobs - 1)
             ),
         )
+        self._expect(jobs)
+
+    def _expect(self, jobs: int) -> None:
         if len(self.cluster.queue) != jobs:
             raise ProgramError(f"{len(self.cluster.queue)} of {jobs} jobs wait")
 

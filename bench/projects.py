@@ -53,8 +53,10 @@ SHARES_BAR = Bar(figure=f"shares of {_UNITS} units", limit=1, unit="ms")
 TERMS_BAR = Bar(figure=f"terms of a department changed, {_OF}", limit=10, unit="ms")
 PAGE_BAR = Bar(figure=f"muster queue, a page of {QUEUE_PAGE:,}, {_OF}", limit=50, unit="ms")
 LAST_PAGE_BAR = Bar(figure=f"muster queue, the last page of {QUEUE_PAGE:,}, {_OF}", limit=50, unit="ms")
-END_BAR = Bar(figure=f"a gang ends, next ones placed, {_OF}", limit=5, unit="ms")
-LATE_END_BAR = Bar(figure=f"a gang ends, next ones placed, {_OF}, 99th percentile", limit=10, unit="ms")
+END_BAR = Bar(figure=f"a gang of {GANG * GPUS} GPUs ends, the next one placed, {_OF}", limit=5, unit="ms")
+LATE_END_BAR = Bar(figure=f"{END_BAR.figure}, 99th percentile", limit=10, unit="ms")
+SMALL = f"a gang of {GANG * GPUS} GPUs ends, small ones placed in its room, {_OF}"
+"""No bar: one end makes room for up to forty of them, each with records of its own, and all are placed in one turn."""
 LOAD_BAR = Bar(
     figure=f"load of {QUEUED:,} queued jobs: of {PROJECTS} projects with terms, over one without", limit=0.3, unit="s"
 )
@@ -62,14 +64,15 @@ LOAD_BAR = Bar(
 
 def measure(setting: Setting) -> None:
     """Figures of one fleet; what is not durable is not carried out."""
-    it, repeats = shared(PROJECTS), setting.repeats(30, 10)
+    it, repeats, ends = shared(PROJECTS), setting.repeats(30, 10), setting.repeats(200, 50)
     found = {
         SHARES_BAR: timed(repeats, _shares(it)),
         TERMS_BAR: timed(repeats, _terms_changed(it)),
         PAGE_BAR: timed(repeats, lambda: _page(it, 1)),
         LAST_PAGE_BAR: timed(repeats, lambda: _page(it, QUEUED - QUEUE_PAGE + 1)),
-        END_BAR: timed(setting.repeats(200, 50), _end(it), warm=0),
+        END_BAR: timed(ends, _end(shared(PROJECTS, gangs=True)), warm=0),
     }
+    setting.findings.take(f"projects: {SMALL}", timed(ends, _end(it), warm=0), "ms")
     for bar, values in found.items():
         setting.findings.take(f"projects: {bar.figure}", values, "ms")
         setting.findings.at_pace(bar, f"projects: {bar.figure}")
@@ -78,15 +81,18 @@ def measure(setting: Setting) -> None:
     _loads(setting, tuple(it.cluster.records))
 
 
-def shared(projects: int, nodes: int = NODES, queued: int = QUEUED) -> Fleet:
-    """A fleet that is held by gangs of so many projects, with jobs of all of them that wait, and of one that come."""
+def shared(projects: int, nodes: int = NODES, queued: int = QUEUED, *, gangs: bool = False) -> Fleet:
+    """A fleet that is held by gangs of so many projects, with jobs of all of them that wait, and of one that come.
+
+    `gangs`: whether what waits is as large as what runs; else it is small, but for the first one.
+    """
     it = Fleet(nodes, uneven_inventory, full=False)
     names = [f"project-{number}" for number in range(projects)]
     it.take(*(ProjectAdded(name=name) for name in names))
     it.take(QuotasChanged(changes=tuple(_terms(names, nodes * GPUS // projects))))
     fill(it, [it.submitted(GANG, GPUS, names[number % projects]) for number in range(nodes // GANG)])
     it.now += 2 * LEASE  # before that nobody is evicted
-    it.queue(queued, names)
+    (it.queue_gangs if gangs else it.queue)(queued, names)
     it.project = names[0]
     it.rest()  # until all projects have looked for victims in vain
     gc.collect()

@@ -32,7 +32,7 @@ from muster.domain.fleet.quota import amounts_of_job
 from muster.domain.gangs.fence import LEASE
 from muster.domain.jobs.job_class import JobClass
 
-EVICTION_LOOKS = 4
+EVICTION_LOOKS = 2
 """How many jobs one cycle looks for victims for; when they are used up, the turn is followed by another at once."""
 MOST_CLAIMS = 16
 """Claims that are open at a time."""
