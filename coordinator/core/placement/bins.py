@@ -11,11 +11,11 @@ from itertools import islice
 from coordinator.core.placement.capacity import Capacity
 from coordinator.core.placement.classes.all_classes import NodeClasses
 from coordinator.core.placement.classes.group import NodeGroup
+from coordinator.core.placement.classes.leaf_rooms import KnownRooms
 from coordinator.core.placement.classes.node_class import FreeLevel, NodeClass
 from coordinator.core.placement.labels.domain import PoolLevels
 from coordinator.core.placement.labels.label_index import LabelIndex
 from coordinator.core.placement.portions.sharing_nodes import SharingNodes
-from coordinator.core.placement.topology.leaf_rooms import KnownRooms
 from muster.domain.ids import NodeId
 from muster.domain.jobs.placing.toleration import TaintEffect
 

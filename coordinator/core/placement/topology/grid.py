@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from coordinator.core.placement.candidates import AlikeNodes, Candidates
 from coordinator.core.placement.capacity import Key
+from coordinator.core.placement.classes.leaf_rooms import LeafRooms
 from coordinator.core.placement.labels.domain import Levels, Path, key_of_path, path_of
-from coordinator.core.placement.topology.leaf_rooms import LeafRooms
 
 _Vague = tuple[int, AlikeNodes, Sequence[Key]]
 """What nodes of a group cost, and which of them they are."""

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from coordinator.core.placement.bins import Capacities
 from coordinator.core.placement.candidates import Available
 from coordinator.core.placement.capacity import Capacity
+from coordinator.core.placement.classes.leaf_rooms import MOST_KINDS
 from coordinator.core.placement.placement import place
-from coordinator.core.placement.topology.leaf_rooms import MOST_KINDS
 from muster.domain.natural_order import natural
 from tests.builders import capacity, spec
 
