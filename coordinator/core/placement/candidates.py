@@ -166,12 +166,8 @@ class Candidates:
         looked_at = (capacities.of(node) for node in found if node not in self._out)
         self._named = [each.node for each in looked_at if self.available.has(each.pool) and self._is_near(each)]
         self._out.update(found)
-        self._missing = Counter(self._groups_of_out()) if self._out else Counter()
-
-    def _groups_of_out(self) -> Iterator[int]:
-        capacities = self.available.capacities
-        near = (node for node in self._out if node in capacities and self._is_near(capacities.of(node)))
-        return (id(group) for node in near for group in capacities.groups_of(node))
+        out = (node for node in self._out if node in capacities and self._is_near(capacities.of(node)))
+        self._missing = Counter(id(group) for node in out for group in capacities.groups_of(node))
 
     @property
     def out(self) -> Collection[NodeId]:
