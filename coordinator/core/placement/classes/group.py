@@ -27,7 +27,7 @@ class NodeGroup:
         self._by_path: dict[Levels, dict[Path, list[Key]]] = {}
         """The nodes by their path at some levels, in natural order; made for the levels that are asked for."""
         self._watched: dict[Levels, list[Changes]] = {}
-        """Who hears of the paths at some levels of which nodes have come or gone."""
+        """Notes of the paths at some levels of which nodes have come or gone, for all that keep some."""
 
     def add(self, capacity: Capacity) -> None:
         """Have a node among them."""
