@@ -20,7 +20,7 @@ from muster.domain.data.buckets.bucket_url import BucketUrl, read_bucket_url
 from muster.domain.data.buckets.listing import BucketListing, ListingError, StoredObject, places, read_listing
 from muster.domain.data.job_input import FoundInput, JobInput
 from muster.domain.data.tree import ContentEntry, ContentKind, content_tree
-from muster.domain.fleet.secret import SecretKind
+from muster.domain.fleet.secret import STORE_SECRETS, SecretKind
 from muster.domain.gangs.plan import Assignment
 from muster.domain.ids import ExecutionId
 from muster.domain.jobs.failure import ExecutionError, FailureKind
@@ -109,7 +109,7 @@ class BucketFetching:
         assert url is not None, "the rule book has looked at it"
         arrival = _Arrival(input=each, progress=progress, stall=assignment.stall, clock=self._clock, last=self._clock())
         async with self._side.mover.needed():
-            access = await self._opened(assignment, each)
+            access = await self._opened(assignment, each, STORE_SECRETS[url.scheme])
             listing = await self._agreed(assignment.execution, arrival, url, access)
             try:
                 by_path = part_of(assignment, each, places(url.pattern, listing.objects, each.layout))
@@ -127,12 +127,12 @@ class BucketFetching:
         )
         return HeldInput(directory=directory, files=tuple(files))
 
-    async def _opened(self, assignment: Assignment, each: JobInput) -> StoreAccess:
+    async def _opened(self, assignment: Assignment, each: JobInput, kind: SecretKind) -> StoreAccess:
         """The way to a store; values of a secret are here only until the mover has them."""
         patience = assignment.stall.total_seconds()
         if not each.secret:
             return StoreAccess(patience=patience)
-        values = await what_opens(self._side.keys, assignment.execution, each, SecretKind.S3)
+        values = await what_opens(self._side.keys, assignment.execution, each, kind)
         return store_access(each.secret, values, patience)
 
     async def _agreed(
@@ -229,4 +229,4 @@ class _Store:
 
     def name(self, key: str) -> str:
         """What the cache calls an object: the same key at another store is another object."""
-        return f"{self.access.endpoint} {self.url.of(key)}"
+        return f"{self.access.place} {self.url.of(key)}"

@@ -1,6 +1,7 @@
 """Sends what executions leave to a store: each file as an object of its own, by its path."""
 
 import logging
+from dataclasses import replace
 
 from agent.data.beside import each_beside
 from agent.data.left_files import LeftFile, LeftFiles
@@ -46,7 +47,7 @@ class BucketSending:
 
     async def _one(self, place: BucketUrl, access: StoreAccess, each: ContentEntry, file: LeftFile) -> None:
         key = f"{place.key}/{each.path}"
-        await self._mover.stored(BucketUrl(bucket=place.bucket, key=key), access, file, each)
+        await self._mover.stored(replace(place, key=key), access, file, each)
 
     @staticmethod
     def _name(place: BucketUrl, each: ContentEntry) -> tuple[str, str]:

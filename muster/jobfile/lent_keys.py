@@ -216,13 +216,13 @@ class InputKeys(Section):
 
     url: fields.InputUrl | None = key(
         "URL",
-        "Where the file comes from, with `http://` or `https://`; or objects of a store as `s3://BUCKET/KEY`, where "
-        "`*`, `?` and `**` are wildcards and a `/` at the end means all below.",
+        "Where the file comes from, with `http://` or `https://`; or objects of a store as `s3://BUCKET/KEY` or "
+        "`az://CONTAINER/NAME`, where `*`, `?` and `**` are wildcards and a `/` at the end means all below.",
     )
     secret: fields.Label | None = key(
         "word",
         "The secret that opens the store or the server (`muster secrets list`): of kind `s3` for `s3://`, of kind "
-        "`http` for others. Without one all is read as everybody may.",
+        "`azure` for `az://`, of kind `http` for others. Without one all is read as everybody may.",
     )
     source: InputSource | None = key(
         "`JOB`, `JOB/ROLE-N`, `JOB/*`",
@@ -249,7 +249,7 @@ class InputKeys(Section):
     layout: Annotated[InputLayout, *fields.names(InputLayout)] = key(
         "`tail`, `full`, `flat`",
         "Where objects lie in the directory: by what stands behind the part of the name without wildcards, by the "
-        "whole name, or by the last part of it. `full` and `flat` need `s3://`.",
+        "whole name, or by the last part of it. `full` and `flat` need `s3://` or `az://`.",
         InputLayout.TAIL,
     )
 
@@ -349,8 +349,8 @@ class OutputsKeys(Section):
         "duration", "How long they stay once they are stored; at most `delete_after` (default: as long as the job)."
     )
     to: OutputPlace | None = key(
-        "`s3://BUCKET/PREFIX`",
+        "`s3://BUCKET/PREFIX`, `az://CONTAINER/PREFIX`",
         "The place in a store below which they go, as `NAME-JOB/ATTEMPT/RANK/PATH` (default: the fleet's depot). Needs "
         "`secret`.",
     )
-    secret: fields.Label | None = key("word", "The secret of kind `s3` that opens that store.")
+    secret: fields.Label | None = key("word", "The secret of kind `s3` or `azure` that opens that store.")

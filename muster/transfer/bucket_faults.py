@@ -14,6 +14,7 @@ _LATER = frozenset({408, 425, 429})
 _ELSEWHERE = frozenset({301, 302, 307, 308})
 _CHANGED, _GONE = 412, 404
 _OWN_FAULTS = 500
+_NO_PLACE = {"NoSuchBucket": "bucket", "ContainerNotFound": "container"}
 
 
 class BucketRefusedError(MusterError):
@@ -66,7 +67,8 @@ def _refusal(status: int, code: str, what: str, secret: str) -> str:
     if status in _DENIED:
         return f"{what} is not open to everybody ({code}); name the secret that opens it"
     if status == _GONE:
-        return f"there is no such bucket: {what}" if code == "NoSuchBucket" else f"there is no object {what} ({code})"
+        place = _NO_PLACE.get(code)
+        return f"there is no such {place}: {what}" if place else f"there is no object {what} ({code})"
     if status == _CHANGED:
         return f"{what} has changed since this job began; submit the job again for the new one"
     if status in _ELSEWHERE:

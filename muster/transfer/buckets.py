@@ -6,6 +6,7 @@ the library as long as they are no plain HTTP behind HTTPS.
 """
 
 import asyncio
+import re
 import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
@@ -15,7 +16,7 @@ from urllib.parse import urlsplit
 
 import obstore
 from obstore.exceptions import BaseError
-from obstore.store import S3Store
+from obstore.store import AzureStore, S3Store
 
 from muster.domain.data.buckets.bucket_url import BucketUrl
 from muster.domain.data.buckets.listing import (
@@ -50,6 +51,7 @@ _EMPTY_AT_ONCE = 16
 _LISTED_AT_ONCE = 1000
 _ERRORS = (BaseError, OSError, ValueError)  # some of the library's own are these
 _NAMED = 3
+_ACCOUNT = re.compile(r"[a-z0-9]{3,24}")
 
 
 class ObjectBucket:
@@ -61,6 +63,8 @@ class ObjectBucket:
             raise BucketRefusedError(
                 f"the secret {access.secret!r} has an endpoint that is no URL like https://s3.example.org"
             )
+        if access.account and _ACCOUNT.fullmatch(access.account) is None:
+            raise BucketRefusedError(f"the secret {access.secret!r} has an account that is no name like acmedata")
         self._access = access
         self._bucket = bucket
         options: dict[str, Any] = {
@@ -71,29 +75,22 @@ class ObjectBucket:
         }
         if access.ca:
             options["root_certificate"] = access.ca
-        given: dict[str, Any] = {"skip_signature": True}
-        if access.key_id:
-            given = {"access_key_id": access.key_id, "secret_access_key": access.key}
-            given |= {"token": access.session} if access.session else {}
-        given |= {"endpoint": access.endpoint} if access.endpoint else {}
         try:
-            self._store = S3Store(
+            self._store: S3Store | AzureStore = (AzureStore if access.account else S3Store)(
                 bucket,
-                region=access.region or "us-east-1",
                 client_options=options,  # type: ignore[arg-type]  # its stubs name all options, of which these are some
                 retry_config={"max_retries": BUCKET_RETRIES, "retry_timeout": _RETRIES_WITHIN},
-                **given,
+                **(_azure_keys(access) if access.account else _s3_keys(access)),
             )
         except _ERRORS:
-            raise BucketRefusedError(
-                f"the secret {access.secret!r} cannot be used: its endpoint, region or ca is none"
-            ) from None
+            parts = "key, sas, endpoint or ca" if access.account else "endpoint, region or ca"
+            raise BucketRefusedError(f"the secret {access.secret!r} cannot be used: its {parts} is none") from None
 
     async def check_place(self) -> None:
         """Raise BucketRefusedError where the store's name leads to an address of the link itself."""
         host = urlsplit(self._access.endpoint).hostname
         if not host:
-            return
+            return  # the place of AWS, or of an account of Azure
         loop = asyncio.get_running_loop()
         with suppress(OSError):  # whoever asks the store hears of a name that nobody knows
             for *_, address in await loop.getaddrinfo(host, None, type=socket.SOCK_STREAM):
@@ -210,7 +207,7 @@ class ObjectBucket:
             raise bucket_fault(error, self._name(key), self._access.secret) from None
 
     def _name(self, key: str) -> str:
-        return f"s3://{self._bucket}/{key}"
+        return f"{self._access.scheme}{self._bucket}/{key}"
 
 
 class BucketWriter:
@@ -228,6 +225,25 @@ class BucketWriter:
             await self._bucket.put(key, pieces(length), length)
 
 
+def _s3_keys(access: StoreAccess) -> dict[str, Any]:
+    given: dict[str, Any] = {"skip_signature": True}
+    if access.key_id:
+        given = {"access_key_id": access.key_id, "secret_access_key": access.key}
+        given |= {"token": access.session} if access.session else {}
+    given |= {"endpoint": access.endpoint} if access.endpoint else {}
+    return {"region": access.region or "us-east-1", **given}
+
+
+def _azure_keys(access: StoreAccess) -> dict[str, Any]:
+    """Options of an account; the kind of what opens it is said, so that the library looks for nothing else."""
+    if access.key:
+        given = {"credential_type": "access_key", "account_key": access.key}
+    else:
+        given = {"credential_type": "sas_token", "sas_key": access.sas}
+    given |= {"endpoint": access.endpoint} if access.endpoint else {}
+    return {"account_name": access.account, **given}
+
+
 def _is_endpoint(text: str) -> bool:
     """Whether a store may be there; the library fails without a word on others."""
     try:
@@ -241,4 +257,6 @@ def _is_endpoint(text: str) -> bool:
 
 def _object_of(said: Any) -> StoredObject:  # noqa: ANN401 - the library's own
     version = said["e_tag"] or f"changed at {said['last_modified'].isoformat()}"
+    if said["e_tag"] and not version.endswith('"'):
+        version = f'"{version}"'  # so does Azure say it in lists, and with the quotes everywhere else
     return StoredObject(key=said["path"], size=said["size"], version=version[:LONGEST_OBJECT_VERSION])

@@ -136,7 +136,7 @@ class MoverWork:
         return {}
 
     async def _list(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        url = BucketUrl(bucket=asked["bucket"], key=asked["key"])
+        url = BucketUrl(scheme=access_heard(asked["access"]).scheme, bucket=asked["bucket"], key=asked["key"])
         reader = await _reader(asked)
         listing = await reader.listed(url)
         return {"listed": [object_said(each) for each in listing.objects]}

@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from muster.domain.data.code import GitCode, is_server_of, read_git_url
-from muster.domain.data.job_input import BUCKET_SCHEME
 from muster.domain.errors import InvalidJobError
-from muster.domain.fleet.secret import Secret, SecretKind, is_for
+from muster.domain.fleet.secret import STORE_SECRETS, Secret, SecretKind, is_for
 from muster.domain.jobs.job import JobSpec, Role
 from muster.domain.jobs.rules.job_values import ENV_NAME
 from muster.domain.jobs.secret_use import MAX_USES, ONLY_KEY, SECRETS_DIRECTORY, SECRETS_DIRECTORY_VARIABLE, SecretUse
@@ -72,12 +71,12 @@ class _Role:
 
     def _opens(self, where: str, name: str, url: str) -> None:
         """Note what is wrong with a secret that is to open a store, or a server of files."""
-        secret, kind = self.known.get(name), SecretKind.S3 if url.startswith(BUCKET_SCHEME) else SecretKind.HTTP
+        scheme = f"{url.partition('://')[0]}://"
+        secret, kind = self.known.get(name), STORE_SECRETS.get(scheme, SecretKind.HTTP)
         if secret is None:
             shows = f"`muster secrets list --project {self.project}` shows those that it has"
             self.problems.append(f"{where}: project {self.project} has no secret {name!r}; {shows}")
         elif secret.kind is not kind:
-            scheme = f"{url.partition('://')[0]}://"
             self.problems.append(
                 f"{where}: the secret {name!r} is of kind {secret.kind}; {scheme} needs one of kind {kind}"
             )

@@ -17,7 +17,8 @@ MAX_INPUTS = 64
 """Inputs of one role."""
 LONGEST_INPUT_URL = 4096
 """Characters of a URL."""
-BUCKET_SCHEME = "s3://"
+S3_SCHEME, AZURE_SCHEME = "s3://", "az://"
+BUCKET_SCHEMES = (S3_SCHEME, AZURE_SCHEME)
 """How URLs of objects of a store begin."""
 LONGEST_LISTING = 512 * 1024
 """Characters of the list of objects that an input is."""
@@ -65,7 +66,7 @@ class JobInput:
     @property
     def is_in_bucket(self) -> bool:
         """Whether it is objects of a store."""
-        return self.url.startswith(BUCKET_SCHEME)
+        return self.url.startswith(BUCKET_SCHEMES)
 
     @property
     def file_name(self) -> str:
@@ -96,4 +97,4 @@ def file_name(url: str) -> str:
 
 def without_query(url: str) -> str:
     """A URL as people may see it: what follows the `?` may be a signature, but is a wildcard in a name of objects."""
-    return url if url.startswith(BUCKET_SCHEME) else url.partition("?")[0]
+    return url if url.startswith(BUCKET_SCHEMES) else url.partition("?")[0]

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
 
+from muster.domain.data.job_input import AZURE_SCHEME
 from muster.domain.data.pattern import InputLayout
 from muster.domain.jobs.job import JobSpec, Role
 
@@ -55,6 +56,9 @@ INPUT_SECRETS = "input-secrets"
 INPUT_PARTS = "input-parts"
 """The agent gives each execution its part of an input, and lays out objects as their job wants it."""
 
+AZURE_STORES = "azure-stores"
+"""The agent reads and writes objects of Azure."""
+
 BUCKET_OUTPUTS = "bucket-outputs"
 """The agent stores outputs in stores of objects."""
 
@@ -90,6 +94,7 @@ ALL_FEATURES = frozenset(
         BUCKETS,
         INPUT_PARTS,
         INPUT_SECRETS,
+        AZURE_STORES,
         BUCKET_OUTPUTS,
         OUTPUT_TERMS,
         GPU_PORTIONS,
@@ -117,6 +122,7 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         BUCKETS: "objects of stores as inputs",
         INPUT_PARTS: "parts and layouts of inputs",
         INPUT_SECRETS: "secrets for servers of inputs",
+        AZURE_STORES: "objects of Azure",
         BUCKET_OUTPUTS: "outputs in stores of objects",
         OUTPUT_TERMS: "what jobs say of their outputs",
         GPU_PORTIONS: "portions of GPUs",
@@ -146,6 +152,7 @@ def needed(spec: JobSpec, role: Role) -> frozenset[str]:
         buckets=any(each.is_in_bucket for each in role.inputs),
         input_parts=any(each.split or each.layout is not InputLayout.TAIL for each in role.inputs),
         input_secrets=any(each.secret and not each.is_in_bucket for each in role.inputs),
+        azure_stores=any(url.startswith(AZURE_SCHEME) for url in (role.outputs.to, *(it.url for it in role.inputs))),
         bucket_outputs=bool(role.outputs.to),
         output_terms=role.outputs.bind_nodes,
         gpu_portions=role.resources.portion is not None,
@@ -170,6 +177,7 @@ def _words(  # noqa: PLR0913 - one for each feature
     buckets: bool,
     input_parts: bool,
     input_secrets: bool,
+    azure_stores: bool,
     bucket_outputs: bool,
     output_terms: bool,
     gpu_portions: bool,
@@ -190,6 +198,7 @@ def _words(  # noqa: PLR0913 - one for each feature
         BUCKETS: buckets,
         INPUT_PARTS: input_parts,
         INPUT_SECRETS: input_secrets,
+        AZURE_STORES: azure_stores,
         BUCKET_OUTPUTS: bucket_outputs,
         OUTPUT_TERMS: output_terms,
         GPU_PORTIONS: gpu_portions,

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from muster.domain.data.job_input import AZURE_SCHEME, S3_SCHEME
 from muster.domain.jobs.secret_use import KEY_FORM
 
 MAX_VALUE = 64 * 1024
@@ -23,8 +24,13 @@ class SecretKind(StrEnum):
     GENERIC = "generic"  #: any keys
     REGISTRY = "registry"  #: `server`, `username`, `password`; used when images are pulled from that server
     S3 = "s3"  #: `access-key-id`, `secret-access-key`, and perhaps `endpoint`, `region`, `session-token`, `ca`
+    AZURE = "azure"  #: `account` with `key` or `sas`, and perhaps `endpoint`, `ca`
     HTTP = "http"  #: `server` with `token`, with `username` and `password`, or with a `ca` alone
     GIT = "git"  #: `server`, `username`, `token`; or `ssh-key`, and perhaps `known-hosts`
+
+
+STORE_SECRETS: Mapping[str, SecretKind] = {S3_SCHEME: SecretKind.S3, AZURE_SCHEME: SecretKind.AZURE}
+"""The kind of the secrets that open a store, by how URLs of its objects begin."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +99,11 @@ KEY_RULES: Mapping[SecretKind, KeyRules] = {
         one_of=(frozenset({"access-key-id", "secret-access-key"}),),
         others=frozenset({"endpoint", "region", "session-token", "ca"}),
         shown=frozenset({"endpoint", "region", "ca"}),
+    ),
+    SecretKind.AZURE: KeyRules(
+        one_of=(frozenset({"account", "key"}), frozenset({"account", "sas"})),
+        others=frozenset({"endpoint", "ca"}),
+        shown=frozenset({"account", "endpoint", "ca"}),
     ),
     SecretKind.HTTP: KeyRules(
         one_of=(

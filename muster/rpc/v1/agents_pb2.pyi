@@ -1528,7 +1528,7 @@ class DeliveredSecret(_message.Message):
     name: _builtins.str
     """Its name in the project."""
     kind: _builtins.str
-    """`generic`, `registry`, `s3`, `http` or `git`."""
+    """`generic`, `registry`, `s3`, `azure`, `http` or `git`."""
     @_builtins.property
     def values(self) -> _containers.ScalarMap[_builtins.str, _builtins.bytes]:
         """Its values by key."""

@@ -279,7 +279,7 @@ class RankOutputs(_message.Message):
     ticket: _builtins.str
     """What opens the depot for its tree; empty where there is nothing to fetch."""
     store: _builtins.str
-    """The place in a store where they lie, as s3://…; empty: the depot has them."""
+    """The place in a store where they lie, as s3://… or az://…; empty: the depot has them."""
     @_builtins.property
     def outputs(self) -> _model_pb2.ExecutionOutputs:
         """What it is."""

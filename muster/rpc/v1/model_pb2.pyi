@@ -519,7 +519,7 @@ class OutputTerms(_message.Message):
     limit: _builtins.int
     """Most bytes that one execution may leave; absent: as much as its project may keep."""
     to: _builtins.str
-    """The place in a store to which they go, as s3://BUCKET/PREFIX; a node is told that of its execution. Empty: the depot."""
+    """The place in a store to which they go, as s3://BUCKET/PREFIX or with az://; a node is told that of its execution. Empty: the depot."""
     secret: _builtins.str
     """The secret that opens that store."""
     @_builtins.property
@@ -741,7 +741,7 @@ class Input(_message.Message):
     name: _builtins.str
     """Unique in the role: lower-case letters, digits and hyphens."""
     url: _builtins.str
-    """Where the file comes from, with http:// or https://, or objects of a store, with s3://; empty: outputs of a job."""
+    """Where the file comes from, with http:// or https://, or objects of a store, with s3:// or az://; empty: outputs of a job."""
     path: _builtins.str
     """Absolute path of its directory in the container; empty: below /muster/inputs."""
     sha256: _builtins.str

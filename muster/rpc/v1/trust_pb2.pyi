@@ -1681,7 +1681,7 @@ class Secret(_message.Message):
     name: _builtins.str
     """Its name in the project."""
     kind: _builtins.str
-    """`generic`, `registry`, `s3`, `http` or `git`."""
+    """`generic`, `registry`, `s3`, `azure`, `http` or `git`."""
     updated_by: _builtins.str
     """Who gave them."""
     server: _builtins.str
@@ -1754,7 +1754,7 @@ class PutSecretRequest(_message.Message):
     name: _builtins.str
     """Its name in the project."""
     kind: _builtins.str
-    """`generic`, `registry`, `s3`, `http` or `git`."""
+    """`generic`, `registry`, `s3`, `azure`, `http` or `git`."""
     replace: _builtins.bool
     """Whether one of that name is replaced; otherwise it is refused."""
     @_builtins.property

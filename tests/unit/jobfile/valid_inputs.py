@@ -15,8 +15,11 @@ def inputs(draw: st.DrawFn, *, contained: bool) -> tuple[JobInput, ...]:
         path = f"/input-{name}" if contained and draw(st.booleans()) else None
         digest = draw(st.sampled_from(("", "5" * 64)))
         if draw(st.booleans()):
-            url = draw(st.sampled_from(("s3://acme/data/a b.tar", "s3://acme/data/*.tar", "s3://acme/data/")))
-            secret, layout = draw(st.sampled_from(("", "store"))), draw(st.sampled_from(InputLayout))
+            url = draw(st.sampled_from(("s3://acme/a b.tar", "s3://acme/*.tar", "az://acme/data/")))
+            secret, layout = (
+                draw(st.sampled_from(("", "store")[url.startswith("az") :])),
+                draw(st.sampled_from(InputLayout)),
+            )
             split = draw(st.booleans()) and not url.endswith("b.tar")
             found.append(JobInput(name=name, url=url, path=path, secret=secret, split=split, layout=layout))
         elif draw(st.booleans()):

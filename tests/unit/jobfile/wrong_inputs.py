@@ -34,6 +34,7 @@ WRONG_INPUTS: Sequence[tuple[JobSpec, str]] = (
     (with_url("https://example.org/a b"), "roles[0].inputs.a.url: must be a URL like https://example.org/data.tar"),
     (with_url("file:///etc/passwd"), "roles[0].inputs.a.url: cannot be a file of the node; use `mounts`"),
     (with_url("gs://acme/a"), "roles[0].inputs.a.url: cannot begin with gs:// yet"),
+    (with_url("az://acme/a"), "roles[0].inputs.a.secret: is missing: name the secret of kind azure"),
     (with_url("s3://acme"), "roles[0].inputs.a.url: must name objects of a bucket"),
     (with_url("s3://a/b"), "roles[0].inputs.a.url: must name objects of a bucket"),
     (with_url("s3://acme/a**.tar"), "roles[0].inputs.a.url: cannot be used: 'a**.tar': `**` stands for whole segments"),

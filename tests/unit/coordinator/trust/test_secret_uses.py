@@ -40,6 +40,7 @@ KNOWN = {
         secret("lab", SecretKind.GIT, "server", "username", "token", server="http://lab:3000"),
         secret("ssh", SecretKind.GIT, "ssh-key", "known-hosts"),
         secret("web", SecretKind.HTTP, "server", "token", server="data.example.org"),
+        secret("blobs", SecretKind.AZURE, "account", "key"),
         secret("hub", SecretKind.REGISTRY, "server", "username", "password", server="docker.io"),
     )
 }
@@ -192,6 +193,9 @@ def test_what_opens_a_store_must_be_there_and_be_for_stores() -> None:
         ("https://data.example.org:8443/a", "web", "is not shown to https://data.example.org:8443"),
         ("https://data.example.org.evil.org/a", "web", "is not shown to https://data.example.org.evil.org"),
         ("https://data.example.org/a", "s3", "the secret 's3' is of kind s3; https:// needs one of kind http"),
+        ("az://acme/a", "blobs", ""),
+        ("az://acme/a", "s3", "the secret 's3' is of kind s3; az:// needs one of kind azure"),
+        ("s3://acme/a", "blobs", "the secret 'blobs' is of kind azure; s3:// needs one of kind s3"),
         ("s3://acme/a", "web", "the secret 'web' is of kind http; s3:// needs one of kind s3"),
     ],
 )

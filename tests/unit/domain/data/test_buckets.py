@@ -35,6 +35,7 @@ def test_a_url_names_a_bucket_and_a_key_that_is_taken_as_it_stands() -> None:
     assert read_bucket_url("s3://acme/data/a%20b c-*.tar") == BucketUrl(bucket="acme", key="data/a%20b c-*.tar")
     assert read_bucket_url("s3://acme/") is None
     assert read_bucket_url("https://acme/data") is None
+    assert read_bucket_url("az://acme/a") == BucketUrl(scheme="az://", bucket="acme", key="a")
     assert BucketUrl(bucket="acme", key="data/*").of("data/a") == "s3://acme/data/a"
 
 

@@ -5,7 +5,14 @@ from collections.abc import Iterator
 
 from muster.domain.data.buckets.bucket_url import BUCKET_NAME, read_bucket_url
 from muster.domain.data.digest import is_digest
-from muster.domain.data.job_input import BUCKET_SCHEME, LONGEST_INPUT_URL, MAX_INPUTS, JobInput, file_name
+from muster.domain.data.job_input import (
+    AZURE_SCHEME,
+    BUCKET_SCHEMES,
+    LONGEST_INPUT_URL,
+    MAX_INPUTS,
+    JobInput,
+    file_name,
+)
 from muster.domain.data.job_source import read_job_source
 from muster.domain.data.pattern import InputLayout, NamePatternError
 from muster.domain.data.tree import MalformedTreeError, refuse_bad_content_path
@@ -19,7 +26,7 @@ from muster.domain.jobs.rules.job_values import Wrong
 from muster.domain.jobs.rules.telling import told
 from muster.domain.quoting import quote
 
-INPUT_URL = rf"(https?://(?!/)[!-~]+|s3://{BUCKET_NAME}/.+)"
+INPUT_URL = rf"(https?://(?!/)[!-~]+|(s3|az)://{BUCKET_NAME}/.+)"
 """The pattern of URLs of inputs, as far as a pattern can tell."""
 INPUT_SHA256 = r"[0-9a-f]{64}"
 """The pattern of what an input must hold."""
@@ -33,7 +40,7 @@ def input_url(url: str) -> Wrong | None:
         return wrong
     if len(url) > LONGEST_INPUT_URL:
         return Wrong(f"has {len(url)} characters; {LONGEST_INPUT_URL} are the most")
-    return _objects_named(url) if url.startswith(BUCKET_SCHEME) else _web_url(url)
+    return _objects_named(url) if url.startswith(BUCKET_SCHEMES) else _web_url(url)
 
 
 def _web_url(url: str) -> Wrong | None:
@@ -105,7 +112,9 @@ def _origin(each: JobInput, where: Path) -> Iterator[Fault]:
 def _several(each: JobInput, where: Path) -> Iterator[Fault]:
     """What is wrong with what is said of several files, where it is one."""
     if each.layout is not InputLayout.TAIL and not each.is_in_bucket:
-        yield Fault(path=(*where, "layout"), message="stands beside a URL that is not s3://; it is for objects")
+        yield Fault(
+            path=(*where, "layout"), message="stands beside a URL that is not s3:// or az://; it is for objects"
+        )
     if each.split and not _may_be_several(each.url):
         message = "stands beside a URL that is one file, of which there are no parts; take wildcards, or a / at the end"
         yield Fault(path=(*where, "split"), message=message)
@@ -119,6 +128,9 @@ def _may_be_several(url: str) -> bool:
 def _opened_by(each: JobInput, where: Path) -> Iterator[Fault]:
     if each.secret:
         yield from told((*where, "secret"), values.label(each.secret))
+    elif each.url.startswith(AZURE_SCHEME):
+        message = "is missing: name the secret of kind azure that says which account has the container"
+        yield Fault(path=(*where, "secret"), message=message)
     if each.sha256 and _may_be_several(each.url):
         message = "stands beside a URL that may be several objects; it is for one object, or one file"
         yield Fault(path=(*where, "sha256"), message=message)
@@ -127,7 +139,7 @@ def _opened_by(each: JobInput, where: Path) -> Iterator[Fault]:
 def _objects_named(url: str) -> Wrong | None:
     named = read_bucket_url(url)
     if named is None:
-        return Wrong("must name objects of a bucket, like s3://acme/data/train-*.tar or s3://acme/data/")
+        return Wrong("must name objects of a bucket, like s3://acme/data/train-*.tar or az://acme/data/")
     try:
         pattern = named.pattern
     except NamePatternError as error:
@@ -145,10 +157,10 @@ def _other_scheme(url: str) -> Wrong | None:
     scheme = "" if found is None else found[1].lower()
     if scheme == "file":
         return Wrong("cannot be a file of the node; use `mounts` for directories of the node")
-    if scheme in {"gs", "az", "muster"}:
+    if scheme in {"gs", "muster"}:
         return Wrong(
-            f"cannot begin with {scheme}:// yet; files come from s3://, http:// and https:// so far, and outputs of "
-            "jobs by from"
+            f"cannot begin with {scheme}:// yet; files come from s3://, az://, http:// and https:// so far, and "
+            "outputs of jobs by from"
         )
     return None
 

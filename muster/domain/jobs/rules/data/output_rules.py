@@ -14,7 +14,7 @@ from muster.domain.jobs.rules.job_values import Wrong
 from muster.domain.jobs.rules.telling import told
 from muster.domain.quantity import format_duration
 
-OUTPUT_PLACE = rf"s3://{BUCKET_NAME}(/[^*?]+)?"
+OUTPUT_PLACE = rf"(s3|az)://{BUCKET_NAME}(/[^*?]+)?"
 """The pattern of places in stores to which outputs go."""
 LONGEST_OUTPUT_PLACE = 512
 """Characters of such a place; the names of files come below it, and a store takes 1,024 bytes."""
@@ -25,7 +25,9 @@ def output_place(text: str) -> Wrong | None:
     if len(text) > LONGEST_OUTPUT_PLACE:
         return Wrong(f"has {len(text)} characters; {LONGEST_OUTPUT_PLACE} are the most")
     if re.fullmatch(OUTPUT_PLACE, text) is None:
-        return Wrong("must be a bucket, or a place in one, like s3://acme/runs; there are no wildcards in it")
+        return Wrong(
+            "must be a bucket, or a place in one, like s3://acme/runs or az://acme/runs; there are no wildcards in it"
+        )
     prefix = text.removesuffix("/").partition("://")[2].partition("/")[2]
     try:
         if prefix:
