@@ -314,14 +314,20 @@ def _runtimes(
     if settings.docker_socket is not None:
         # Docker's client takes a quarter of an agent's memory, which nodes without Docker do not have to spare for it.
         take_back(AGENTS_DO_WITHOUT)  # Docker's client does not
+        from agent.runtimes.docker.images.agreement import ImageTerms  # noqa: PLC0415 - as said above
+        from agent.runtimes.docker.images.pulled import PULLED_FILE, PulledImages  # noqa: PLC0415 - as said above
         from agent.runtimes.docker.runtime import Confines, DockerRuntime  # noqa: PLC0415 - as said above
 
         private = tuple(filter(None, (settings.state, programs.secrets, settings.volumes_dir, settings.cache_dir)))
         confines = Confines(
             mount_roots=settings.mount_roots, private=private, job_user=settings.job_user, volumes=node.volumes
         )
-        agree = node.secret_calls.agree_on_image
-        docker = DockerRuntime(settings.docker_socket, identity(node.state), confines, secrets, code, agree)
+        images = ImageTerms(
+            agree=node.secret_calls.agree_on_image,
+            pulled=PulledImages(node.state / PULLED_FILE),
+            keep_free=settings.keep_free,
+        )
+        docker = DockerRuntime(settings.docker_socket, identity(node.state), confines, secrets, code, images)
         runtimes[RuntimeKind.DOCKER] = docker
     if settings.processes:
         runtimes[RuntimeKind.PROCESS] = ProcessRuntime(

@@ -56,7 +56,7 @@ class AgentSettings:
     cache_size: int | None = None
     """Bytes of inputs that are kept at most; None: half of the file system."""
     keep_free: int = 10
-    """Percent of the file system that inputs leave free."""
+    """Percent of a file system that inputs and images that were pulled leave free."""
     secrets_dir: Path | None = None
     """Directory in memory where executions find their secrets; None: a usual one."""
     job_user: JobUser | None = NOBODY
@@ -158,7 +158,7 @@ def _parser(environ: Mapping[str, str]) -> argparse.ArgumentParser:
     add("--kept-size", type=_memory, metavar="SIZE", help="volumes that stay: 500Gi (half of the file system)")
     add("--cache-dir", type=Path, metavar="DIR", help="where inputs of jobs are kept (`cache` in the state directory)")
     add("--cache-size", type=_memory, metavar="SIZE", help="inputs that are kept: 500Gi (half of the file system)")
-    spare = "of the file system that inputs leave free, as far as nothing that runs needs them (%(default)s)"
+    spare = "of the disks that inputs and pulled images leave free, as far as nothing uses them (%(default)s)"
     add("--keep-free", type=_percent, default=10, metavar="PERCENT", help=spare)
     in_memory = "where executions find their secrets; in memory (/run/muster/secrets, or what the user has)"
     add("--secrets-dir", type=Path, metavar="DIR", help=in_memory)

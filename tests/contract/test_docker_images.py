@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.runtimes.docker.image import PullProgress
+from agent.runtimes.docker.images.pulling import PullProgress
 from muster.domain.jobs.failure import ExecutionError, FailureKind
 from muster.domain.jobs.job import PullPolicy, Role
 from tests.contract.docker_place import DockerPlace

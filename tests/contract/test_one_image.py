@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from agent.runtimes.docker.images.agreement import ImageTerms
 from agent.runtimes.docker.runtime import Confines, DockerRuntime
 from muster.domain.ids import ExecutionId
 from muster.domain.jobs.failure import ExecutionError, FailureKind
@@ -44,6 +45,10 @@ class JobOfNodes:
         self.told: list[str] = []
         self._socket, self._directory, self._waits = socket, directory, waits
 
+    def runtime(self) -> DockerRuntime:
+        terms = ImageTerms(agree=self.agree)
+        return DockerRuntime(self._socket, f"test-{self._directory.name}", Confines(min_free=0), images=terms)
+
     async def agree(self, execution: ExecutionId, found: FoundImage | None) -> ImagePass:
         assert execution
         if self._waits:
@@ -54,7 +59,7 @@ class JobOfNodes:
 
     async def image(self, name: str, pull: PullPolicy = MISSING) -> str:
         """The id of the image with which the next rank is prepared."""
-        runtime = DockerRuntime(self._socket, f"test-{self._directory.name}", Confines(min_free=0), agree=self.agree)
+        runtime = self.runtime()
         assignment = assigned(Role(image=name, pull=pull, command=("/content",)))
         try:
             async with prepared(runtime, self._directory, assignment, progress=self.told.append) as trial:
@@ -107,7 +112,7 @@ async def test_a_node_waits_for_the_one_that_finds_out(
 async def test_an_image_from_no_registry_is_told_by_its_id(docker_socket: Path, tmp_path: Path) -> None:
     job = JobOfNodes(docker_socket, tmp_path)
     here = json.loads(request(docker_socket, "GET", f"/images/{IMAGE}/json"))["Id"]
-    runtime = DockerRuntime(docker_socket, f"test-{tmp_path.name}", Confines(min_free=0), agree=job.agree)
+    runtime = job.runtime()
     try:
         async with prepared(runtime, tmp_path, assigned(Role(image=IMAGE, command=("true",)))):
             assert job.found == FoundImage(image=IMAGE, id=here)
@@ -136,7 +141,7 @@ async def test_a_digest_that_the_registry_has_no_more_is_told_with_what_helps(
 
 async def test_nodes_do_not_ask_about_an_image_of_which_each_has_its_own(docker_socket: Path, tmp_path: Path) -> None:
     job = JobOfNodes(docker_socket, tmp_path)
-    runtime = DockerRuntime(docker_socket, f"test-{tmp_path.name}", Confines(min_free=0), agree=job.agree)
+    runtime = job.runtime()
     try:
         async with prepared(runtime, tmp_path, assigned(Role(image=IMAGE, pull=NEVER, command=("true",)))):
             assert job.found is None

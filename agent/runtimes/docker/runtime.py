@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from weakref import WeakSet
+from weakref import WeakKeyDictionary
 
 from agent.code.places import code_place, give_code
 from agent.code.store import CodeStore
@@ -33,7 +33,6 @@ from agent.executions.layout import STARTED, ExecutionDirectory
 from agent.executions.owner import give
 from agent.executions.volumes.node_volumes import NodeVolumes
 from agent.logs.spool import LogSpool
-from agent.runtimes.docker.agreement import AgreeOnImage, ImageBringer, alone
 from agent.runtimes.docker.answers import About
 from agent.runtimes.docker.containers import Containers, as_failures
 from agent.runtimes.docker.ends import ContainerEnd
@@ -41,7 +40,10 @@ from agent.runtimes.docker.engine.connection import EngineAwayError, EngineError
 from agent.runtimes.docker.engine.engine import DockerEngine
 from agent.runtimes.docker.first import bring_first
 from agent.runtimes.docker.holder import HolderImage, holder_image
-from agent.runtimes.docker.image import present, refuse_foreign
+from agent.runtimes.docker.images.agreement import ImageBringer, ImageTerms
+from agent.runtimes.docker.images.clearing import ImageClearing
+from agent.runtimes.docker.images.pulled import PulledImages
+from agent.runtimes.docker.images.pulling import present, refuse_foreign
 from agent.runtimes.docker.programs import ContainerPrograms
 from agent.runtimes.docker.sandbox import DockerSandbox, Holder, PreparedContainer
 from agent.runtimes.docker.secrets import mask_after_restart
@@ -85,7 +87,7 @@ class Confines:
 class DockerRuntime:
     """Makes sandboxes that are containers.
 
-    `identity` keeps several agents on one engine apart; `agree` asks the coordinator which image counts for a job.
+    `identity` keeps several agents on one engine apart; `images`: how the node has images.
     """
 
     kind = RuntimeKind.DOCKER
@@ -97,7 +99,7 @@ class DockerRuntime:
         confines: Confines = Confines(),
         secrets: ExecutionSecrets | None = None,
         code: CodeStore | None = None,
-        agree: AgreeOnImage = alone,
+        images: ImageTerms | None = None,
     ) -> None:
         self._socket = socket
         self._identity = identity
@@ -105,12 +107,16 @@ class DockerRuntime:
         self._secrets = secrets or ExecutionSecrets()
         self._code = code or CodeStore(Path(os.devnull))
         self._engine = DockerEngine(socket)
-        self._bringer = ImageBringer(self._engine.images, agree)
+        images = images or ImageTerms()
+        pulled = images.pulled or PulledImages(None)
+        self._bringer = ImageBringer(self._engine.images, images.agree, pulled)
+        self._clearing = ImageClearing(self._engine, pulled, images.keep_free)
         self._programs = ContainerPrograms(self._engine.files)
         self._about: About | None = None
         self._away = False
         """Whether the engine did not answer when it was last looked at."""
-        self._sandboxes: WeakSet[DockerSandbox] = WeakSet()
+        self._sandboxes: WeakKeyDictionary[DockerSandbox, str] = WeakKeyDictionary()
+        """Each with the image of its container to come; empty where it was adopted."""
 
     async def offer(self) -> RuntimeOffer:
         """The engine's version and whether it can hand out GPUs, or why it cannot be used."""
@@ -194,7 +200,7 @@ class DockerRuntime:
     ) -> DockerSandbox:
         end = ContainerEnd(self._engine, directory)
         sandbox = DockerSandbox(self._engine, containers, spool, end, prepared, self._secrets.directories)
-        self._sandboxes.add(sandbox)
+        self._sandboxes[sandbox] = "" if prepared is None else prepared.image.id
         return sandbox
 
     async def _left(self) -> Mapping[ExecutionId, Mapping[str, str]]:
@@ -214,6 +220,7 @@ class DockerRuntime:
     ) -> PreparedContainer:
         about = self._about = self._about or await self._engine.about()
         _refuse_gpus_with_podman(assignment, about)
+        await self._clearing.clear(about.root, self._sandboxes.values)
         checking = begun(partial(self._checked, assignment.role, directory, about))
         image = await present(self._engine.images, assignment.role)
         role, noting = await checking

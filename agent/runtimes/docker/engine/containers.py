@@ -195,6 +195,11 @@ class EngineContainers:
         )
         return [(container.id, container["Labels"]) for container in found]
 
+    async def images(self) -> frozenset[str]:
+        """The images of all containers, running or not, whoever has made them."""
+        found = await self._connection.call(lambda: self._connection.docker.containers.list(all="true"))
+        return frozenset(container["ImageID"] for container in found)
+
     async def output(self, container: str, stream: Stream, since: str | None) -> AsyncGenerator[bytes, None]:
         """What a container printed to one stream from `since` on, and prints, until it ends or the engine goes."""
         wanted = {each: "1" if each is stream else "0" for each in Stream}

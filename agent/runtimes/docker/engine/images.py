@@ -73,6 +73,10 @@ class EngineImages:
         repository, tag = without_tag(reference), tag_of(reference)
         await self._connection.call(lambda: self._connection.docker.images.tag(image, repository, tag=tag))
 
+    async def remove(self, name: str) -> None:
+        """Take an image a name, and have the image gone with its last one, unless a container uses it."""
+        await self._connection.call(lambda: self._connection.docker.images.delete(name))
+
     async def load(self, archive: bytes) -> None:
         """Take an image from an archive."""
         await self._connection.call(lambda: self._connection.docker.images.import_image(archive))

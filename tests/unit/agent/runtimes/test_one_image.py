@@ -3,7 +3,7 @@
 import pytest
 
 from agent.core.containers.spec import Image
-from agent.runtimes.docker.agreement import is_agreed_on, is_same, own
+from agent.runtimes.docker.images.agreement import is_agreed_on, is_same, own
 from muster.domain.jobs.failure import ExecutionError, FailureKind
 from muster.domain.jobs.image import FoundImage
 from muster.domain.jobs.job import PullPolicy, Role

@@ -2,11 +2,14 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 
 from agent.core.containers.spec import Image
 from agent.core.launching.handover import RegistryLogin
 from agent.runtimes.docker.engine.images import EngineImages
-from agent.runtimes.docker.image import LoginFor, pulled
+from agent.runtimes.docker.images.clearing import DEFAULT_IMAGES_KEEP_FREE
+from agent.runtimes.docker.images.pulled import PulledImages
+from agent.runtimes.docker.images.pulling import LoginFor, pulled
 from agent.runtimes.runtime import Progress
 from muster.domain.gangs.plan import Assignment
 from muster.domain.ids import ExecutionId
@@ -32,20 +35,39 @@ def is_agreed_on(role: Role) -> bool:
     return role.pull is not PullPolicy.NEVER and "@" not in (role.image or "")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImageTerms:
+    """How a node has images."""
+
+    agree: AgreeOnImage = alone
+    pulled: PulledImages | None = None
+    """The note of what its agent has pulled; None: it is known until the agent ends."""
+    keep_free: int = DEFAULT_IMAGES_KEEP_FREE
+    """Percent of the file system with the images below which images go that the agent has pulled."""
+
+
 class ImageBringer:
     """Brings images to one node."""
 
-    def __init__(self, images: EngineImages, agree: AgreeOnImage) -> None:
+    def __init__(self, images: EngineImages, agree: AgreeOnImage, pulled_images: PulledImages) -> None:
         self._images = images
         self._agree = agree
+        self._pulled_images = pulled_images
 
     async def brought(
         self, assignment: Assignment, here: Image | None, login_for: LoginFor, progress: Progress
     ) -> Image:
         """The image of an execution; `here`: what the node has under its name and may use. Raises ExecutionError."""
+        image = await self._brought(assignment, here, login_for, progress)
+        self._pulled_images.note_use(image.id)
+        return image
+
+    async def _brought(
+        self, assignment: Assignment, here: Image | None, login_for: LoginFor, progress: Progress
+    ) -> Image:
         role, login_for = assignment.role, _asked_once(login_for)
         if not is_agreed_on(role):
-            return here or await pulled(self._images, role.image or "", login_for, progress)
+            return here or await self._named(role.image or "", login_for, progress)
         found = await self._told(assignment, progress)
         if found is None:
             found, here = await self._found(role, here, login_for, progress)
@@ -69,7 +91,7 @@ class ImageBringer:
         if here is None:
             if digest := await self._images.digest(whole_name(name), await login_for(name)):
                 return FoundImage(image=name, digest=digest), await self._images.find(name)
-            here = await pulled(self._images, name, login_for, progress)
+            here = await self._named(name, login_for, progress)
         return FoundImage(image=name, digest=digest_in_registry(name, here.known_as), id=here.id), here
 
     async def _same(
@@ -84,8 +106,16 @@ class ImageBringer:
         if not found.digest:
             return own(found, here)
         image = await self._pulled(found, login_for, progress)
+        self._pulled_images.note(image.id, found.pinned)
         if role.pull is PullPolicy.ALWAYS or here is None:
             await self._images.name(image.id, found.image)
+            self._pulled_images.note(image.id, found.image)
+        return image
+
+    async def _named(self, name: str, login_for: LoginFor, progress: Progress) -> Image:
+        """An image that was pulled by the name in the job."""
+        image = await pulled(self._images, name, login_for, progress)
+        self._pulled_images.note(image.id, name)
         return image
 
     async def _pulled(self, found: FoundImage, login_for: LoginFor, progress: Progress) -> Image:

@@ -1,0 +1,101 @@
+"""Which images an agent has pulled itself, and when it last used each; on the disk of the node."""
+
+import json
+import time
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from agent.executions.whole_file import write_whole
+
+PULLED_FILE = "images.json"
+"""The name of the file in the agent's state directory."""
+
+IMAGE_UNUSED = 3600.0
+"""Seconds for which nothing must have begun with an image before it goes."""
+
+_PRIVATE = 0o600
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PulledImage:
+    """An image that was pulled."""
+
+    id: str
+    """What the engine calls it."""
+    names: tuple[str, ...]
+    """The names that it was given by the agent."""
+    used_at: float
+    """When an execution last began with it, or was seen to use it, in seconds since 1970."""
+
+
+def may_go(images: Sequence[PulledImage], in_use: Collection[str], now: float) -> Sequence[PulledImage]:
+    """The images that may go, the longest unused first."""
+    unused = (each for each in images if each.id not in in_use and now - each.used_at >= IMAGE_UNUSED)
+    return sorted(unused, key=lambda each: (each.used_at, each.id))
+
+
+class PulledImages:
+    """The note of what was pulled; what cannot be written or read is as if it had not been pulled, and stays."""
+
+    def __init__(self, path: Path | None, clock: Callable[[], float] = time.time) -> None:
+        """`path`: the file; None: it is known until the agent ends."""
+        self._path = path
+        self._clock = clock
+        self._known: dict[str, PulledImage] | None = None
+
+    @property
+    def now(self) -> float:
+        """The time by which uses are noted."""
+        return self._clock()
+
+    def all(self) -> Sequence[PulledImage]:
+        """What was pulled and is not known to be gone."""
+        return tuple(self._images().values())
+
+    def note(self, image: str, *names: str) -> None:
+        """Note that an image was pulled, and has these names."""
+        before = self._images().get(image)
+        known = () if before is None else before.names
+        all_names = (*known, *(name for name in names if name not in known))
+        self._images()[image] = PulledImage(id=image, names=all_names, used_at=self._clock())
+        self._write()
+
+    def note_use(self, *used: str) -> None:
+        """Note that images are used now, as far as they were pulled."""
+        images, now = self._images(), self._clock()
+        pulled = [image for image in used if image in images]
+        for image in pulled:
+            images[image] = replace(images[image], used_at=now)
+        if pulled:
+            self._write()
+
+    def forget(self, image: str) -> None:
+        """Note that an image is gone, or is somebody else's by now."""
+        if self._images().pop(image, None) is not None:
+            self._write()
+
+    def _images(self) -> dict[str, PulledImage]:
+        if self._known is None:
+            self._known = {} if self._path is None else _read(self._path)
+        return self._known
+
+    def _write(self) -> None:
+        if self._path is not None:
+            said = [{"id": each.id, "names": each.names, "used_at": each.used_at} for each in self.all()]
+            with suppress(OSError):  # a full disk is no reason not to go on
+                write_whole(self._path, json.dumps(said).encode(), _PRIVATE)
+
+
+def _read(path: Path) -> dict[str, PulledImage]:
+    try:
+        said = json.loads(path.read_bytes())
+        return {
+            str(each["id"]): PulledImage(
+                id=str(each["id"]), names=tuple(map(str, each["names"])), used_at=float(each["used_at"])
+            )
+            for each in said
+        }
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
