@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -85,6 +85,9 @@ class InputStore:
         if not assignment.role.inputs:
             return
         progress("fetching inputs")
+        values = assignment.early_values
+        own = tuple(replace(each, url=values.fill(each.url)) for each in assignment.role.inputs)
+        assignment = replace(assignment, role=replace(assignment.role, inputs=own))
         self._held[assignment.execution] = await self._loaded().fetch(assignment, progress)
 
     def held(self, execution: ExecutionId) -> Mapping[str, HeldInput]:

@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from coordinator.core.records import Execution, Job
+from coordinator.views.placeholders import early_values
 from muster.domain.data.output_terms import OutputTerms, StoredAfter
 from muster.domain.data.outputs import ExecutionOutputs, OutputsStage
 from muster.domain.errors import UnavailableError
@@ -26,6 +27,7 @@ def outputs_now(job: Job, execution: Execution, now: datetime) -> ExecutionOutpu
 def outputs_store(job: Job, execution: Execution) -> str:
     """The place in a store to which the outputs of an execution go, as `s3://…`; empty: to the depot."""
     to = job.spec.role_of(execution.rank).outputs.to.removesuffix("/")
+    to = early_values(job, execution).fill(to) if "{" in to else to
     return to and f"{to}/{job.spec.name}-{job.id}/{execution.attempt}/{execution.rank}"
 
 

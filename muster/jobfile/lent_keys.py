@@ -217,7 +217,8 @@ class InputKeys(Section):
     url: fields.InputUrl | None = key(
         "URL",
         "Where the file comes from, with `http://` or `https://`; or objects of a store as `s3://BUCKET/KEY` or "
-        "`az://CONTAINER/NAME`, where `*`, `?` and `**` are wildcards and a `/` at the end means all below.",
+        "`az://CONTAINER/NAME`, where `*`, `?` and `**` are wildcards and a `/` at the end means all below. "
+        "Placeholders like `{{muster:rank}}` are replaced.",
     )
     secret: fields.Label | None = key(
         "word",

@@ -43,7 +43,7 @@ def files_below(path: Path) -> list[bytes]:
 
 
 def leaves(secret: str) -> JobSpec:
-    terms = OutputTerms(to=f"az://{CONTAINER}/runs", secret=secret)
+    terms = OutputTerms(to=f"az://{CONTAINER}/runs/{{{{muster:role}}}}", secret=secret)
     return JobSpec(name="leaves", roles=(Role(command=("/bin/sh", "-c", LEAVES), outputs=terms),))
 
 
@@ -61,7 +61,7 @@ async def test_what_one_job_leaves_in_a_container_another_one_reads_by_a_signatu
         await keep_secret(client, store, "reads", sas=signature)
         first = await client.jobs.submit(leaves("writes"), queue_anyway=True)
         assert (await client.jobs.wait(first.id)).phase is JobPhase.SUCCEEDED
-        below = f"runs/leaves-{first.id}/1/0"
+        below = f"runs/worker/leaves-{first.id}/1/0"
         assert store.get(f"{below}/a b/ü.txt") == b"one\n"
         second = await client.jobs.submit(shows(f"az://{CONTAINER}/{below}/"), queue_anyway=True)
         assert (await client.jobs.wait(second.id)).phase is JobPhase.SUCCEEDED
@@ -71,7 +71,7 @@ async def test_what_one_job_leaves_in_a_container_another_one_reads_by_a_signatu
         await client.jobs.wait(refused.id)
         [left] = (await client.outputs.of(refused.id)).ranks
         assert left.outputs.stage is OutputsStage.ON_NODE
-        assert f"az://{CONTAINER}/runs/leaves-{refused.id}/1/0/" in left.outputs.why
+        assert f"az://{CONTAINER}/runs/worker/leaves-{refused.id}/1/0/" in left.outputs.why
         assert "refuses the secret 'reads' (Authorization" in left.outputs.why
     proof = signature.rpartition("sig=")[2].encode()
     assert not [each for each in (*printed, *files_below(place)) if KEY.encode() in each or proof in each]

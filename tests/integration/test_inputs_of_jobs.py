@@ -80,6 +80,16 @@ def files_below(path: Path) -> list[bytes]:
     return [each.read_bytes() for each in path.rglob("*") if each.is_file()]
 
 
+async def test_each_rank_has_the_file_that_a_placeholder_names(place: Path, web: WebPlace) -> None:
+    web.files |= {"/part-0": b"one\n", "/part-1": b"two\n"}
+    async with coordinator(place) as login, client_of(login) as client, agent(place, login):
+        url = f"{web.url}/part-{{{{muster:rank}}}}"
+        submitted = await client.jobs.submit(job(url, 'cat "$MUSTER_INPUTS_DIR"/words/*'), queue_anyway=True)
+        assert (await client.jobs.wait(submitted.id)).phase is JobPhase.SUCCEEDED
+        printed = {line.rank: line.text async for line in client.jobs.logs(submitted.id, follow=True)}
+    assert printed == {0: b"one", 1: b"two"}
+
+
 async def test_user_code_cannot_write_into_an_input(place: Path, web: WebPlace) -> None:
     nobody = ("--job-user", "65534:65534")
     web.files["/words"] = b"one\n"

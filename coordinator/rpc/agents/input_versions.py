@@ -1,15 +1,19 @@
 """How the nodes of a job agree on what its inputs hold."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.events import InputsFound
+from coordinator.core.records import Execution
 from coordinator.engine.engine import Engine
 from coordinator.rpc.agents.entitled import entitled_to
 from coordinator.trust.caller import Caller
+from coordinator.views.placeholders import early_values
 from muster.domain.data.job_input import LONGEST_LISTING, FoundInput
 from muster.domain.errors import InvalidJobError, UnknownNameError
 from muster.domain.ids import ExecutionId, JobId
+from muster.domain.jobs.placeholders import EarlyValues
 
 LONGEST_LISTINGS = 4 * LONGEST_LISTING
 """Characters of all lists of objects of one job, which the coordinator keeps in memory until the job has ended."""
@@ -27,7 +31,8 @@ class InputVersions:
         Raises UnknownNameError, PermissionDeniedError, ConflictError, or InvalidJobError for URLs of another job.
         """
         _, role = await entitled_to(self._engine, who, id_, "inputs")
-        urls = {each.origin for each in role.inputs}
+        values = await self._engine.query(lambda cluster, _: _values_of(cluster, id_))
+        urls = {replace(each, url=values.fill(each.url)).origin for each in role.inputs}
         if any(each.url not in urls for each in found):
             raise InvalidJobError(f"the role of execution {id_} has no input with such a URL")
         job = await self._engine.query(lambda cluster, _: _job_of(cluster, id_))
@@ -53,7 +58,16 @@ def _listed(cluster: Cluster, job: JobId, found: Sequence[FoundInput]) -> int:
 
 
 def _job_of(cluster: Cluster, id_: ExecutionId) -> JobId:
+    return _execution(cluster, id_).job
+
+
+def _values_of(cluster: Cluster, id_: ExecutionId) -> EarlyValues:
+    execution = _execution(cluster, id_)
+    return early_values(cluster.jobs[execution.job], execution)
+
+
+def _execution(cluster: Cluster, id_: ExecutionId) -> Execution:
     execution = cluster.executions.get(id_)
     if execution is None:
         raise UnknownNameError(f"there is no execution {id_}")
-    return execution.job
+    return execution

@@ -15,6 +15,8 @@ INPUTS_FILE = "inputs.json"
 """The file beside the roster files that says what there is, in Valohai's form."""
 MAX_INPUTS = 64
 """Inputs of one role."""
+MOST_OWN_URLS = 1000
+"""URLs of one role that name an execution by its rank or name, over all of its executions."""
 LONGEST_INPUT_URL = 4096
 """Characters of a URL."""
 S3_SCHEME, AZURE_SCHEME = "s3://", "az://"
@@ -35,7 +37,7 @@ class JobInput:
     name: str
     """Unique in the role; also the directory in which it lies."""
     url: str = ""
-    """Where the file comes from; empty: it is outputs of a job."""
+    """Where the file comes from, perhaps with placeholders; empty: it is outputs of a job."""
     source: str = ""
     """The job whose outputs it is, as `JOB_SOURCE` says; in an accepted job by its id. Empty: it is a file."""
     only: tuple[str, ...] = ()

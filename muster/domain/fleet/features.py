@@ -10,6 +10,7 @@ from types import MappingProxyType
 from muster.domain.data.job_input import AZURE_SCHEME
 from muster.domain.data.pattern import InputLayout
 from muster.domain.jobs.job import JobSpec, Role
+from muster.domain.jobs.placeholders import placeholder_names
 
 SECRETS = "secrets"
 """The agent hands secrets of the project to its executions."""
@@ -56,6 +57,9 @@ INPUT_SECRETS = "input-secrets"
 INPUT_PARTS = "input-parts"
 """The agent gives each execution its part of an input, and lays out objects as their job wants it."""
 
+INPUT_PLACEHOLDERS = "input-placeholders"
+"""The agent puts values of an execution into URLs of its inputs."""
+
 AZURE_STORES = "azure-stores"
 """The agent reads and writes objects of Azure."""
 
@@ -94,6 +98,7 @@ ALL_FEATURES = frozenset(
         BUCKETS,
         INPUT_PARTS,
         INPUT_SECRETS,
+        INPUT_PLACEHOLDERS,
         AZURE_STORES,
         BUCKET_OUTPUTS,
         OUTPUT_TERMS,
@@ -122,6 +127,7 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         BUCKETS: "objects of stores as inputs",
         INPUT_PARTS: "parts and layouts of inputs",
         INPUT_SECRETS: "secrets for servers of inputs",
+        INPUT_PLACEHOLDERS: "placeholders in URLs of inputs",
         AZURE_STORES: "objects of Azure",
         BUCKET_OUTPUTS: "outputs in stores of objects",
         OUTPUT_TERMS: "what jobs say of their outputs",
@@ -152,6 +158,7 @@ def needed(spec: JobSpec, role: Role) -> frozenset[str]:
         buckets=any(each.is_in_bucket for each in role.inputs),
         input_parts=any(each.split or each.layout is not InputLayout.TAIL for each in role.inputs),
         input_secrets=any(each.secret and not each.is_in_bucket for each in role.inputs),
+        input_placeholders=any(True for each in role.inputs for _ in placeholder_names(each.url)),
         azure_stores=any(url.startswith(AZURE_SCHEME) for url in (role.outputs.to, *(it.url for it in role.inputs))),
         bucket_outputs=bool(role.outputs.to),
         output_terms=role.outputs.bind_nodes,
@@ -177,6 +184,7 @@ def _words(  # noqa: PLR0913 - one for each feature
     buckets: bool,
     input_parts: bool,
     input_secrets: bool,
+    input_placeholders: bool,
     azure_stores: bool,
     bucket_outputs: bool,
     output_terms: bool,
@@ -198,6 +206,7 @@ def _words(  # noqa: PLR0913 - one for each feature
         BUCKETS: buckets,
         INPUT_PARTS: input_parts,
         INPUT_SECRETS: input_secrets,
+        INPUT_PLACEHOLDERS: input_placeholders,
         AZURE_STORES: azure_stores,
         BUCKET_OUTPUTS: bucket_outputs,
         OUTPUT_TERMS: output_terms,

@@ -17,6 +17,7 @@ from muster.domain.jobs.frameworks.dialect import Dialect
 from muster.domain.jobs.frameworks.framework import Framework, processes_of
 from muster.domain.jobs.interactive import Interactive, MainProgramStreams
 from muster.domain.jobs.job import DEFAULT_PROJECT, Network, Role, Timeouts
+from muster.domain.jobs.placeholders import EarlyValues
 from muster.domain.jobs.placing.portion import GpuShare
 from muster.domain.jobs.stopping.notice import StopOrder
 from muster.domain.jobs.stopping.preemption import PreemptSignal
@@ -90,6 +91,19 @@ class Assignment:
     def attempt_id(self) -> AttemptId:
         """Names the attempt that it belongs to."""
         return AttemptId(self.job, self.attempt)
+
+    @property
+    def early_values(self) -> EarlyValues:
+        """What is known of it before it has its data."""
+        return EarlyValues(
+            job=self.job,
+            project=self.project,
+            attempt=self.attempt,
+            role=self.role.name,
+            role_rank=self.role_rank,
+            rank=self.rank,
+            world_size=self.world_size,
+        )
 
     @property
     def processes(self) -> int:

@@ -34,6 +34,14 @@ WRONG_INPUTS: Sequence[tuple[JobSpec, str]] = (
     (with_url("https://example.org/a b"), "roles[0].inputs.a.url: must be a URL like https://example.org/data.tar"),
     (with_url("file:///etc/passwd"), "roles[0].inputs.a.url: cannot be a file of the node; use `mounts`"),
     (with_url("gs://acme/a"), "roles[0].inputs.a.url: cannot begin with gs:// yet"),
+    (
+        with_url("s3://acme/{{muster:rnk}}"),
+        'roles[0].inputs.a.url: has "{{muster:rnk}}", which nobody knows before the data is there',
+    ),
+    (
+        inputs(JobInput(name="a", url="https://a.b/{{muster:rank}}"), count=1001),
+        "roles[0].inputs: have 1001 URLs, as each execution has its own; 1000 are the most",
+    ),
     (with_url("az://acme/a"), "roles[0].inputs.a.secret: is missing: name the secret of kind azure"),
     (with_url("s3://acme"), "roles[0].inputs.a.url: must name objects of a bucket"),
     (with_url("s3://a/b"), "roles[0].inputs.a.url: must name objects of a bucket"),

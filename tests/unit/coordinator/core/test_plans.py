@@ -5,6 +5,7 @@ from datetime import timedelta
 from coordinator.core.effects import AnnounceJob, SendPlan
 from coordinator.core.turn.fencing import fence
 from coordinator.core.turn.turn import DISMISSED_WITHIN
+from coordinator.views.placeholders import early_values
 from muster.domain.gangs.plan import Assignment, Desired, Goal, Plan, Stage
 from muster.domain.ids import AttemptId, ExecutionId, GpuUuid, NodeId
 from muster.domain.jobs.job import Network, Packing, Timeouts
@@ -77,6 +78,13 @@ def test_executions_are_counted_in_their_roles() -> None:
     job = w.submit(spec(roles=(role(1, name="head"), role(3, name="worker"))))
     told = [w.followers[A].assignments[w.rank(job, rank).id] for rank in range(4)]
     assert [(each.role_rank, each.role_size) for each in told] == [(0, 1), (0, 3), (1, 3), (2, 3)]
+    assert [each.early_values.fill("{{muster:name}} {{muster:rank}}") for each in told[1:3]] == [
+        "worker-0 1",
+        "worker-1 2",
+    ]
+    assert [each.early_values for each in told] == [
+        early_values(w.cluster.jobs[job], w.rank(job, rank)) for rank in range(4)
+    ]
 
 
 def test_the_order_to_arm_brings_the_roster_and_the_order_to_run_does_not_repeat_it() -> None:

@@ -10,6 +10,7 @@ from muster.domain.data.job_input import (
     BUCKET_SCHEMES,
     LONGEST_INPUT_URL,
     MAX_INPUTS,
+    MOST_OWN_URLS,
     JobInput,
     file_name,
 )
@@ -18,9 +19,11 @@ from muster.domain.data.pattern import InputLayout, NamePatternError
 from muster.domain.data.tree import MalformedTreeError, refuse_bad_content_path
 from muster.domain.fault import Fault, Path
 from muster.domain.jobs.job import Role
+from muster.domain.jobs.placeholders import OF_ONE, placeholder_names
 from muster.domain.jobs.rules import job_values as values
 from muster.domain.jobs.rules.data.covering import covering_faults, mount_places, secret_places
 from muster.domain.jobs.rules.data.only_rules import only_faults
+from muster.domain.jobs.rules.data.own_places import own_place
 from muster.domain.jobs.rules.data.volume_rules import volume_path
 from muster.domain.jobs.rules.job_values import Wrong
 from muster.domain.jobs.rules.telling import told
@@ -84,7 +87,19 @@ def input_faults(role: Role) -> Iterator[Fault]:
         yield from told(where, values.label(each.name))
         yield from _origin(each, where)
         yield from _place(role, each, where)
+    yield from _few_own(role)
     yield from _in_each_other(role)
+
+
+def _few_own(role: Role) -> Iterator[Fault]:
+    """The coordinator keeps what each URL holds with the job, so there are not too many."""
+    own = [each for each in role.inputs if set(placeholder_names(each.url)) & set(OF_ONE)]
+    if len(own) * role.count > MOST_OWN_URLS:
+        message = (
+            f"have {len(own) * role.count} URLs, as each execution has its own; {MOST_OWN_URLS} are the most. "
+            "Take one URL with wildcards and split: true"
+        )
+        yield Fault(path=("inputs",), message=message)
 
 
 def _origin(each: JobInput, where: Path) -> Iterator[Fault]:
@@ -100,7 +115,7 @@ def _origin(each: JobInput, where: Path) -> Iterator[Fault]:
         if each.layout is not InputLayout.TAIL:
             yield Fault(path=(*where, "layout"), message="stands beside from: outputs lie as they were left")
     else:
-        yield from told((*where, "url"), input_url(each.url))
+        yield from told((*where, "url"), input_url(each.url) or own_place(each.url))
         yield from _opened_by(each, where)
         yield from _several(each, where)
         if each.sha256:

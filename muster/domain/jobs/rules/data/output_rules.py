@@ -9,6 +9,7 @@ from muster.domain.fault import Fault
 from muster.domain.jobs.job import JobSpec, Role
 from muster.domain.jobs.rules import job_values as values
 from muster.domain.jobs.rules.data.only_rules import only_faults
+from muster.domain.jobs.rules.data.own_places import own_place
 from muster.domain.jobs.rules.data.volume_rules import MIN_VOLUME
 from muster.domain.jobs.rules.job_values import Wrong
 from muster.domain.jobs.rules.telling import told
@@ -44,7 +45,7 @@ def output_faults(spec: JobSpec, role: Role) -> Iterator[Fault]:
     if terms.limit is not None:
         yield from told(("outputs", "limit"), values.memory(terms.limit, MIN_VOLUME))
     if terms.to:
-        yield from told(("outputs", "to"), output_place(terms.to))
+        yield from told(("outputs", "to"), output_place(terms.to) or own_place(terms.to))
         if not terms.secret:
             yield Fault(path=("outputs", "secret"), message="is missing: name the secret that opens the store of `to`")
         if terms.keep is not None:
