@@ -45,6 +45,8 @@ CONFIG_DIR = "/muster/config"
 
 STATUS_DIR = "/muster/status"
 """Where a container tells its agent how far it is when MUSTER_STATUS_DIR is not set."""
+OUTPUTS_DIR = "/muster/outputs"
+"""Where a container puts what it wants to have kept when MUSTER_OUTPUTS_DIR is not set."""
 NOTICE_LOOK = 1.0
 """Seconds between two looks of whoever waits for the notice."""
 
@@ -213,6 +215,25 @@ def checkpoint(name: str) -> Iterator[Path]:
     fresh.rename(place)
     _sync(where)
     checkpointed()
+
+
+def publish(path: "str | os.PathLike[str]") -> Path:
+    """Say that an output is whole, so that it is stored now where the job file has `outputs: {live: read-only}`.
+
+    Takes the permission to write from a file, or from all files below a directory, once they are on the disk. A
+    relative path counts from the outputs directory. Works outside of jobs with absolute paths, too.
+
+    >>> publish("epoch-3/model.pt")
+    """
+    place = Path(os.environ.get("MUSTER_OUTPUTS_DIR", OUTPUTS_DIR), path)
+    if not place.exists():
+        raise FileNotFoundError(f"there is no {place} to publish")
+    files = [place] if place.is_file() else [each for each in place.rglob("*") if each.is_file()]
+    for each in files:
+        if not each.is_symlink():
+            _sync(each)
+            each.chmod(each.stat().st_mode & 0o555)
+    return place
 
 
 def restored() -> "Path | None":

@@ -8,7 +8,7 @@ from enum import StrEnum
 from agent.core.actions import Arm, Halt, LedgerAction, Prepare, Remove, Start, StoreAgain
 from agent.core.terms import Terms
 from muster.domain.data.checkpoint import ToldCheckpoints
-from muster.domain.data.outputs import ExecutionOutputs
+from muster.domain.data.outputs import ExecutionOutputs, OutputsStage
 from muster.domain.errors import IllegalTransitionError
 from muster.domain.gangs.plan import Assignment, Goal, Report, Stage
 from muster.domain.gangs.roster import PortLease, Roster
@@ -346,7 +346,11 @@ def report(local: LocalExecution) -> Report | None:
         used_at=local.used_at,
         saved_at=local.saved_at,
         gpu_busy_ms=local.gpu_busy_ms,
-        outputs=local.outputs if local.phase in OVER else None,
+        outputs=local.outputs if local.phase in OVER or _are_live(local.outputs) else None,
         over_portion=local.over_portion,
         checkpoints=local.checkpoints,
     )
+
+
+def _are_live(outputs: ExecutionOutputs | None) -> bool:
+    return outputs is not None and outputs.stage is OutputsStage.LIVE

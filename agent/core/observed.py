@@ -41,6 +41,7 @@ from agent.core.local import (
     halt,
     only_to_store,
 )
+from muster.domain.data.outputs import OutputsStage
 from muster.domain.fleet.pool import PortionRule
 from muster.domain.gangs.plan import Goal
 from muster.domain.jobs.failure import Exit, Failure, FailureKind
@@ -119,8 +120,12 @@ def observe(ledger: Ledger, event: Observed, now: datetime) -> list[LedgerAction
 
 
 def _see_outputs(ledger: Ledger, local: LocalExecution, event: OutputsSeen, now: datetime) -> list[LedgerAction]:
-    """Before it is over nobody is told: the coordinator is to hear of both at once, as its job waits for outputs."""
+    """Before it is over nobody is told but of what was stored while it ran: the coordinator is to hear of its end and
+    of the rest at once, as its job waits for that.
+    """
     seen = replace(local, outputs=event.outputs)
+    if event.outputs.stage is OutputsStage.LIVE:
+        return ledger.keep(seen) if local.outputs is None or local.outputs.stage is OutputsStage.LIVE else []
     if local.phase in OVER:
         return [*ledger.keep(seen), *ledger.go_on(local.execution, now)]
     ledger.put(seen)

@@ -1,6 +1,7 @@
 """Sends what executions leave to a store: each file as an object of its own, by its path."""
 
 import logging
+from collections.abc import Collection
 from dataclasses import replace
 
 from agent.data.beside import each_beside
@@ -28,13 +29,17 @@ class BucketSending:
         self._arrived: set[tuple[str, str]] = set()
         """URL and SHA-256 of what a store has of outputs that are not all stored yet."""
 
-    async def send(self, shown: OutputsPass, found: LeftFiles) -> None:
-        """Have all files in the store. Raises BucketRefusedError, BucketAwayError, ExecutionError, or OSError."""
+    async def send(self, shown: OutputsPass, found: LeftFiles, there: Collection[ContentEntry] = ()) -> None:
+        """Have all files in the store that are not there yet.
+
+        Raises BucketRefusedError, BucketAwayError, ExecutionError, or OSError.
+        """
         place = read_bucket_url(shown.terms.to)
         if place is None:
             raise MusterError(f"{shown.terms.to} is no place in a store")
         access = store_access(shown.terms.secret, shown.opens, STORE_ANSWERS)
-        lacking = [each for each in found.tree.entries if self._name(place, each) not in self._arrived]
+        wanted = [each for each in found.tree.entries if each not in there]
+        lacking = [each for each in wanted if self._name(place, each) not in self._arrived]
 
         async def one(each: ContentEntry) -> None:
             await self._one(place, access, each, found.files[each.content])

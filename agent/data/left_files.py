@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from stat import S_ISDIR, S_ISLNK, S_ISREG
+from typing import NamedTuple
 
 from muster.domain.data.output_terms import ALL_OUTPUTS, OutputTerms
 from muster.domain.data.outputs import MOST_OUTPUTS
@@ -49,6 +50,42 @@ class LeftFiles:
     """Where to read what the tree lists, by its SHA-256."""
     left_out: tuple[tuple[str, str], ...] = ()
     """What is no file of the job: path and reason."""
+    states: Mapping[str, "FileState"] = field(default_factory=dict)
+    """How each file was when it was read, by its path."""
+
+
+class FileState(NamedTuple):
+    """What changes of a file when somebody writes to it."""
+
+    size: int
+    changed_ns: int
+    status_changed_ns: int
+    inode: int
+    mode: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadBefore:
+    """A file that was read before, and need not be read again as long as it is as it was."""
+
+    entry: ContentEntry
+    state: FileState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadFiles:
+    """Which files are read."""
+
+    entry: str = ""
+    """The name of what alone is read of what lies at the top; empty: all of it."""
+    without: int = 0
+    """Permissions that they do not have."""
+    known: Mapping[str, ReadBefore] = field(default_factory=dict)
+    """What was read before, by its path."""
+
+
+ALL_READ = ReadFiles()
+"""All files, each of them anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,22 +118,25 @@ class _Found:
     """Names of files that are wanted; empty: all."""
     entry: str = ""
     """The name of what alone is looked at of what lies at the top; empty: all of it."""
+    mode: int = 0
+    """Permissions that a file must not have; 0: it may have any."""
 
-    def wants(self, path: str) -> bool:
+    def wants(self, path: str, mode: int) -> bool:
         """Whether a file is looked at."""
-        return not self.only or any(pattern.matches(path) for pattern in self.only)
+        return not mode & self.mode and (not self.only or any(pattern.matches(path) for pattern in self.only))
 
 
 def read_left_files(
-    directory: Path, owner: int | None, allowed: int, terms: OutputTerms = ALL_OUTPUTS, entry: str = ""
+    directory: Path, owner: int | None, allowed: int, terms: OutputTerms = ALL_OUTPUTS, which: ReadFiles = ALL_READ
 ) -> LeftFiles:
     """All wanted files below a directory that belong to a user; None as `owner`: to anybody, as in a container.
 
-    `entry`: the name of what alone is read of what lies directly there; empty: all of it. What holds more than
+    `which` says which of them are read. What holds more than
     `allowed` bytes, which its project may keep, or than its terms allow, is not read. Raises TooManyOutputsError, or
     OSError where the directory itself cannot be read.
     """
-    found, size = _Found(only=tuple(map(name_pattern, terms.only)), entry=entry), 0
+    found, size = _Found(only=tuple(map(name_pattern, terms.only)), entry=which.entry, mode=which.without), 0
+    states = dict[str, FileState]()
     while found.waiting:
         inside = found.waiting.pop()
         try:
@@ -105,14 +145,15 @@ def read_left_files(
                 _refuse_too_much(size, allowed, terms.limit)
                 if len(found.entries) >= MOST_OUTPUTS:
                     raise TooManyOutputsError(f"they are more than {MOST_OUTPUTS} files")
-                found.entries.append(_entry(path, descriptor))
+                states[path], read = _read(path, descriptor, which.known.get(path))
+                found.entries.append(read)
         except OSError as error:
             if not inside:
                 raise
             found.left_out.append((inside, _words(error)))
     tree = content_tree(found.entries)
     files = {each.content: LeftFile(directory, each.path, owner) for each in tree.entries}
-    return LeftFiles(tree=tree, files=files, left_out=tuple(found.left_out))
+    return LeftFiles(tree=tree, files=files, left_out=tuple(found.left_out), states=states)
 
 
 def _refuse_too_much(size: int, allowed: int, limit: int | None) -> None:
@@ -138,7 +179,7 @@ def _files_in(directory: Path, inside: str, owner: int | None, found: _Found) ->
                 if S_ISDIR(status.st_mode) and path.count("/") < DEEPEST_OUTPUT:
                     found.waiting.append(path)
                     continue
-                if not found.wants(path):
+                if not found.wants(path, status.st_mode):
                     continue
                 if (reason := _unfit(status, device, owner)) is None:
                     descriptor = os.open(name, _FILE, dir_fd=parent)
@@ -169,16 +210,28 @@ def _unfit(status: os.stat_result, device: int, owner: int | None) -> str | None
     return None if owner is None or status.st_uid == owner else "of another user"
 
 
-def _entry(path: str, descriptor: int) -> ContentEntry:
-    """A file as it holds still; raises OSError."""
+def _read(path: str, descriptor: int, known: ReadBefore | None) -> tuple[FileState, ContentEntry]:
+    """A file as it holds still, and how it was before it was read; raises OSError."""
     for _ in range(_TRIES):
         before = os.fstat(descriptor)
+        if known is not None and known.state == _state(before):
+            return known.state, known.entry
         digest, size = _hashed(descriptor)
         after = os.fstat(descriptor)
         if (before.st_mtime_ns, before.st_size) == (after.st_mtime_ns, size):
             break
     kind = ContentKind.PROGRAM if after.st_mode & 0o100 else ContentKind.FILE
-    return ContentEntry(path=path, kind=kind, size=size, content=digest)
+    return _state(before), ContentEntry(path=path, kind=kind, size=size, content=digest)
+
+
+def _state(status: os.stat_result) -> FileState:
+    return FileState(
+        size=status.st_size,
+        changed_ns=status.st_mtime_ns,
+        status_changed_ns=status.st_ctime_ns,
+        inode=status.st_ino,
+        mode=status.st_mode,
+    )
 
 
 def _hashed(descriptor: int) -> tuple[str, int]:

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agent.data.live.place import OutputsPlace
+from muster.domain.data.output_terms import OutputTerms
 from muster.domain.data.outputs import ExecutionOutputs, OutputsPass
 from muster.domain.ids import ExecutionId
 from muster.domain.jobs.failure import ExecutionError, FailureKind
@@ -36,18 +38,38 @@ class OutputStore:
         self._storing: OutputsStoring | None = None
 
     async def store(
-        self, execution: ExecutionId, directory: Path, owner: int | None, told: Callable[[ExecutionOutputs], None]
+        self,
+        execution: ExecutionId,
+        place: OutputsPlace,
+        told: Callable[[ExecutionOutputs], None],
     ) -> ExecutionOutputs:
-        """Store what lies in an outputs directory, as far as it belongs to `owner`; what became of it.
+        """Store what lies in an outputs directory; what became of it.
 
         `told` hears how much it is before it is stored.
         """
+        return await self._loaded().store(execution, place, told)
+
+    async def store_live(
+        self, execution: ExecutionId, place: OutputsPlace, terms: OutputTerms
+    ) -> ExecutionOutputs | None:
+        """Store what nobody may write to any more while user code runs; what is stored so far, None: nothing.
+
+        Raises UnavailableError where the depot or the store is away, another MusterError or ExecutionError where it
+        cannot be stored, or OSError.
+        """
+        return await self._loaded().store_live(execution, place, terms)
+
+    def stored_live(self, place: OutputsPlace) -> ExecutionOutputs | None:
+        """What an agent has noted as stored while user code runs, which may be another one; None: nothing."""
+        return self._loaded().stored_live(place) if place.has_note else None
+
+    def _loaded(self) -> "OutputsStoring":
         if self._storing is None:
             take_back(AGENTS_DO_WITHOUT)
             from agent.data.storing import OutputsStoring  # noqa: PLC0415 - agents without such jobs do without it
 
             self._storing = OutputsStoring(self._ask, self._coordinator, self._credentials)
-        return await self._storing.store(execution, directory, owner, told)
+        return self._storing
 
 
 def left_something(directory: Path) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Awaitable
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
+from typing import NamedTuple
 
 from agent.core.events import Exited, Fenced, GpusBusy, LogCompleted, OutputsSeen
 from agent.core.launching.main_program import SETUP_FAILED
@@ -17,7 +18,8 @@ from agent.loop.disk import VolumeWatch
 from agent.loop.failures import failed
 from agent.loop.live_execution import LiveExecution
 from agent.loop.retry import insist
-from agent.loop.saving.outputs import store_outputs
+from agent.loop.saving.live import LiveOutputWatch
+from agent.loop.saving.outputs import place_of, store_outputs
 from agent.loop.uses import UseWatch
 from agent.loop.workbench import OngoingWork, Workbench, ended
 from agent.runtimes.runtime import Sandbox
@@ -33,27 +35,32 @@ TAIL_PATIENCE, FAULT_PATIENCE = 0.1, 0.2
 """Seconds that the report of a failed exit, and with it the end of its gang, waits for last lines and GPU faults."""
 
 
+class ExecutionWatches(NamedTuple):
+    """What looks at executions while they run."""
+
+    uses: UseWatch
+    saves: CheckpointWatch
+    disk: VolumeWatch
+    outputs: LiveOutputWatch
+
+
 class Exits:
     """Waits for the ends of executions."""
 
-    def __init__(
-        self, bench: Workbench, work: OngoingWork, uses: UseWatch, saves: CheckpointWatch, disk: VolumeWatch
-    ) -> None:
-        """`uses`, `saves` and `disk`: what looks at executions while they run."""
+    def __init__(self, bench: Workbench, work: OngoingWork, watches: ExecutionWatches) -> None:
+        """`watches`: what looks at executions while they run."""
         self._bench = bench
         self._work = work
-        self._uses = uses
-        self._saves = saves
-        self._disk = disk
+        self._watches = watches
+        self._saves = watches.saves
 
     def await_exit(self, execution: ExecutionId) -> None:
         """Tell when user code has ended, and see to what comes after that."""
         live = self._bench.live[execution]
         assert live.sandbox is not None
         self._work.watch(execution, self._follow(execution, live, live.sandbox))
-        self._uses.begin(execution)
-        self._saves.begin(execution)
-        self._disk.begin(execution)
+        for watch in self._watches:
+            watch.begin(execution)
 
     def end_log(self, execution: ExecutionId) -> None:
         """Close the log of an execution that never ran; one that never had a directory never printed."""
@@ -121,7 +128,7 @@ class Exits:
     def _begin_storing(self, execution: ExecutionId, live: LiveExecution) -> bool:
         """Say that it has left something, if it has; its end, which is told next, then brings its job to wait."""
         self._saves.parts.announce(execution, live)
-        stores = left_something(live.directory.outputs)
+        stores = left_something(live.directory.outputs) or place_of(live).has_note
         if stores:
             self._bench.inbox.put(OutputsSeen(execution=execution, outputs=STORING_OUTPUTS))
         return stores

@@ -17,9 +17,10 @@ from agent.loop.actions import Actions
 from agent.loop.checkpoints import CheckpointWatch
 from agent.loop.disk import VolumeWatch
 from agent.loop.doors import ExecutionDoors
-from agent.loop.exits import Exits
+from agent.loop.exits import ExecutionWatches, Exits
 from agent.loop.looks import tell_busy
 from agent.loop.recovery import recovered
+from agent.loop.saving.live import LiveOutputWatch
 from agent.loop.uses import UseWatch
 from agent.loop.workbench import OngoingWork, Workbench
 from agent.mailbox import Outbox
@@ -102,7 +103,9 @@ class Loop:
                 work = OngoingWork(tasks)
                 saves = CheckpointWatch(self._bench, self._state, work)
                 disk = VolumeWatch(self._bench, self._state, work)
-                exits = Exits(self._bench, work, UseWatch(self._bench, self._state, work), saves, disk)
+                uses = UseWatch(self._bench, self._state, work)
+                outputs = LiveOutputWatch(self._bench, self._state, work)
+                exits = Exits(self._bench, work, ExecutionWatches(uses, saves, disk, outputs))
                 doors = ExecutionDoors(self._commands, work, self._bench.live)
                 actions = Actions(self._bench, self._state, work, exits, doors)
                 try:

@@ -6,7 +6,7 @@ from datetime import datetime
 from coordinator.core.records import Execution, Job
 from coordinator.views.placeholders import early_values
 from muster.domain.data.output_terms import OutputTerms, StoredAfter
-from muster.domain.data.outputs import ExecutionOutputs, OutputsStage
+from muster.domain.data.outputs import RETRIED_STAGES, ExecutionOutputs, OutputsStage
 from muster.domain.errors import UnavailableError
 from muster.domain.jobs.lifecycle import TERMINAL, State
 from muster.domain.quantity import format_duration
@@ -15,7 +15,9 @@ from muster.domain.quantity import format_duration
 def outputs_now(job: Job, execution: Execution, now: datetime) -> ExecutionOutputs | None:
     """What an execution has left; what is not kept any more has no tree. None: it has left nothing."""
     outputs = execution.outputs
-    if outputs is None or outputs.stage is not OutputsStage.STORED or outputs.at is None:
+    if outputs is None or outputs.at is None:
+        return outputs
+    if outputs.stage is not OutputsStage.STORED and not (outputs.tree and outputs.stage in RETRIED_STAGES):
         return outputs
     keep = job.spec.role_of(execution.rank).outputs.keep
     if keep is None or now < outputs.at + keep:

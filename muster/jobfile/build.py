@@ -280,6 +280,7 @@ def _outputs(keys: OutputsKeys) -> OutputTerms:
         keep=keys.keep,
         to=keys.to or "",
         secret=keys.secret or "",
+        live=keys.live,
     )
 
 

@@ -127,6 +127,7 @@ def _outputs(terms: OutputTerms) -> dict[str, Any]:
         keep=_span(terms.keep),
         to=terms.to or None,
         secret=terms.secret or None,
+        live=None if terms.live is None else str(terms.live),
     )
 
 

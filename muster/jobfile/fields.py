@@ -12,7 +12,7 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import BeforeValidator, PlainValidator, WithJsonSchema
 
-from muster.domain.data.output_terms import StoredAfter
+from muster.domain.data.output_terms import LiveOutputs, StoredAfter
 from muster.domain.jobs.disconnect import LONGEST_LOST_AFTER, SHORTEST_LOST_AFTER, OnDisconnect
 from muster.domain.jobs.frameworks.dialect import Dialect
 from muster.domain.jobs.frameworks.framework import MOST_PROCESSES, PER_GPU, FrameworkName, LaunchPlace, Rendezvous
@@ -363,6 +363,7 @@ VolumePath = Annotated[
 ]
 VolumeSize = Annotated[int, BeforeValidator(partial(_memory, volume_rules.MIN_VOLUME)), _size(volume_rules.MIN_VOLUME)]
 StoredAfterName = Annotated[StoredAfter, *names(StoredAfter)]
+LiveOutputsName = Annotated[LiveOutputs, *names(LiveOutputs)]
 InputUrl = Annotated[str, _by(input_rules.input_url), _pattern(input_rules.INPUT_URL)]
 InputSha256 = Annotated[str, _by(input_rules.input_sha256), _pattern(input_rules.INPUT_SHA256)]
 Limit = Annotated[

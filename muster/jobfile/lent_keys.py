@@ -355,3 +355,8 @@ class OutputsKeys(Section):
         "`secret`.",
     )
     secret: fields.Label | None = key("word", "The secret of kind `s3` or `azure` that opens that store.")
+    live: fields.LiveOutputsName | None = key(
+        "`read-only`, `off`",
+        "Which are stored while user code runs: `read-only`, files that nobody may write to any more (default: `off`; "
+        "with the dialect `valohai` `read-only`). Not beside `on: success`.",
+    )

@@ -12,7 +12,7 @@ from agent.data.checkpoints.kept import KeptParts
 from agent.data.checkpoints.looking import CheckpointLook, looks
 from agent.data.checkpoints.note import SeenCheckpoint, note_of, read_note, write_note
 from agent.data.checkpoints.remembered import RememberedTrees
-from agent.data.left_files import read_left_files
+from agent.data.left_files import ReadFiles, read_left_files
 from agent.executions.layout import ExecutionDirectory
 from muster.domain.data.checkpoint import CheckpointToRestore, NamedTree, StoredPart
 from muster.domain.data.overlay import laid_over
@@ -103,7 +103,9 @@ class CheckpointWork:
         Raises UnavailableError, CheckpointRefusedError, another MusterError, or OSError.
         """
         shown = await self.ways.ask_to_save(execution)
-        found = await asyncio.to_thread(partial(read_left_files, directory, owner, shown.allowed, entry=look.name))
+        found = await asyncio.to_thread(
+            partial(read_left_files, directory, owner, shown.allowed, which=ReadFiles(entry=look.name))
+        )
         for path, reason in found.left_out:
             raise CheckpointRefusedError(f"{path} is {reason}, so it would not be the same when it is restored")
         authority = self.ways.credentials().authority

@@ -9,6 +9,7 @@ from coordinator.core.attempts.starts import start_again
 from coordinator.core.records import Attempt, Execution, Job
 from coordinator.core.turn import idling
 from coordinator.core.turn.turn import Turn
+from muster.domain.data.outputs import OutputsStage
 from muster.domain.fleet.node import NodeState
 from muster.domain.gangs.plan import Goal
 from muster.domain.ids import AttemptId, ExecutionId, JobId, NodeId
@@ -16,6 +17,8 @@ from muster.domain.jobs.failure import Exit, Failure, FailureKind
 from muster.domain.jobs.job_class import JobClass
 from muster.domain.jobs.lifecycle import NOT_PLACED, PROGRESS, TERMINAL, State, Trigger
 from muster.domain.quantity import format_duration
+
+STORED_LIVE_ALONE = "but for what was stored while user code ran"
 
 
 def reach(turn: Turn, execution: Execution, state: State) -> Execution:
@@ -119,10 +122,20 @@ def settle(turn: Turn, attempt_id: AttemptId) -> None:
         if attempt.goal is not Goal.STOP and turn.cluster.gangs.has_succeeded(attempt_id):
             stop(turn, attempt_id)
     elif attempt.ended_at is None:
+        _miss_rest_of_outputs(turn, attempt_id)
         turn.put(over := replace(attempt, goal=Goal.STOP, ended_at=turn.now))
         turn.ledger.close(job, over, cluster.gangs.members(attempt_id))
         tell_outputs(turn, attempt_id)
         follow(turn, attempt_id)
+
+
+def _miss_rest_of_outputs(turn: Turn, attempt_id: AttemptId) -> None:
+    """Note of executions that were lost that nothing more of their outputs was stored than while they ran."""
+    for execution in list(turn.cluster.gangs.members(attempt_id)):
+        outputs = execution.outputs
+        if outputs is not None and outputs.stage is OutputsStage.LIVE:
+            lost = replace(outputs, stage=OutputsStage.LOST, why=STORED_LIVE_ALONE, at=turn.now)
+            turn.put(replace(execution, outputs=lost))
 
 
 def follow(turn: Turn, attempt_id: AttemptId) -> None:

@@ -29,7 +29,7 @@ def take(turn: Turn, node: NodeId, report: Report, *, log_kept: bool) -> None:
         execution = replace(execution, last_permit_at=_last_permit_at(turn, report), surely_over=lost)
         turn.put(execution)
     if execution.state not in TERMINAL:
-        execution = _take_looks(turn, execution, report)
+        execution = storing.take_live(turn, _take_looks(turn, execution, report), report)
     execution = _take_saves(turn, execution, report)
     if report.used_at is not None:
         unused.take_use(turn, execution, report.used_at)

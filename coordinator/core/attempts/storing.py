@@ -26,11 +26,25 @@ def begin(turn: Turn, execution: Execution, report: Report) -> Execution:
     if saves and execution.state not in TERMINAL and not over and not job.leaves_outputs:
         execution = _put_saving(turn, execution, storing=True)
         turn.cluster.deadlines.add(turn.now + job.spec.timeouts.store, StoreDue(execution=execution.id))
-    if told is None or not told.on_their_way or execution.outputs is not None or over:
+    known = execution.outputs
+    begun = known is not None and known.stage is not OutputsStage.LIVE
+    if told is None or not told.on_their_way or begun or over:
         return execution
+    if known is not None:  # what is stored already stays so
+        told = replace(known, stage=told.stage, why="")
     if job.leaves_outputs:
         return _put(turn, execution, replace(told, stage=OutputsStage.ON_NODE, why=STOPPED_NOW))
     turn.cluster.deadlines.add(turn.now + job.spec.timeouts.store, StoreDue(execution=execution.id))
+    return _put(turn, execution, told)
+
+
+def take_live(turn: Turn, execution: Execution, report: Report) -> Execution:
+    """Note what is stored of the outputs of an execution whose user code still runs."""
+    told, known = report.outputs, execution.outputs
+    if told is None or told.stage is not OutputsStage.LIVE:
+        return execution
+    if known is not None and (known.stage is not OutputsStage.LIVE or replace(known, at=None) == told):
+        return execution
     return _put(turn, execution, told)
 
 
@@ -39,7 +53,7 @@ def take(turn: Turn, execution: Execution, report: Report, *, ended: bool) -> No
     if execution.checkpoints.storing and (ended and not _saves(report)):
         execution = _end_saving(turn, execution)
     told, known = report.outputs, execution.outputs
-    if told is None:
+    if told is None or told.stage is OutputsStage.LIVE:
         if ended and known is not None and known.on_their_way:
             give_up(turn, execution, OutputsStage.LOST, NOT_THERE_ANY_MORE)
     elif known is not None and told.retries < known.retries:
@@ -100,7 +114,7 @@ def give_up(turn: Turn, execution: Execution, stage: OutputsStage, why: str) -> 
     if execution.checkpoints.storing:
         execution = _end_saving(turn, execution)
     known = execution.outputs
-    if known is not None and known.on_their_way:
+    if known is not None and (known.on_their_way or known.stage is OutputsStage.LIVE):
         _end(turn, execution, replace(known, stage=stage, why=why))
 
 

@@ -36,6 +36,7 @@ def why_not(cluster: Cluster, execution: Execution) -> str | None:
 
 _NOTHING_TO_DO = {
     None: "it has left nothing",
+    OutputsStage.LIVE: "its user code has not ended",
     OutputsStage.STORING: "its outputs are on their way",
     OutputsStage.STORED: "its outputs are in the depot",
     OutputsStage.UNWANTED: "its job does not want them (outputs.on)",

@@ -173,6 +173,7 @@ def _stored(job: Job, member: Execution, now: datetime) -> InputTree | None:
 
 
 _GONE = {
+    OutputsStage.LIVE: "not all there yet",
     OutputsStage.LOST: "lost",
     OutputsStage.EXPIRED: "not there any more",
     OutputsStage.STORING_AGAIN: "being stored again",

@@ -12,6 +12,14 @@ class StoredAfter(StrEnum):
     SUCCESS = "success"  #: only where the execution has succeeded
 
 
+class LiveOutputs(StrEnum):
+    """Which outputs are stored while user code runs."""
+
+    OFF = "off"  #: none: all are stored once it has ended
+    READ_ONLY = "read-only"  #: files that nobody may write to any more, as Valohai has it
+    SETTLED = "settled"  #: also those that have not changed for a while; refused so far
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutputTerms:
     """Which outputs of an execution are stored, and for how long."""
@@ -30,6 +38,13 @@ class OutputTerms:
     """
     secret: str = ""
     """The secret of the project that opens that store."""
+    live: LiveOutputs | None = None
+    """Which of them are stored while user code runs; None: nobody said so, which is none of them."""
+
+    @property
+    def are_live(self) -> bool:
+        """Whether some of them are stored while user code runs."""
+        return self.live not in {None, LiveOutputs.OFF}
 
     @property
     def bind_nodes(self) -> bool:

@@ -25,6 +25,7 @@ LEFT_OUT_TOLD = 5
 class OutputsStage(StrEnum):
     """Where the outputs of an execution are."""
 
+    LIVE = "live"  #: user code still runs; what is stored of them so far is in the depot
     STORING = "storing"  #: on their way to the depot
     STORED = "stored"  #: the depot has them
     ON_NODE = "on_node"  #: they could not be stored; the node keeps them
@@ -40,7 +41,7 @@ class ExecutionOutputs:
 
     stage: OutputsStage
     tree: str = ""
-    """SHA-256 of their content tree; empty until they are stored."""
+    """SHA-256 of the content tree of what is stored of them; empty while nothing is."""
     size: int = 0
     """Bytes of the canonical form of the tree."""
     files: int = 0

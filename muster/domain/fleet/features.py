@@ -69,6 +69,9 @@ BUCKET_OUTPUTS = "bucket-outputs"
 OUTPUT_TERMS = "output-terms"
 """The agent stores those outputs that their job wants to have stored."""
 
+LIVE_OUTPUTS = "live-outputs"
+"""The agent stores outputs while user code runs, where their job wants that."""
+
 GPU_PORTIONS = "gpu-portions"
 """The agent tells executions how much of their GPUs they have."""
 
@@ -102,6 +105,7 @@ ALL_FEATURES = frozenset(
         AZURE_STORES,
         BUCKET_OUTPUTS,
         OUTPUT_TERMS,
+        LIVE_OUTPUTS,
         GPU_PORTIONS,
         STORED_CHECKPOINTS,
         STORE_AGAIN,
@@ -131,6 +135,7 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         AZURE_STORES: "objects of Azure",
         BUCKET_OUTPUTS: "outputs in stores of objects",
         OUTPUT_TERMS: "what jobs say of their outputs",
+        LIVE_OUTPUTS: "outputs that are stored while user code runs",
         GPU_PORTIONS: "portions of GPUs",
         STORED_CHECKPOINTS: "checkpoints",
         STORE_AGAIN: "storing outputs again",
@@ -162,6 +167,7 @@ def needed(spec: JobSpec, role: Role) -> frozenset[str]:
         azure_stores=any(url.startswith(AZURE_SCHEME) for url in (role.outputs.to, *(it.url for it in role.inputs))),
         bucket_outputs=bool(role.outputs.to),
         output_terms=role.outputs.bind_nodes,
+        live_outputs=role.outputs.are_live,
         gpu_portions=role.resources.portion is not None,
         checkpoints=role.checkpoint is not None,
     )
@@ -188,6 +194,7 @@ def _words(  # noqa: PLR0913 - one for each feature
     azure_stores: bool,
     bucket_outputs: bool,
     output_terms: bool,
+    live_outputs: bool,
     gpu_portions: bool,
     checkpoints: bool,
 ) -> frozenset[str]:
@@ -210,6 +217,7 @@ def _words(  # noqa: PLR0913 - one for each feature
         AZURE_STORES: azure_stores,
         BUCKET_OUTPUTS: bucket_outputs,
         OUTPUT_TERMS: output_terms,
+        LIVE_OUTPUTS: live_outputs,
         GPU_PORTIONS: gpu_portions,
         STORED_CHECKPOINTS: checkpoints,
     }

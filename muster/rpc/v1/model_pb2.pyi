@@ -514,6 +514,7 @@ class OutputTerms(_message.Message):
     KEEP_FIELD_NUMBER: _builtins.int
     TO_FIELD_NUMBER: _builtins.int
     SECRET_FIELD_NUMBER: _builtins.int
+    LIVE_FIELD_NUMBER: _builtins.int
     after: _builtins.str
     """`always`, or `success`: only where the execution has succeeded."""
     limit: _builtins.int
@@ -522,6 +523,8 @@ class OutputTerms(_message.Message):
     """The place in a store to which they go, as s3://BUCKET/PREFIX or with az://; a node is told that of its execution. Empty: the depot."""
     secret: _builtins.str
     """The secret that opens that store."""
+    live: _builtins.str
+    """A LiveOutputs of muster/domain/data/output_terms.py; empty: nobody said so."""
     @_builtins.property
     def only(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """Names with wildcards of the files that are stored; none: all."""
@@ -539,10 +542,11 @@ class OutputTerms(_message.Message):
         keep: _duration_pb2.Duration | None = ...,
         to: _builtins.str = ...,
         secret: _builtins.str = ...,
+        live: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_limit", b"_limit", "keep", b"keep", "limit", b"limit"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_limit", b"_limit", "after", b"after", "keep", b"keep", "limit", b"limit", "only", b"only", "secret", b"secret", "to", b"to"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_limit", b"_limit", "after", b"after", "keep", b"keep", "limit", b"limit", "live", b"live", "only", b"only", "secret", b"secret", "to", b"to"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__limit: _TypeAlias = _typing.Literal["limit"]  # noqa: Y015
     _WhichOneofArgType__limit: _TypeAlias = _typing.Literal["_limit", b"_limit"]  # noqa: Y015
@@ -2153,7 +2157,7 @@ class ExecutionOutputs(_message.Message):
     stage: _builtins.str
     """An OutputsStage of muster/domain/data/outputs.py."""
     tree: _builtins.str
-    """SHA-256 of their content tree, as 64 digits; empty until they are stored."""
+    """SHA-256 of the content tree of what is stored of them, as 64 digits; empty while nothing is."""
     size: _builtins.int
     """Bytes of the canonical form of the tree."""
     files: _builtins.int

@@ -1,7 +1,7 @@
 """Outputs of executions on the wire."""
 
 from muster.domain.data.digest import is_digest
-from muster.domain.data.output_terms import ALL_OUTPUTS, OutputTerms, StoredAfter
+from muster.domain.data.output_terms import ALL_OUTPUTS, LiveOutputs, OutputTerms, StoredAfter
 from muster.domain.data.outputs import (
     LARGEST_OUTPUTS,
     MOST_OUTPUTS,
@@ -62,6 +62,7 @@ def output_terms_to_wire(terms: OutputTerms) -> pb.OutputTerms:
         keep=checks.duration(terms.keep),
         to=terms.to,
         secret=terms.secret,
+        live=terms.live or "",
     )
 
 
@@ -74,6 +75,7 @@ def output_terms_from_wire(message: pb.OutputTerms) -> OutputTerms:
         keep=checks.span(message.keep, "OutputTerms.keep") if message.HasField("keep") else None,
         to=message.to,
         secret=message.secret,
+        live=checks.word(LiveOutputs, message.live, "OutputTerms.live") if message.live else None,
     )
 
 

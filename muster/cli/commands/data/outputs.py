@@ -165,6 +165,7 @@ def _because(why: str) -> str:
 
 
 _NOTES = {
+    OutputsStage.LIVE: "it still runs, so more may follow",
     OutputsStage.STORING: "its outputs are on their way",
     OutputsStage.STORED: "entries that were left out: ",
     OutputsStage.ON_NODE: "its outputs were not stored and lie on its node",

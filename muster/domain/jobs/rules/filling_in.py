@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from muster.domain.data.code import CODE_DIRECTORY
+from muster.domain.data.output_terms import LiveOutputs, StoredAfter
 from muster.domain.jobs.frameworks.dialect import VALOHAI_REPOSITORY, Dialect
 from muster.domain.jobs.frameworks.framework import Framework, FrameworkName, LaunchPlace
 from muster.domain.jobs.frameworks.tensorflow_roles import chief_of, needs_chief
@@ -22,7 +23,7 @@ def filled_in(spec: JobSpec) -> JobSpec:
     if any(role.code for role in spec.roles):
         spec = replace(spec, roles=tuple(map(_in_its_code, spec.roles)))
     if Dialect.VALOHAI in spec.dialects:
-        spec = replace(spec, roles=tuple(map(_in_repository, spec.roles)))
+        spec = replace(spec, roles=tuple(map(_with_live_outputs, map(_in_repository, spec.roles))))
     return spec if spec.success is not None else replace(spec, success=_success(spec))
 
 
@@ -48,6 +49,13 @@ def _in_its_code(role: Role) -> Role:
 def _in_repository(role: Role) -> Role:
     """The role with the working directory that Valohai's containers have; a plain process has one of its own."""
     return role if role.image is None or role.workdir is not None else replace(role, workdir=VALOHAI_REPOSITORY)
+
+
+def _with_live_outputs(role: Role) -> Role:
+    """The role with outputs that are stored once they are read-only, as Valohai does it."""
+    if role.outputs.live is not None or role.outputs.after is not StoredAfter.ALWAYS:
+        return role
+    return replace(role, outputs=replace(role.outputs, live=LiveOutputs.READ_ONLY))
 
 
 def _success(spec: JobSpec) -> SuccessRule | str:

@@ -10,7 +10,7 @@ from agent.data.checkpoints.kept import KeptParts
 from agent.data.checkpoints.looking import CheckpointLook, looks
 from agent.data.checkpoints.note import note_of, read_note, write_note
 from agent.data.checkpoints.remembered import TREES_REMEMBERED, RememberedTrees
-from agent.data.left_files import read_left_files
+from agent.data.left_files import ReadFiles, read_left_files
 from muster.domain.data.checkpoint import JobCheckpoint, StoredPart
 from muster.domain.data.tree import ContentTree
 
@@ -31,7 +31,7 @@ def only(directory: Path, done: str = "") -> CheckpointLook:
 
 
 def tree_of(directory: Path, name: str) -> ContentTree:
-    return read_left_files(directory, None, 1_000_000, entry=name).tree
+    return read_left_files(directory, None, 1_000_000, which=ReadFiles(entry=name)).tree
 
 
 def test_one_counts_once_it_has_not_changed_for_a_while(saved: Path) -> None:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 
 from muster.domain.data.buckets.bucket_url import BUCKET_NAME
+from muster.domain.data.output_terms import LiveOutputs, OutputTerms, StoredAfter
 from muster.domain.data.tree import MalformedTreeError, refuse_bad_content_path
 from muster.domain.fault import Fault
 from muster.domain.jobs.job import JobSpec, Role
@@ -38,10 +39,20 @@ def output_place(text: str) -> Wrong | None:
     return None
 
 
+def _live_faults(terms: OutputTerms) -> Iterator[Fault]:
+    path = ("outputs", "live")
+    if terms.live is LiveOutputs.SETTLED:
+        message = "cannot be settled yet; say read-only, and take the write permission from files that are whole"
+        yield Fault(path=path, message=message)
+    elif terms.are_live and terms.after is not StoredAfter.ALWAYS:
+        yield Fault(path=path, message="stands beside on: success, which nobody can know while user code runs")
+
+
 def output_faults(spec: JobSpec, role: Role) -> Iterator[Fault]:
     """Everything that is wrong with the terms of a role's outputs, by paths below the role."""
     terms = role.outputs
     yield from only_faults(terms.only, ("outputs", "only"))
+    yield from _live_faults(terms)
     if terms.limit is not None:
         yield from told(("outputs", "limit"), values.memory(terms.limit, MIN_VOLUME))
     if terms.to:
