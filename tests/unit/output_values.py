@@ -3,7 +3,7 @@
 from hypothesis import strategies as st
 
 from muster.domain.data import outputs as left
-from muster.domain.data.output_terms import OutputTerms, StoredAfter
+from muster.domain.data.output_terms import LiveOutputs, OutputTerms, StoredAfter
 from muster.domain.data.upload import DepotPass
 from tests.unit.plain_values import labels, moments, optional, spans, texts, tuples_of
 
@@ -28,6 +28,7 @@ output_terms = st.builds(
     keep=st.none() | spans,
     to=st.sampled_from(["", "s3://acme", "s3://acme/runs"]),
     secret=st.sampled_from(["", "store"]),
+    live=st.none() | st.sampled_from(LiveOutputs),
 )
 output_passes = st.just(left.OutputsPass(depot=None)) | st.builds(
     left.OutputsPass,

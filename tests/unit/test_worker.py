@@ -241,3 +241,19 @@ def test_outside_of_a_job_that_saves_there_is_no_checkpoint(monkeypatch: pytest.
     assert worker.restored() is None
     monkeypatch.setenv("MUSTER_CHECKPOINT", str(tmp_path))
     assert worker.restored() == tmp_path
+
+
+def test_what_is_published_is_on_the_disk_and_nobody_may_write_to_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MUSTER_OUTPUTS_DIR", str(tmp_path))
+    (tmp_path / "epoch-1").mkdir()
+    for name in ("model.pt", "epoch-1/a", "epoch-1/b"):
+        (tmp_path / name).write_text("x")
+    (tmp_path / "epoch-1" / "latest").symlink_to("/etc/passwd")
+    assert worker.publish("model.pt") == tmp_path / "model.pt"
+    assert worker.publish(tmp_path / "epoch-1") == tmp_path / "epoch-1"
+    modes = [(tmp_path / name).stat().st_mode & 0o222 for name in ("model.pt", "epoch-1/a", "epoch-1/b")]
+    assert modes == [0, 0, 0]
+    with pytest.raises(FileNotFoundError, match="gone to publish"):
+        worker.publish("gone")

@@ -114,7 +114,7 @@ def give_up(turn: Turn, execution: Execution, stage: OutputsStage, why: str) -> 
     if execution.checkpoints.storing:
         execution = _end_saving(turn, execution)
     known = execution.outputs
-    if known is not None and (known.on_their_way or known.stage is OutputsStage.LIVE):
+    if known is not None and known.on_their_way:
         _end(turn, execution, replace(known, stage=stage, why=why))
 
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import strategies as st
 
 from muster.domain.data.code import JobCode
-from muster.domain.data.output_terms import OutputTerms, StoredAfter
+from muster.domain.data.output_terms import LiveOutputs, OutputTerms, StoredAfter
 from muster.domain.data.volume import Volume, VolumeKeep
 from muster.domain.jobs.disconnect import LONGEST_LOST_AFTER, SHORTEST_LOST_AFTER, OnDisconnect
 from muster.domain.jobs.frameworks.dialect import Dialect
@@ -212,7 +212,7 @@ output_terms = st.builds(
     only=st.sampled_from(((), ("**/*.pt", "plots/"))),
     limit=st.none() | st.integers(2**20, 2**50),
     keep=st.none() | st.just(timedelta(microseconds=1)),
-)
+) | st.builds(OutputTerms, live=st.sampled_from([LiveOutputs.READ_ONLY, LiveOutputs.OFF]))
 
 
 words = st.lists(texts, min_size=1, max_size=4).filter(lambda items: bool(items[0].strip())).map(tuple)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
-from muster.domain.data.output_terms import OutputTerms
+from muster.domain.data.output_terms import LiveOutputs, OutputTerms, StoredAfter
 from muster.domain.jobs.job import JobSpec
 from tests.unit.jobfile.wrong_jobs import job, role
 
@@ -35,5 +35,10 @@ WRONG_OUTPUTS: Sequence[tuple[JobSpec, str]] = (
     (
         outputs(job(delete_after=timedelta(days=1)), keep=timedelta(days=2)),
         "roles[0].outputs.keep: is longer than the job stays (delete_after: 1d)",
+    ),
+    (outputs(live=LiveOutputs.SETTLED), "roles[0].outputs.live: cannot be settled yet; say read-only"),
+    (
+        outputs(live=LiveOutputs.READ_ONLY, after=StoredAfter.SUCCESS),
+        "roles[0].outputs.live: stands beside on: success, which nobody can know",
     ),
 )
