@@ -39,6 +39,8 @@ class GitServer:
     """What it answers instead; 0: what git says."""
     said: str = ""
     """What it then says in its answer."""
+    lets_go: threading.Event = field(default_factory=threading.Event)
+    """Set, unless whoever fetches is to wait for what he has asked for."""
     asked: list[str] = field(default_factory=list)
     """The paths that were asked for."""
     authorizations: list[str] = field(default_factory=list)
@@ -114,6 +116,8 @@ class _Handler(BaseHTTPRequestHandler):
         elif told.user and shown != wanted:
             self._say(401, {"WWW-Authenticate": 'Basic realm="git"'}, b"")
         else:
+            if self.command == "POST":
+                told.lets_go.wait()
             self._hand_on(url.path, url.query, body)
 
     def _hand_on(self, path: str, query: str, body: bytes) -> None:
@@ -162,6 +166,7 @@ class _Server(ThreadingHTTPServer):
 def git_server(directory: Path) -> Iterator[GitServer]:
     """Serve until the context ends; the branch `main` has `train.py` and `lib/words.txt`."""
     told = GitServer(directory=directory)
+    told.lets_go.set()
     told.work.mkdir(parents=True)
     told.git("init", "--quiet", "--initial-branch=main")
     subprocess.run(["git", "init", "--quiet", "--bare", "--initial-branch=main", str(told.bare)], env=OWN, check=True)
@@ -180,6 +185,7 @@ def git_server(directory: Path) -> Iterator[GitServer]:
     try:
         yield told
     finally:
+        told.lets_go.set()
         server.shutdown()
         server.server_close()
         thread.join()

@@ -29,9 +29,9 @@ class ObjectStore:
         """Have a bucket."""
         self.ask("PUT", f"/{bucket}")
 
-    def get(self, key: str) -> bytes:
+    def get(self, key: str, bucket: str = BUCKET) -> bytes:
         """What an object holds."""
-        return self.ask("GET", f"/{BUCKET}/{quote(key)}")
+        return self.ask("GET", f"/{bucket}/{quote(key)}")
 
     def objects(self) -> set[str]:
         """All objects of the bucket."""

@@ -1,8 +1,12 @@
 """Code from a repository, with real programs and a real Git server: one commit for all ranks and attempts."""
 
 import asyncio
+import os
+import signal
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -20,6 +24,8 @@ from muster.domain.jobs.view import JobView
 from tests.git_server import GitServer, git_server
 from tests.integration.depots import depot
 from tests.integration.programs import agent, coordinator
+from tests.integration.relays import until
+from tests.integration.sshd import sshd
 
 TOKEN = "t0k3n-of-the-robot"
 LIMIT = 120.0
@@ -64,6 +70,12 @@ async def submitted(client: Client, spec: JobSpec) -> JobView:
 
 async def lines(client: Client, job: str, attempt: int, rank: int) -> list[bytes]:
     return [line.text async for line in client.jobs.logs(job, attempt=attempt, ranks=[rank])]
+
+
+def without(secret: bytes, *places: Path) -> bool:
+    """Whether no file below these directories has a secret in it."""
+    files = [path for place in places for path in place.rglob("*") if path.is_file()]
+    return not [path for path in files if secret in path.read_bytes()]
 
 
 async def test_all_ranks_and_attempts_have_one_commit_while_the_branch_moves(place: Path, server: GitServer) -> None:
@@ -125,5 +137,53 @@ async def test_all_ranks_and_attempts_have_one_commit_while_the_branch_moves(pla
         with pytest.raises(InvalidJobError, match="is not shown to git"):
             await client.jobs.submit(job(elsewhere, "true"))
     assert TOKEN.encode() not in node.logged
-    left = [path for path in (place / "node").rglob("*") if path.is_file()]
-    assert not [path for path in left if TOKEN.encode() in path.read_bytes()]
+    assert without(TOKEN.encode(), place / "node")
+
+
+async def test_an_agent_that_is_killed_while_it_fetches_leaves_that_to_the_next_one_and_ssh_opens_the_same(
+    place: Path, tmp_path: Path, server: GitServer
+) -> None:
+    values = {"server": f"127.0.0.1:{server.port}".encode(), "username": b"robot", "token": TOKEN.encode()}
+    repositories, wanted = place / "node" / "cache" / "git", server.git("rev-parse", "HEAD")
+    server.lets_go.clear()
+    with sshd(tmp_path / "sshd") as host:
+        async with (
+            asyncio.timeout(LIMIT),
+            coordinator(place) as login,
+            depot(place / "coordinator"),
+            client_of(login) as client,
+        ):
+            await client.secrets.set("robot", values, kind=SecretKind.GIT)
+            known = f"{host.host_key.name} {host.host_key.kind} {host.host_key.key}\n"
+            opens = {"ssh-key": host.key.read_bytes(), "known-hosts": known.encode()}
+            await client.secrets.set("deploy", opens, kind=SecretKind.GIT)
+            async with agent(place, login, ending=signal.SIGKILL):
+                spec = job(GitCode(url=server.url, ref="main", secret="robot"), "cat lib/words.txt", limit=0)
+                spec = replace(spec, restarts=RestartPolicy(infrastructure=3, backoff=timedelta(seconds=1)))
+                accepted = await submitted(client, spec)
+                await until(lambda: any(path.endswith("git-upload-pack") for path in server.asked))
+                assert list(repositories.iterdir())
+            server.lets_go.set()
+            async with agent(place, login) as node:
+                ended = await client.jobs.wait(accepted.id)
+                assert ended.phase is JobPhase.SUCCEEDED, ended.failure
+                assert await lines(client, accepted.id, ended.attempts[-1].number, 0) == [b"one"]
+                assert not list(repositories.iterdir())
+
+                user = os.environ.get("USER", "root")
+                url = f"ssh://{user}@127.0.0.1:{host.port}{server.bare}"
+                accepted = await submitted(
+                    client, job(GitCode(url=url, ref="main", secret="deploy"), "env; cat train.py")
+                )
+                ended = await client.jobs.wait(accepted.id)
+                assert ended.phase is JobPhase.SUCCEEDED, ended.failure
+                code = ended.spec.roles[1].code
+                assert code is not None
+                assert code.git is not None
+                assert code.git.commit == wanted
+                printed = b"\n".join(await lines(client, accepted.id, 1, 1))
+                assert b"print('one')" in printed
+    secret = host.key.read_bytes().splitlines()[1]
+    assert secret not in printed
+    assert secret not in node.logged
+    assert without(secret, place / "node")
