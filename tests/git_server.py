@@ -40,7 +40,7 @@ class GitServer:
     said: str = ""
     """What it then says in its answer."""
     lets_go: threading.Event = field(default_factory=threading.Event)
-    """Set, unless whoever fetches is to wait for what he has asked for."""
+    """Set, unless whoever fetches is to wait for the answer."""
     asked: list[str] = field(default_factory=list)
     """The paths that were asked for."""
     authorizations: list[str] = field(default_factory=list)

@@ -13,7 +13,7 @@ class OutputsPlace:
 
     directory: Path
     owner: int | None
-    """Whose files count; None: those of anybody, as in a container."""
+    """The user whose files count; None: those of anybody count, as in a container."""
     note: Path | None = None
     """The directory in which it is noted what is stored of them already; None: that is noted nowhere."""
 
