@@ -38,6 +38,8 @@ from agent.secrets.directories import NoMemoryDirectoryError, SecretDirectories,
 from agent.secrets.store import ExecutionSecrets
 from agent.settings import AgentSettings, parse
 from agent.state import locked
+from agent.swarm.serving import PiecesForPeers
+from agent.swarm.shelf import PeerRate, PieceShelf, SwarmAccess
 from muster.daemon.journal import configure
 from muster.daemon.refusal import refusing
 from muster.daemon.systemd import Systemd
@@ -228,11 +230,13 @@ def _node(
     root = None if programs.secrets is None else programs.secrets / identity(local.state)
     secret_calls = SecretCalls()
     secrets = ExecutionSecrets(SecretDirectories(root), secret_calls.ask)
+    swarms = _swarms(settings, local, secret_calls, programs)
     code = CodeStore(
         local.state / CODE_CACHE,
         CodeQuestions(shown=secret_calls.ask_for_code, fetched=secret_calls.tell_code, keys=secret_calls.ask_for_keys),
         coordinator.address,
         coordinator.credentials,
+        swarms,
     )
     outputs = OutputStore(secret_calls.ask_to_store, coordinator.address, coordinator.credentials)
     checkpoints = CheckpointStore(
@@ -247,6 +251,7 @@ def _node(
         InputQuestions(found=secret_calls.tell_inputs, tree=secret_calls.ask_for_tree, keys=secret_calls.ask_for_keys),
         coordinator.address,
         coordinator.credentials,
+        swarms,
     )
     declared = _declared(settings, share)
     volumes = NodeVolumes(_volumes_directory(settings, local), KeptVolumes(settings.kept_size))
@@ -268,8 +273,18 @@ def _node(
         inputs=inputs,
         outputs=outputs,
         checkpoints=checkpoints,
+        pieces=None if swarms is None else PiecesForPeers(local.name, swarms.shelf, PeerRate(settings.peer_rate)),
     )
     return NodeAgent(config, _runtimes(settings, config, programs, secrets, code), source, ports)
+
+
+def _swarms(
+    settings: AgentSettings, local: LocalNode, calls: SecretCalls, programs: AgentPrograms
+) -> SwarmAccess | None:
+    """How a node gets into swarms; None: it may not."""
+    if not settings.peers:
+        return None
+    return SwarmAccess(node=local.name, ask=calls.ask_for_swarm, shelf=PieceShelf(), shown=programs.shown_to_peers)
 
 
 def _cache(settings: AgentSettings, local: LocalNode) -> CacheSettings:

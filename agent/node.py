@@ -32,6 +32,7 @@ from agent.fencing.clock import Clock
 from agent.fencing.guard import FenceGuard, FenceSite
 from agent.fencing.killer import Killer
 from agent.fencing.peer_port import PeerPort
+from agent.fencing.peer_server import GivenToPeers
 from agent.gpus.source import GpuSource
 from agent.identity.peers import Shown
 from agent.inventory.hardware import interface_of
@@ -50,12 +51,13 @@ from agent.mailbox import Inbox, Outbox
 from agent.runtimes.runtime import Runtime
 from agent.secrets.calls import SecretCalls
 from agent.secrets.store import ExecutionSecrets
+from agent.swarm.serving import PiecesForPeers
 from agent.telemetry.sampler import Sampler
 from muster import __version__, wire
 from muster.domain.attachments.request import ServedAttachment
 from muster.domain.data.volume import KeptVolume
 from muster.domain.errors import MusterError, UnavailableError
-from muster.domain.fleet.features import ALL_FEATURES, ATTACH, GIT_CODE, MAIN_PROGRAM
+from muster.domain.fleet.features import ALL_FEATURES, ATTACH, GIT_CODE, MAIN_PROGRAM, SWARM
 from muster.domain.fleet.node import Inventory, RuntimeOffer
 from muster.domain.ids import ExecutionId, GpuUuid, NodeId
 from muster.domain.jobs.job import RuntimeKind
@@ -105,6 +107,8 @@ class NodeConfig:
     """None: nobody stores any."""
     inputs: InputStore | None = None
     """None: nobody fetches any."""
+    pieces: PiecesForPeers | None = None
+    """None: it neither gives pieces to other nodes nor takes any from them."""
     clock: Clock = field(default_factory=Clock)
 
 
@@ -148,7 +152,7 @@ class NodeAgent:
         )
         gangs = GangsHere(self._state, self._bench)
         commands = LocalCommands(gangs)
-        self._for_peers = CommandsForPeers(config.name, gangs, commands)
+        self._for_peers = GivenToPeers(commands=CommandsForPeers(config.name, gangs, commands), pieces=config.pieces)
         asked_here = CommandsInGangs(config.name, gangs, commands, config.shown_to_peers)
         self._loop = Loop(self._bench, outbox, self._state, asked_here)
         self._watch = InventoryWatch(config, source, self._bench, outbox, self._state.ledger.assigned)
@@ -271,6 +275,7 @@ class Introduction:
     def _lacking(self) -> frozenset[str]:
         """Features of this version that this node does not have."""
         lacking = frozenset[str]() if self._config.attach else frozenset({ATTACH, MAIN_PROGRAM})
+        lacking |= frozenset() if self._config.pieces else {SWARM}
         return lacking if shutil.which("git") else lacking | {GIT_CODE}
 
     def applied(self, stream: int) -> int:

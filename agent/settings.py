@@ -57,6 +57,10 @@ class AgentSettings:
     """Bytes of inputs that are kept at most; None: half of the file system."""
     keep_free: int = 10
     """Percent of a file system that inputs and images that were pulled leave free."""
+    peers: bool = True
+    """Whether it gives code and inputs to other nodes and takes them from there."""
+    peer_rate: int | None = None
+    """Bytes a second that it gives to other nodes; None: as much as they take."""
     secrets_dir: Path | None = None
     """Directory in memory where executions find their secrets; None: a usual one."""
     job_user: JobUser | None = NOBODY
@@ -104,6 +108,8 @@ def parse(arguments: Sequence[str], environ: Mapping[str, str]) -> AgentSettings
         cache_dir=given.cache_dir,
         cache_size=given.cache_size,
         keep_free=given.keep_free,
+        peers=not given.no_peers,
+        peer_rate=given.peer_rate,
         secrets_dir=given.secrets_dir,
         job_user=_job_user_of(given.job_user, local=bool(given.local_nodes)),
         process_users=_users_of(parser, given.process_users),
@@ -160,6 +166,8 @@ def _parser(environ: Mapping[str, str]) -> argparse.ArgumentParser:
     add("--cache-size", type=_memory, metavar="SIZE", help="inputs that are kept: 500Gi (half of the file system)")
     spare = "of the disks that inputs and pulled images leave free, as far as nothing uses them (%(default)s)"
     add("--keep-free", type=_percent, default=10, metavar="PERCENT", help=spare)
+    add("--no-peers", action="store_true", help="share no code and inputs with other nodes of the same attempt")
+    add("--peer-rate", type=_memory, metavar="SIZE", help="given to other nodes each second: 100Mi (no limit)")
     in_memory = "where executions find their secrets; in memory (/run/muster/secrets, or what the user has)"
     add("--secrets-dir", type=Path, metavar="DIR", help=in_memory)
     add(

@@ -11,9 +11,11 @@ from agent.code.copies import add_files, lay_out
 from agent.code.questions import AskForCode
 from agent.code.shared import SHARED_CODE_DIRECTORY, SharedCode
 from agent.executions.file_faults import data_fault
+from agent.swarm.shelf import SwarmAccess
 from muster.domain.data.code import JobCode
 from muster.domain.data.tree import ContentObject, ContentTree, MalformedTreeError, read_content_tree
 from muster.domain.errors import MusterError, UnavailableError
+from muster.domain.gangs.plan import Assignment
 from muster.domain.ids import ExecutionId
 from muster.domain.jobs.failure import ExecutionError, FailureKind
 from muster.domain.jobs.job import InlineFile
@@ -47,8 +49,13 @@ class KeptCode:
         coordinator: Callable[[], str],
         credentials: Callable[[], Credentials],
         kept: int = CODE_KEPT,
+        swarms: SwarmAccess | None = None,
     ) -> None:
-        """Touch nothing yet; what `coordinator` and `credentials` give is asked again for each connection."""
+        """Touch nothing yet; what `coordinator` and `credentials` give is asked again for each connection.
+
+        `swarms`: None: nothing comes from other nodes.
+        """
+        self._swarms = swarms
         self._directory = directory
         self._ask = ask
         self._coordinator = coordinator
@@ -59,13 +66,14 @@ class KeptCode:
         self._needed: dict[ExecutionId, ContentTree] = {}
         """The code of executions that are here."""
 
-    async def fetch(self, execution: ExecutionId, code: JobCode, progress: Callable[[str], None]) -> None:
+    async def fetch(self, assignment: Assignment, code: JobCode, progress: Callable[[str], None]) -> None:
         """Have the code of an execution, whose tree is known, on this node; raises ExecutionError where it cannot."""
+        execution = assignment.execution
         async with self._fetching:
             while True:
                 try:
-                    self._needed[execution] = await self._fetched(execution, code, progress)
-                except UnavailableError as error:
+                    self._needed[execution] = await self._fetched(assignment, code, progress)
+                except UnavailableError as error:  # also where no other node has it
                     progress(f"waiting for the depot: {error}")
                     log.warning("no code yet", extra={"execution": execution, "cause": str(error)})
                 except MusterError as error:
@@ -116,12 +124,14 @@ class KeptCode:
                 objects.remove(digest)
                 surplus -= about.st_size
 
-    async def _fetched(self, execution: ExecutionId, code: JobCode, progress: Callable[[str], None]) -> ContentTree:
+    async def _fetched(self, assignment: Assignment, code: JobCode, progress: Callable[[str], None]) -> ContentTree:
+        execution = assignment.execution
         objects = await asyncio.to_thread(ObjectFiles, self._directory)
         tree = await asyncio.to_thread(_known, objects, code.tree)
         missing = () if tree is None else await asyncio.to_thread(_missing, objects, tree)
         if tree is not None and not missing:
             await asyncio.to_thread(_used, objects, tree)
+            await self._gather(assignment, None, objects, tree, progress)
             return tree
         progress("fetching code")
         passed = (await self._ask(execution)).depot
@@ -135,10 +145,39 @@ class KeptCode:
                 tree = await client.tree(code.tree, code.size)
                 await asyncio.to_thread(_keep, objects, tree)
                 missing = await asyncio.to_thread(_missing, objects, tree)
+            await self._gather(assignment, client, objects, tree, progress)
+            missing = await asyncio.to_thread(_missing, objects, tree)
             await self._fetch_objects(client, objects, missing, progress)
         await asyncio.to_thread(self.trim, tree)
         log.info("code fetched", extra={"execution": execution, "tree": tree.digest, "objects": len(missing)})
         return tree
+
+    async def _gather(
+        self,
+        assignment: Assignment,
+        client: "DepotClient | None",
+        objects: ObjectFiles,
+        tree: ContentTree,
+        progress: Callable[[str], None],
+    ) -> None:
+        """Have objects here with the other nodes that want them; with no depot, all are here, and others find them."""
+        if self._swarms is None or assignment.node_count < 2:  # noqa: PLR2004 - there is no other node
+            return
+        from agent.swarm.depot_origin import DepotOrigin  # noqa: PLC0415 - agents without such jobs do without its hashes
+        from agent.swarm.side import joined_swarm, progress_text  # noqa: PLC0415 - as above
+
+        swarm = await joined_swarm(self._swarms, assignment, tree.digest)
+        if swarm is None:
+            return
+        parts = await swarm.parts(self._directory / "parts", tree.objects, objects.place)
+
+        def told(there: int, from_peers: int) -> None:
+            progress(f"fetching code {progress_text(there, parts.pieces.total, from_peers)}")
+
+        if client is None:
+            swarm.offer(tree.objects, parts)
+            return
+        await swarm.gather_objects(tree.objects, parts, DepotOrigin(client), told, objects.keep_gathered)
 
     @staticmethod
     async def _fetch_objects(

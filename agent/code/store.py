@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent.code.questions import ASK_NOBODY, CodeQuestions
+from agent.swarm.shelf import SwarmAccess
 from muster.domain.data.code import JobCode
 from muster.domain.gangs.plan import Assignment
 from muster.domain.ids import ExecutionId
@@ -31,12 +32,14 @@ class CodeStore:
         ask: CodeQuestions = ASK_NOBODY,
         coordinator: Callable[[], str] = str,
         credentials: Callable[[], Credentials] = Credentials,
+        swarms: SwarmAccess | None = None,
     ) -> None:
         """Touch nothing yet; what `coordinator` and `credentials` give is asked again for each connection."""
         self._directory = directory
         self._ask = ask
         self._coordinator = coordinator
         self._credentials = credentials
+        self._swarms = swarms
         self._kept: KeptCode | None = None
         self._finding: CodeFinding | None = None
         self._commits: dict[ExecutionId, str] = {}
@@ -50,7 +53,7 @@ class CodeStore:
             code = await self._found(assignment, progress)
         if code.git is not None:
             self._commits[assignment.execution] = code.git.commit
-        await self._loaded().fetch(assignment.execution, code, progress)
+        await self._loaded().fetch(assignment, code, progress)
 
     def commit(self, execution: ExecutionId) -> str:
         """The commit of a repository from which the code of an execution is; empty: it is from none."""
@@ -76,6 +79,8 @@ class CodeStore:
         self._commits.pop(execution, None)
         if self._kept is not None:
             self._kept.forget(execution)
+        if self._swarms is not None:
+            self._swarms.shelf.forget(execution)
 
     async def _found(self, assignment: Assignment, progress: Callable[[str], None]) -> JobCode:
         if self._finding is None:
@@ -89,5 +94,7 @@ class CodeStore:
         if self._kept is None:
             from agent.code.kept import KeptCode  # noqa: PLC0415 - agents without such jobs do without its hashes
 
-            self._kept = KeptCode(self._directory, self._ask.shown, self._coordinator, self._credentials)
+            self._kept = KeptCode(
+                self._directory, self._ask.shown, self._coordinator, self._credentials, swarms=self._swarms
+            )
         return self._kept

@@ -59,7 +59,7 @@ class InputCache:
         self._keep_free = keep_free
         self._disk = disk
         self._lock = threading.RLock()
-        self._trees = ShownTrees(directory / "trees", self._object)
+        self._trees = ShownTrees(directory / "trees", self.place)
         directory.mkdir(parents=True, exist_ok=True)
         for each, mode in (("objects", _OWN), ("parts", _OWN), ("sources", _OWN), ("leases", _OWN)):
             (directory / each).mkdir(mode=mode, exist_ok=True)
@@ -69,20 +69,25 @@ class InputCache:
 
     def has(self, digest: str, size: int | None = None) -> int | None:
         """Bytes of an object that is here and as it was; None: it is not."""
-        path = self._object(digest)
+        path = self.place(digest)
         try:
             found = path.stat()
         except FileNotFoundError:
             return None
         if found.st_mtime == UNCHANGED and size in {None, found.st_size}:
             return found.st_size
-        self._object(digest).unlink(missing_ok=True)  # who sees it still sees what is there
+        self.place(digest).unlink(missing_ok=True)  # who sees it still sees what is there
         return None
 
-    def known(self, url: str) -> FoundInput | None:
-        """What a URL held when it was fetched last, if that is here and its server called it by a version."""
+    def known(self, url: str, project: str = "") -> FoundInput | None:
+        """What a URL held when it was fetched last, if that is here and its server called it by a version.
+
+        What came from other nodes of a project, which were believed, is known to that project alone.
+        """
         try:
             said = json.loads(self._source(url).read_bytes())
+            if said.get("believed_by", project) != project:
+                return None
             found = FoundInput(url=url, size=said["size"], sha256=said["sha256"], version=said["version"])
             whole = bool(found.version) and self.has(found.sha256, found.size) is not None
         except (OSError, ValueError, KeyError, TypeError):
@@ -93,10 +98,15 @@ class InputCache:
         """What has arrived of a URL's file, which is one call's alone; raises OSError."""
         return ArrivingInput(part_place(self.directory, url))
 
-    def take(self, arrived: "ArrivingInput | MovedInput", found: FoundInput, execution: str) -> None:
-        """Have a file that has arrived whole in its place, leased to an execution; raises OSError."""
+    def take(
+        self, arrived: "ArrivingInput | MovedInput", found: FoundInput, execution: str, believed_by: str = ""
+    ) -> None:
+        """Have a file that has arrived whole in its place, leased to an execution; raises OSError.
+
+        `believed_by`: the project that believed other nodes what its URL holds; empty: its server said so.
+        """
         arrived.sync()
-        place = self._object(found.sha256)
+        place = self.place(found.sha256)
         with self._lock:
             self.lease(execution, [found.sha256])
             place.parent.mkdir(mode=_OWN, exist_ok=True)
@@ -104,7 +114,8 @@ class InputCache:
                 arrived.path.replace(place)  # else executions may see the one that is there
         arrived.forget()
         if found.version:
-            write_whole(self._source(found.url), json.dumps(asdict(found)).encode(), _PRIVATE)
+            believed = {"believed_by": believed_by} if believed_by else {}
+            write_whole(self._source(found.url), json.dumps(asdict(found) | believed).encode(), _PRIVATE)
 
     def lease(self, execution: str, digests: Iterable[str]) -> None:
         """Note that an execution uses objects from now on; raises OSError."""
@@ -124,21 +135,21 @@ class InputCache:
         """What an object holds, if it is here and as its name says; for those that fit into memory."""
         if self.has(digest) is None:
             return None
-        found = self._object(digest).read_bytes()
+        found = self.place(digest).read_bytes()
         if sha256(found).hexdigest() == digest:
             return found
-        self._object(digest).unlink(missing_ok=True)  # who sees it still sees what is there
+        self.place(digest).unlink(missing_ok=True)  # who sees it still sees what is there
         return None
 
     def arriving(self, digest: str, size: int) -> ArrivingObject:
         """An object that is on its way, from where it was left; it is one call's alone. Raises OSError."""
-        place = self._object(digest)
+        place = self.place(digest)
         return ArrivingObject(self.directory / "parts" / digest, place, digest, size, _READ_ONLY)
 
     def keep_arrived(self, digests: Iterable[str]) -> None:
         """Have objects that have arrived whole count as such; they are leased already. Raises OSError."""
         for digest in digests:
-            os.utime(self._object(digest), (UNCHANGED, UNCHANGED))
+            os.utime(self.place(digest), (UNCHANGED, UNCHANGED))
 
     def shown(self, file_name: str, found: FoundInput) -> Path:
         """A directory with nothing but this file, which everybody may read; raises OSError."""
@@ -172,7 +183,7 @@ class InputCache:
     def _evict(self, surplus: int) -> int:
         """Remove what nobody uses, the longest unused first, until there is so much less; how much that was."""
         used = {digest for execution in self._leases() for digest in self._leased_to(execution)}
-        kept = {path.stat().st_ino for path in map(self._object, used) if path.exists()}
+        kept = {path.stat().st_ino for path in map(self.place, used) if path.exists()}
         freed = 0
         for place, inodes in self._trees.longest_unused_first():
             if freed >= surplus:
@@ -210,7 +221,8 @@ class InputCache:
             with suppress(FileNotFoundError):
                 yield path, path.stat()
 
-    def _object(self, digest: str) -> Path:
+    def place(self, digest: str) -> Path:
+        """Where an object lies, if it is here."""
         if not is_digest(digest):
             raise ValueError(f"{digest[:80]!r} is no SHA-256")
         return self.directory / "objects" / digest[:2] / digest
@@ -298,6 +310,31 @@ class MovedInput:
         """Keep nothing for whoever goes on."""
         self.path.unlink(missing_ok=True)
         _version_of(self.path).unlink(missing_ok=True)
+
+
+class GatheredInput(MovedInput):
+    """A file that came in pieces, in any order."""
+
+    def keep(self, place: Path) -> Path:
+        """Have it in a place, which is returned; raises OSError."""
+        self.sync()
+        place.parent.mkdir(mode=_OWN, exist_ok=True)
+        return self.path.replace(place)
+
+    def sync(self) -> None:
+        """Have it on the disk, read-only, with the time that all objects have."""
+        descriptor = os.open(self.path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            os.fchmod(descriptor, _READ_ONLY)
+            os.utime(descriptor, (UNCHANGED, UNCHANGED))
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def place_of(cache: InputCache, digest: str, size: int) -> Path | None:
+    """Where an object is that is here and as it was; None: it is not."""
+    return None if cache.has(digest, size) is None else cache.place(digest)
 
 
 def part_place(directory: Path, url: str) -> Path:

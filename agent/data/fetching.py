@@ -6,14 +6,17 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from agent.data.agreed import AskForInputs, AskForKeys, no_more_came, refuse_unwanted, what_counts, what_opens
 from agent.data.bucket_inputs import BucketFetching, BucketSide
 from agent.data.cache import ArrivingInput, InputCache
 from agent.data.held import HeldFile, HeldInput
+from agent.data.shared_file import SharedFile, WantedFile, kept_as
 from agent.data.trees import TreeAccess, TreeFetching
 from agent.executions.file_faults import data_fault
+from agent.swarm.gathering import OriginAwayError
+from agent.swarm.shelf import SwarmAccess
 from muster.domain.data.job_input import FoundInput, JobInput, without_query
 from muster.domain.fleet.secret import SecretKind
 from muster.domain.gangs.plan import Assignment
@@ -42,14 +45,16 @@ class InputFetching:
         cache: InputCache,
         ask: AskForInputs,
         keys: AskForKeys,
-        clock: Callable[[], float] = time.monotonic,
         trees: TreeAccess | None = None,
         buckets: BucketSide | None = None,
+        swarms: SwarmAccess | None = None,
     ) -> None:
-        """Without `trees` nothing comes from other jobs, without `buckets` nothing from stores."""
+        """Without `trees` nothing comes from other jobs, without `buckets` from stores, without `swarms` from nodes."""
+        clock = time.monotonic
         self.cache = cache
+        self._shared = None if swarms is None else SharedFile(cache, swarms)
         self._buckets = None if buckets is None else BucketFetching(cache, buckets, clock)
-        self._trees = None if trees is None else TreeFetching(cache, trees, clock)
+        self._trees = None if trees is None else TreeFetching(cache, trees, clock, swarms)
         self._ask = ask
         self._keys = keys
         self._clock = clock
@@ -88,7 +93,7 @@ class InputFetching:
             raise data_fault(f"inputs.{each.name}", error) from error
 
     async def _one(self, assignment: Assignment, each: JobInput, progress: Told) -> FoundInput:
-        async with self._fetching[_kept_as(assignment, each)]:
+        async with self._fetching[kept_as(assignment, each)]:
             counts = await what_counts(self._ask, assignment.execution, each.origin, ())
             expected = counts.sha256 if counts is not None else each.sha256
             try:
@@ -96,6 +101,8 @@ class InputFetching:
                 if size is not None:
                     found = counts or FoundInput(url=each.origin, size=size, sha256=expected)
                     await asyncio.to_thread(self.cache.lease, assignment.execution, [expected])
+                    if self._shared is not None:
+                        await self._shared.offer(assignment, each, found)
                 else:
                     found = await self._patiently(assignment, each, counts, progress)
             except FileRefusedError as error:
@@ -114,13 +121,15 @@ class InputFetching:
         access = await self._opened(assignment.execution, each)
         stall, pause, last, arrived = assignment.stall.total_seconds(), FETCH_PAUSE, self._clock(), -1
         while True:
-            fetch = _Fetch(self.cache, _Wanted(assignment, each, counts, access), progress)
+            wanted = WantedFile(assignment, each, counts, access)
+            fetch = _Fetch(self.cache, wanted, progress)
             try:
-                return await fetch.run()
-            except FileAwayError as error:
-                if fetch.arrived > max(arrived, 0):
+                return await self._together(wanted, progress) or await fetch.run()
+            except (FileAwayError, OriginAwayError) as error:
+                there = self._shared.arrived if isinstance(error, OriginAwayError) and self._shared else fetch.arrived
+                if there > max(arrived, 0):
                     pause, last = FETCH_PAUSE, self._clock()
-                arrived = fetch.arrived
+                arrived = there
                 progress(f"waiting for input {each.name}: {error}")
                 log.warning("an input is away", extra={"execution": assignment.execution, "cause": str(error)})
                 if self._clock() + pause - last > stall:
@@ -138,6 +147,10 @@ class InputFetching:
         except WebAccessError as error:
             raise ExecutionError(FailureKind.DATA_REFUSED, f"inputs.{each.name}: {error}") from None
 
+    async def _together(self, wanted: WantedFile, progress: Told) -> FoundInput | None:
+        """The file with the help of the other nodes that want it; None: this node fetches it by itself."""
+        return None if self._shared is None else await self._shared.fetch(wanted, progress)
+
     def _shown(
         self, execution: ExecutionId, inputs: Sequence[JobInput], found: Mapping[str, FoundInput]
     ) -> dict[str, HeldInput]:
@@ -150,28 +163,18 @@ class InputFetching:
         return HeldInput(directory=self.cache.shown(each.file_name, found), files=(file,))
 
 
-@dataclass(frozen=True, slots=True)
-class _Wanted:
-    """A file that an execution waits for."""
-
-    assignment: Assignment
-    input: JobInput
-    counts: FoundInput | None
-    """What it must hold; None: nobody has said so yet."""
-    access: WebAccess
-
-
 class _Fetch:
     """One attempt to fetch a file, in a thread."""
 
-    def __init__(self, cache: InputCache, wanted: _Wanted, progress: Told) -> None:
+    def __init__(self, cache: InputCache, wanted: WantedFile, progress: Told) -> None:
         self._cache = cache
         self._execution = wanted.assignment.execution
         self._input = wanted.input
         self._counts = wanted.counts
         self._access = wanted.access
-        self._name = _kept_as(wanted.assignment, wanted.input)
+        self._name = wanted.kept_as
         self._patience = wanted.assignment.stall.total_seconds()
+        self._project = wanted.assignment.project
         self._progress = progress
         self._file: WebFile | None = None
         self._stopped = False
@@ -196,7 +199,7 @@ class _Fetch:
     def _run(self, loop: asyncio.AbstractEventLoop) -> FoundInput:
         with closing(self._cache.part(self._name)) as part:
             self.arrived = part.offset
-            known = self._cache.known(self._name)
+            known = self._cache.known(self._name, self._project)
             kept = "" if known is None else known.version
             here = PartHere(offset=part.offset, version=part.version, whole=kept)
             with WebFile(self._input.url, here, self._patience, self._access) as file:
@@ -250,11 +253,6 @@ class _Fetch:
     def _tell(self, loop: asyncio.AbstractEventLoop, done: int, total: int | None) -> None:
         of = "" if total is None else f" of {size_text(total)}"
         loop.call_soon_threadsafe(self._progress, f"fetching input {self._input.name} {size_text(done)}{of}")
-
-
-def _kept_as(assignment: Assignment, each: JobInput) -> str:
-    """What the cache calls a file: what a secret opens is kept for its project alone."""
-    return f"{assignment.project} {each.origin}" if each.secret else each.url
 
 
 def _refuse_other(each: JobInput, counts: FoundInput | None, found: FoundInput) -> None:

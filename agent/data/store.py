@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agent.data.held import HeldInput
+from agent.swarm.shelf import SwarmAccess
 from muster.domain.data.job_input import FoundInput
 from muster.domain.data.upload import DepotPass
 from muster.domain.fleet.secret import DeliveredSecret
@@ -71,12 +72,14 @@ class InputStore:
         ask: InputQuestions = InputQuestions(),
         coordinator: Callable[[], str] = str,
         credentials: Callable[[], Credentials] = Credentials,
+        swarms: SwarmAccess | None = None,
     ) -> None:
         """Touch nothing yet; what `coordinator` and `credentials` give is asked again for each connection."""
         self._settings = settings
         self._ask = ask
         self._coordinator = coordinator
         self._credentials = credentials
+        self._swarms = swarms
         self._fetching: InputFetching | None = None
         self._held: dict[ExecutionId, Mapping[str, HeldInput]] = {}
 
@@ -117,6 +120,8 @@ class InputStore:
         """Note that an execution needs its inputs no more."""
         if self._held.pop(execution, None) is not None:
             self._loaded().cache.release(execution)
+        if self._swarms is not None:
+            self._swarms.shelf.forget(execution)
 
     def _loaded(self) -> "InputFetching":
         if self._fetching is None:
@@ -131,5 +136,7 @@ class InputStore:
             cache = InputCache(given.directory, given.executions, given.size, given.keep_free)
             access = TreeAccess(ask=self._ask.tree, coordinator=self._coordinator, credentials=self._credentials)
             buckets = BucketSide(keys=self._ask.keys, tell=self._ask.found, mover=Mover())
-            self._fetching = InputFetching(cache, self._ask.found, self._ask.keys, trees=access, buckets=buckets)
+            self._fetching = InputFetching(
+                cache, self._ask.found, self._ask.keys, trees=access, buckets=buckets, swarms=self._swarms
+            )
         return self._fetching

@@ -3,13 +3,17 @@
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 
-from agent.data.cache import InputCache
+from agent.data.cache import GatheredInput, InputCache, place_of
 from agent.data.held import HeldFile, HeldInput
 from agent.data.parts import part_of
+from agent.swarm.depot_origin import DepotOrigin
+from agent.swarm.shelf import SwarmAccess
+from agent.swarm.side import joined_swarm, progress_text
 from muster.domain.data.job_input import JobInput
 from muster.domain.data.job_source import InputTree
 from muster.domain.data.output_metadata import OutputMetadata, metadata_files, read_metadata
@@ -62,8 +66,16 @@ class TreeAccess:
 class TreeFetching:
     """Fetches one input at a time into the cache of a node: the next may need the same."""
 
-    def __init__(self, cache: InputCache, access: TreeAccess, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        cache: InputCache,
+        access: TreeAccess,
+        clock: Callable[[], float] = time.monotonic,
+        swarms: SwarmAccess | None = None,
+    ) -> None:
+        """`swarms`: None: nothing comes from other nodes."""
         self._cache = cache
+        self._swarms = swarms
         self._access = access
         self._clock = clock
         self._turn = asyncio.Lock()
@@ -126,6 +138,9 @@ class TreeFetching:
 
         for source, part in zip(each.trees, parts, strict=True):
             contents = {entry.content: None for entry in (*part, *told[source])}
+            objects = [needed[digest] for digest in contents]
+            if await self._together(assignment, each, source, objects, progress):
+                lacking = await asyncio.to_thread(self._lacking, lacking.values())
             some = [lacking.pop(digest) for digest in contents if digest in lacking]
             if some:
                 await self._fill(execution, source, some, arrived)
@@ -137,6 +152,39 @@ class TreeFetching:
             for source, tree in zip(each.trees, trees, strict=True)
         ]
         return HeldInput(directory=directory, files=tuple(_listed(each, parts, said)))
+
+    async def _together(
+        self,
+        assignment: Assignment,
+        each: JobInput,
+        source: InputTree,
+        objects: Sequence[ContentObject],
+        progress: Callable[[str], None],
+    ) -> bool:
+        """Have objects in the cache with the help of the other nodes that want them; False: nothing was done."""
+        if self._swarms is None or each.split:
+            return False  # no other execution has the same part
+        swarm = await joined_swarm(self._swarms, assignment, each.shared_as(source.tree))
+        if swarm is None:
+            return False
+        sizes = {found.digest: found.size for found in objects}
+        parts = await swarm.parts(
+            self._cache.directory / "parts", objects, lambda digest: place_of(self._cache, digest, sizes[digest])
+        )
+        before = 0
+
+        def told(there: int, from_peers: int) -> None:
+            nonlocal before
+            self._arrived += max(0, there - before)
+            before = there
+            progress(f"fetching input {each.name} {progress_text(there, parts.pieces.total, from_peers)}")
+
+        if len(parts.here) == parts.pieces.count:
+            swarm.offer(objects, parts)
+            return False
+        async with self._depot(assignment.execution, source) as depot:
+            await swarm.gather_objects(objects, parts, DepotOrigin(depot), told, self._keep)
+        return True
 
     def _said(self, tree: ContentTree, told: Sequence[ContentEntry]) -> OutputMetadata:
         """What some files of a tree, which are here, say of its other files."""
@@ -162,11 +210,20 @@ class TreeFetching:
         self, execution: ExecutionId, source: InputTree, some: Sequence[ContentObject], told: Callable[[int], None]
     ) -> None:
         """Have objects in the cache, each from where it was left."""
+        async with self._depot(execution, source) as depot:
+            for at in range(0, len(some), OBJECTS_TOGETHER):
+                await self._fill_some(depot, some[at : at + OBJECTS_TOGETHER], told)
+
+    def _keep(self, digest: str, gathered: Path) -> Path:
+        return GatheredInput(gathered).keep(self._cache.place(digest))
+
+    @asynccontextmanager
+    async def _depot(self, execution: ExecutionId, source: InputTree) -> AsyncIterator[DepotClient]:
+        """The depot, open for a tree."""
         shown = await self._access.ask(execution, source.tree)
         authority = self._access.credentials().authority
         async with reaching_depot(shown.depot, shown.ticket, self._access.coordinator(), authority) as depot:
-            for at in range(0, len(some), OBJECTS_TOGETHER):
-                await self._fill_some(depot, some[at : at + OBJECTS_TOGETHER], told)
+            yield depot
 
     async def _fill_some(self, depot: DepotClient, some: Sequence[ContentObject], told: Callable[[int], None]) -> None:
         with ExitStack() as open_ones:

@@ -6,9 +6,8 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from itertools import chain
 from pathlib import Path
 
-from agent.attach.for_peers import CommandsForPeers
 from agent.executions.ports import PortLedger
-from agent.fencing.peer_server import Respondent, answering
+from agent.fencing.peer_server import GIVES_NOTHING, GivenToPeers, Respondent, answering
 from agent.identity.peers import Shown
 from muster.domain.errors import PermissionDeniedError
 from muster.domain.ids import ExecutionId, NodeId
@@ -39,14 +38,14 @@ class PeerPort:
 
     @asynccontextmanager
     async def answering(
-        self, node: NodeId, respondent: Respondent, address: str, commands: CommandsForPeers | None = None
+        self, node: NodeId, respondent: Respondent, address: str, given: GivenToPeers = GIVES_NOTHING
     ) -> AsyncIterator[None]:
         """Answer peers while the context is open; without a port there is none, and the node is no worse off."""
         async with AsyncExitStack() as stack:
             for _ in range(ATTEMPTS):
                 try:
                     chosen = self._choose()
-                    served = answering(node, respondent, address, chosen, self._shown, commands)
+                    served = answering(node, respondent, address, chosen, self._shown, given)
                     self.number = await stack.enter_async_context(served)
                     break
                 except (OSError, PermissionDeniedError) as error:

@@ -1,8 +1,9 @@
-"""What a node answers to the agents of others: whether the coordinator is away, and commands in its executions."""
+"""What a node answers to the agents of others: whether the coordinator is away, commands in its executions, pieces."""
 
 import logging
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass
 from typing import Protocol
 
 import grpc
@@ -12,6 +13,8 @@ from agent.attach.for_peers import MOST_COMMANDS_FOR_OTHERS, CommandRejectedErro
 from agent.core.door.gang_rules import CommandFault
 from agent.fencing.peers import LONGEST_MESSAGE, NONCE, OPTIONS, answer_signature, question_signature
 from agent.identity.peers import Shown, is_shown
+from agent.swarm.requests import PIECE_MESSAGE
+from agent.swarm.serving import MOST_PIECES_ASKED, PieceFault, PieceRefusedError, PiecesForPeers
 from muster.domain.attachments.frame import LARGEST_FRAME_DATA, AttachmentFrame
 from muster.domain.errors import PermissionDeniedError
 from muster.domain.gangs.fence import PeerWord
@@ -28,8 +31,8 @@ log = logging.getLogger(__name__)
 
 MOST_AT_ONCE = 256
 """Questions that are being answered."""
-MOST_CALLS = MOST_AT_ONCE + MOST_COMMANDS_FOR_OTHERS
-"""Questions and commands, which never take the places of questions."""
+MOST_CALLS = MOST_AT_ONCE + MOST_COMMANDS_FOR_OTHERS + MOST_PIECES_ASKED
+"""Questions, commands and pieces, which never take the places of questions."""
 MOST_BEING_REFUSED = 256
 """Calls beyond these that are being told so."""
 MOST_CONNECTIONS = 2048
@@ -43,7 +46,7 @@ LONGEST_FRAME = 4 * LARGEST_FRAME_DATA
 PEER_SERVER_OPTIONS = (
     *OPTIONS[2:],
     ("grpc.max_receive_message_length", LONGEST_FRAME),
-    ("grpc.max_send_message_length", LONGEST_FRAME),
+    ("grpc.max_send_message_length", max(LONGEST_FRAME, 2 * PIECE_MESSAGE)),
     ("grpc.so_reuseport", 0),
     ("grpc.max_concurrent_streams", 64),
     ("grpc.max_allowed_incoming_connections", MOST_CONNECTIONS),
@@ -67,8 +70,16 @@ _STATUS: Mapping[CommandFault, grpc.StatusCode] = {
     CommandFault.NOT_HERE: grpc.StatusCode.FAILED_PRECONDITION,
 }
 
+_PIECE_STATUS: Mapping[PieceFault, grpc.StatusCode] = {
+    PieceFault.NOT_HERE: grpc.StatusCode.NOT_FOUND,
+    PieceFault.UNPROVEN: grpc.StatusCode.PERMISSION_DENIED,
+    PieceFault.TOO_MANY: grpc.StatusCode.RESOURCE_EXHAUSTED,
+    PieceFault.WRONG: grpc.StatusCode.INVALID_ARGUMENT,
+}
+
 AskContext = grpc.aio.ServicerContext[pb.PeerQuestion, pb.PeerAnswer]
 RunContext = grpc.aio.ServicerContext[attachments_pb2.AttachmentFrame, attachments_pb2.AttachmentFrame]
+PiecesContext = grpc.aio.ServicerContext[pb.PieceRequest, pb.PieceData]
 
 
 class Respondent(Protocol):
@@ -83,15 +94,28 @@ class Respondent(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenToPeers:
+    """What a node does for others beside answering their questions."""
+
+    commands: CommandsForPeers | None = None
+    """None: it runs no commands."""
+    pieces: PiecesForPeers | None = None
+    """None: it gives no pieces."""
+
+
+GIVES_NOTHING = GivenToPeers()
+"""A node that answers questions, and nothing else."""
+
+
 class PeerServer(agents_pb2_grpc.PeerServiceServicer):
     """Answers for one node."""
 
-    def __init__(
-        self, node: NodeId, respondent: Respondent, commands: CommandsForPeers | None, *, certified: bool
-    ) -> None:
+    def __init__(self, node: NodeId, respondent: Respondent, given: GivenToPeers, *, certified: bool) -> None:
         self._node = node
         self._respondent = respondent
-        self._commands = commands
+        self._commands = given.commands
+        self._pieces = given.pieces
         self._certified = certified
         """Whether peers show certificates."""
         self._asked = 0
@@ -124,6 +148,18 @@ class PeerServer(agents_pb2_grpc.PeerServiceServicer):
         except ConnectionError as error:
             await context.abort(grpc.StatusCode.CANCELLED, str(error))
 
+    async def Pieces(self, request: pb.PieceRequest, context: "PiecesContext") -> None:  # type: ignore[override]  # the stubs know no answer by `context.write`
+        """Give a piece of what the nodes of an attempt fetch, to whoever shows that it may have it."""
+        if self._pieces is None:
+            await context.abort(grpc.StatusCode.UNIMPLEMENTED, f"{self._node} gives no pieces to others")
+        assert self._pieces
+        try:
+            async with aclosing(self._pieces.serve(request, lambda node: self._shows_itself(context, node))) as given:
+                async for data in given:
+                    await context.write(data)
+        except PieceRefusedError as error:
+            await context.abort(_PIECE_STATUS[error.fault], str(error))
+
     async def _answer(self, request: pb.PeerQuestion, context: "AskContext") -> pb.PeerAnswer:
         if not self._shows_itself(context, NodeId(request.node)):
             await context.abort(
@@ -141,7 +177,7 @@ class PeerServer(agents_pb2_grpc.PeerServiceServicer):
         word = self._respondent.answer(attempt)
         return pb.PeerAnswer(word=word, signature=answer_signature(secret, request, self._node, word))
 
-    def _shows_itself(self, context: "AskContext | RunContext", node: NodeId) -> bool:
+    def _shows_itself(self, context: "AskContext | RunContext | PiecesContext", node: NodeId) -> bool:
         return not self._certified or is_shown(context.auth_context(), node)
 
 
@@ -168,7 +204,7 @@ async def answering(
     address: str,
     port: int,
     shown: Shown = lambda: NOTHING,
-    commands: CommandsForPeers | None = None,
+    given: GivenToPeers = GIVES_NOTHING,
 ) -> AsyncIterator[int]:
     """Answer peers while the context is open; gives the port. Raises OSError if that cannot be had.
 
@@ -176,7 +212,7 @@ async def answering(
     """
     server = grpc.aio.server(options=PEER_SERVER_OPTIONS, maximum_concurrent_rpcs=MOST_CALLS + MOST_BEING_REFUSED)
     authority, listen = shown().authority, _joined(address, port)
-    peers = PeerServer(node, respondent, commands, certified=authority is not None)
+    peers = PeerServer(node, respondent, given, certified=authority is not None)
     agents_pb2_grpc.add_PeerServiceServicer_to_server(peers, server)
     if authority is None and not is_loopback(listen):
         raise PermissionDeniedError(f"will not answer peers unencrypted at {address}, which other machines can reach")

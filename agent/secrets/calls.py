@@ -13,6 +13,7 @@ from muster import wire
 from muster.domain.data.code import JobCode
 from muster.domain.data.job_input import FoundInput
 from muster.domain.data.outputs import OutputsPass
+from muster.domain.data.sharing.swarm_pass import SwarmPass
 from muster.domain.data.upload import CodePass, DepotPass
 from muster.domain.fleet.secret import DeliveredSecret
 from muster.domain.ids import ExecutionId
@@ -25,6 +26,7 @@ from muster.wire.data.code import code_pass_from_wire, code_to_wire
 from muster.wire.data.images import found_image_to_wire, image_pass_from_wire
 from muster.wire.data.inputs import found_input_from_wire, found_input_to_wire
 from muster.wire.data.outputs import outputs_pass_from_wire
+from muster.wire.data.swarms import swarm_pass_from_wire
 
 log = logging.getLogger(__name__)
 
@@ -138,6 +140,15 @@ class SecretCalls:
             return image_pass_from_wire(await stub.Image(request, timeout=IMAGE_LIMIT, metadata=shown.metadata))
 
         return await self._answer("images", execution, image)
+
+    async def ask_for_swarm(self, execution: ExecutionId, wanted: str) -> SwarmPass:
+        """The nodes that fetch the same for the attempt of an execution; raises ExecutionError as above."""
+
+        async def swarm(stub: "agents_pb2_grpc.AgentServiceAsyncStub", shown: Credentials) -> SwarmPass:
+            request = pb.SwarmRequest(execution=execution, wanted=wanted)
+            return swarm_pass_from_wire(await stub.Swarm(request, timeout=SECRETS_LIMIT, metadata=shown.metadata))
+
+        return await self._answer("swarm", execution, swarm)
 
     async def _pass(self, what: str, request: pb.DataRequest) -> DepotPass:
         async def data(stub: "agents_pb2_grpc.AgentServiceAsyncStub", shown: Credentials) -> DepotPass:

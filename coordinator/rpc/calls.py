@@ -147,6 +147,7 @@ _OURS: Mapping[str, Mapping[str, str]] = {
         "Data": "data.deliver",
         "Inputs": "data.found",
         "Image": "images.found",
+        "Swarm": "swarms.show",
     },
 }
 

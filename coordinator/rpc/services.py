@@ -39,6 +39,7 @@ from coordinator.service.bundles import BundleOperations
 from coordinator.service.data.checkpoints import CheckpointOperations
 from coordinator.service.data.kept_volumes import KeptVolumeBook
 from coordinator.service.data.left import OutputOperations
+from coordinator.service.data.swarms import Swarms
 from coordinator.service.data.trees import DepotSide
 from coordinator.service.data.uploads import DataOperations
 from coordinator.service.data.volumes import VolumeOperations
@@ -283,6 +284,7 @@ def add_agents(
         secrets=SecretDelivery(parts.engine, parts.secrets, parts.audit),
         data=DataDelivery(parts.engine, parts.depot, parts.secrets, parts.audit),
         code=CodeDelivery(parts.engine, parts.depot, parts.audit),
+        swarms=Swarms(parts.engine),
     )
     agents = AgentService(parts.engine, taken, parts.registry.joined, renewals, given, attachments)
     agents_pb2_grpc.add_AgentServiceServicer_to_server(agents, server)

@@ -137,6 +137,7 @@ RULES: Mapping[str, OperationRule] = {
     "data.deliver": OperationRule(AccessScope.NODE),
     "data.found": OperationRule(AccessScope.NODE),
     "images.found": OperationRule(AccessScope.NODE),
+    "swarms.show": OperationRule(AccessScope.NODE),
     "bundles.list": _FLEET_LOOK,
     "bundles.get": _FLEET_LOOK,
     "bundles.put": _ADMIN_ORDER,

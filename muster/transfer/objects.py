@@ -59,6 +59,25 @@ class ObjectFiles:
         """An object that is to be taken in, from where it was left; raises OSError."""
         return ArrivingObject(self._parts / _named(digest), self._path(digest), digest, size)
 
+    def place(self, digest: str) -> Path | None:
+        """Where an object is; None: it is not here."""
+        path = self._path(digest)
+        return path if path.exists() else None
+
+    def keep_gathered(self, digest: str, path: Path) -> Path:
+        """Have a file as an object, which holds what that name says, on the disk; its place. Raises OSError."""
+        place = self._path(digest)
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            os.fchmod(descriptor, _KEPT)
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        place.parent.mkdir(mode=0o700, exist_ok=True)
+        path.replace(place)
+        _sync_directory(place.parent)
+        return place
+
     def read(self, digest: str, offset: int, length: int) -> Iterator[bytes]:
         """A part of an object, at most OBJECT_READ bytes at once. Raises FileNotFoundError where it is not here."""
         with self._path(digest).open("rb", buffering=0) as file:

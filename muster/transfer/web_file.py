@@ -53,6 +53,8 @@ class PartHere:
     """The version of which these are."""
     whole: str = ""
     """A version that one has whole; empty: none."""
+    end: int | None = None
+    """Where the part ends that is wanted; None: all that comes after is."""
 
 
 _NOTHING, _OPEN = PartHere(), WebAccess()
@@ -65,6 +67,7 @@ class WebFile:
         """Ask for what comes after what is here, if the file still is that version; else for all of it.
 
         Where it still is the version that is here whole, nothing comes, and `unchanged` says so.
+        Where only a part is wanted, `is_part` says whether the server gives that and nothing else.
         `patience`: seconds without a byte. Raises FileRefusedError or FileAwayError.
         """
         self.url = url
@@ -76,6 +79,7 @@ class WebFile:
         try:
             self._answer = self._asked(here)
             self.unchanged = self._answer.status == _UNCHANGED
+            self.is_part = self._answer.status == _PART
             self.offset = self._place(here.offset)
             """Where in the file the bytes begin that `read` gives."""
             self.size = self._size()
@@ -116,6 +120,8 @@ class WebFile:
         headers = {"Accept": "*/*", "Accept-Encoding": "identity", "User-Agent": "muster"}
         if here.offset and here.version:
             headers |= {"Range": f"bytes={here.offset}-", "If-Range": here.version}
+        if here.end is not None:
+            headers["Range"] = f"bytes={here.offset}-{here.end - 1}"
         if is_strong(here.whole):
             headers["If-None-Match"] = here.whole
         url, shown = self.url, self._access
@@ -128,7 +134,7 @@ class WebFile:
                 continue
             if answer.status == _NOT_THERE and "Range" in headers:
                 self.close()
-                del headers["Range"], headers["If-Range"]
+                headers = {name: value for name, value in headers.items() if name not in {"Range", "If-Range"}}
                 continue
             if answer.status != _UNCHANGED or "If-None-Match" not in headers:
                 self._refuse(answer.status, url, shown)

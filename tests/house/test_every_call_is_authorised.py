@@ -59,7 +59,7 @@ STRANGERS = {
 """What whoever reaches the clients' port may call; a longer list is a decision."""
 
 
-PEERS = {f"{OURS}PeerService/Ask", f"{OURS}PeerService/Run"}
+PEERS = {f"{OURS}PeerService/{call}" for call in ("Ask", "Pieces", "Run")}
 """What agents ask each other, and the coordinator never."""
 RELAY = {f"{OURS}RelayService/Carry"}
 """What the relay serves to whoever shows it a ticket."""

@@ -20,7 +20,7 @@ from agent.attach.local_commands import LocalCommands
 from agent.core.door.gang_rules import GangPart
 from agent.core.door.packets import GangCommandAsked, GangInput, GangInputEnd, GangSignal, Targets
 from agent.executions.layout import ExecutionDirectory
-from agent.fencing.peer_server import answering
+from agent.fencing.peer_server import GivenToPeers, answering
 from agent.logs.mask import MASK_NOTHING, Mask
 from agent.logs.spool import LogSpool
 from agent.runtimes.kernel.subtree import descendants, strike
@@ -161,7 +161,9 @@ class GangNode:
 
     async def answer(self) -> None:
         """Answer peers from here on."""
-        served = answering(self.name, Part(), LOCALHOST, self.port, lambda: self.shown, self.for_peers)
+        served = answering(
+            self.name, Part(), LOCALHOST, self.port, lambda: self.shown, GivenToPeers(commands=self.for_peers)
+        )
         self.port = await self._answering.enter_async_context(served)
 
     async def fall_silent(self) -> None:

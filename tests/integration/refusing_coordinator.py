@@ -32,6 +32,11 @@ class RefusingCoordinator(agents_pb2_grpc.AgentServiceServicer):
         await context.abort(_UNIMPLEMENTED)
         raise AssertionError("abort raises")
 
+    async def Swarm(self, request: pb.SwarmRequest, context: Any) -> pb.SwarmResponse:
+        del request
+        await context.abort(_UNIMPLEMENTED)
+        raise AssertionError("abort raises")
+
     async def Inputs(self, request: pb.InputsRequest, context: Any) -> pb.InputsResponse:
         del request
         await context.abort(_UNIMPLEMENTED)

@@ -25,6 +25,7 @@ from coordinator.service.attaching.attachments import AttachmentOperations, Atta
 from coordinator.service.attaching.lines import AgentLines
 from coordinator.service.attaching.open_book import AttachmentBook
 from coordinator.service.attaching.rights import AttachRights
+from coordinator.service.data.swarms import Swarms
 from coordinator.trust.caller import LOCAL
 from muster.domain.errors import MusterError
 from muster.domain.fleet.access import OPEN
@@ -141,6 +142,7 @@ def agents_of(parts: Parts) -> AgentService:
         secrets=SecretDelivery(parts.engine, parts.secrets, parts.audit),
         data=DataDelivery(parts.engine, None, parts.secrets, parts.audit),
         code=CodeDelivery(parts.engine, None, parts.audit),
+        swarms=Swarms(parts.engine),
     )
     rights = AttachRights(permissions_of=lambda _: OPEN, holder_of=parts.registry.holder_of)
     lines = AgentLines()

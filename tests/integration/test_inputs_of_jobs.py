@@ -3,6 +3,7 @@
 import json
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -136,3 +137,17 @@ async def test_a_job_whose_input_cannot_be_had_says_why(
     assert ended.failure.kind is kind
     assert ended.failure.message.startswith("inputs.words: ") or "inputs.words: " in ended.failure.message
     assert sentence in ended.failure.message
+
+
+async def test_the_nodes_of_a_gang_cost_its_server_one_download(place: Path, web: WebPlace) -> None:
+    web.files["/base"] = bytes(range(256)) * (20 << 10)
+    web.versions["/base"] = '"1"'
+    whole = job(f"{web.url}/base", 'sha256sum < "$MUSTER_INPUTS_DIR/words/base"')
+    [role] = whole.roles
+    gang = replace(whole, roles=(replace(role, count=3),), max_per_node=1)
+    async with coordinator(place) as login, client_of(login) as client, agent(place, login, "--local-nodes", "3"):
+        submitted = await client.jobs.submit(gang, queue_anyway=True)
+        assert (await client.jobs.wait(submitted.id)).phase is JobPhase.SUCCEEDED
+        printed = [line.text async for line in client.jobs.logs(submitted.id, follow=True)]
+    assert printed == [f"{sha256(web.files['/base']).hexdigest()}  -".encode()] * 3
+    assert web.sent <= 1.05 * len(web.files["/base"])

@@ -89,6 +89,9 @@ async def test_an_answer_with_another_signature_does_not_count() -> None:
             async for frame in request_iterator:
                 yield frame
 
+        async def Pieces(self, request: pb.PieceRequest, _context: object) -> AsyncIterator[pb.PieceData]:
+            yield pb.PieceData(data=request.signature)
+
     asked: list[str] = []
     server = grpc.aio.server()
     agents_pb2_grpc.add_PeerServiceServicer_to_server(Liar(), server)

@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 
 from muster.domain.data import outputs as left
 from muster.domain.data.output_terms import LiveOutputs, OutputTerms, StoredAfter
+from muster.domain.data.sharing.swarm_pass import SwarmMember, SwarmPass
 from muster.domain.data.upload import DepotPass
 from tests.unit.plain_values import labels, moments, optional, spans, texts, tuples_of
 
@@ -19,6 +20,18 @@ execution_outputs = st.builds(
     why=texts,
     at=optional(moments),
     retries=st.integers(0, 1000),
+)
+swarm_passes = st.one_of(
+    st.just(SwarmPass()),
+    st.builds(
+        SwarmPass,
+        key=st.binary(min_size=32, max_size=32),
+        members=st.lists(
+            st.builds(SwarmMember, node=st.from_regex(r"[a-z][a-z0-9-]{0,9}", fullmatch=True), address=st.just("h:1")),
+            min_size=1,
+            max_size=4,
+        ).map(tuple),
+    ),
 )
 output_terms = st.builds(
     OutputTerms,

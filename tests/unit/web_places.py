@@ -32,6 +32,7 @@ class WebPlace:
     sent: int = 0
     """Bytes of all files."""
     url: str = ""
+    counting: threading.Lock = field(default_factory=threading.Lock)
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -62,23 +63,26 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _give(self, path: str) -> None:
         whole, version = self.place.files[path], self.place.versions.get(path, "")
-        wanted = self.headers.get("Range", "").removeprefix("bytes=").removesuffix("-")
+        wanted, _, last = self.headers.get("Range", "").removeprefix("bytes=").partition("-")
         if version and self.headers.get("If-None-Match") == version:
             self.send_response(304)
             self.end_headers()
             return
-        offset = int(wanted) if wanted and self.headers.get("If-Range") == version else 0
-        self.send_response(206 if offset else 200)
+        same = self.headers.get("If-Range", version if last else "") == version
+        offset = int(wanted) if wanted and same else 0
+        end = int(last) + 1 if last and same else len(whole)
+        self.send_response(206 if offset or end < len(whole) else 200)
         if version:
             self.send_header("ETag", version)
-        if offset:
-            self.send_header("Content-Range", f"bytes {offset}-{len(whole) - 1}/{len(whole)}")
+        if offset or end < len(whole):
+            self.send_header("Content-Range", f"bytes {offset}-{end - 1}/{len(whole)}")
         if path not in self.place.unsized:
-            self.send_header("Content-Length", str(len(whole) - offset))
+            self.send_header("Content-Length", str(end - offset))
         self.end_headers()
         cut = self.place.cuts[path].pop(0) if self.place.cuts.get(path) else len(whole)
-        self.place.sent += len(whole[offset : offset + cut])
-        self.wfile.write(whole[offset : offset + cut])
+        with self.place.counting:
+            self.place.sent += len(whole[offset : min(end, offset + cut)])
+        self.wfile.write(whole[offset : min(end, offset + cut)])
 
 
 @contextmanager

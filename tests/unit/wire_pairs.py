@@ -25,7 +25,7 @@ from muster.rpc.v1 import (
     telemetry_pb2,
     trust_pb2,
 )
-from muster.wire.data import images, outputs, saved, volumes
+from muster.wire.data import images, outputs, saved, swarms, volumes
 from muster.wire.feeds import batches
 from muster.wire.notifications import happenings, subscriptions
 from muster.wire.telemetry import coordinator_figures
@@ -98,6 +98,7 @@ PAIRS = (
     Pair("execution_outputs", output_values.execution_outputs, model_pb2.ExecutionOutputs, outputs),
     Pair("output_terms", output_values.output_terms, model_pb2.OutputTerms, outputs),
     Pair("outputs_pass", output_values.output_passes, agents_pb2.DataResponse, outputs),
+    Pair("swarm_pass", output_values.swarm_passes, agents_pb2.SwarmResponse, swarms),
     Pair("outputs_retry", output_values.output_retries, data_pb2.RetryOutputsResponse, outputs),
     Pair("job_outputs", output_values.job_outputs, data_pb2.OutputsResponse, outputs),
     Pair("job_checkpoints", checkpoint_values.job_checkpoints, data_pb2.CheckpointsResponse, saved),

@@ -53,7 +53,7 @@ def fence(cluster: Cluster, attempt_id: AttemptId, first: tuple[NodeId, ...], no
         lost_after=spec.timeouts.lost_after,
         on_disconnect=spec.on_disconnect,
         key=hmac.digest(cluster.fleet_key, f"{attempt_id.job}/{attempt_id.number}".encode(), hashlib.sha256),
-        witnesses=tuple(Witness(node=each, address=_address(cluster, each)) for each in witnesses(first, node)),
+        witnesses=tuple(Witness(node=each, address=peer_address(cluster, each)) for each in witnesses(first, node)),
     )
 
 
@@ -135,7 +135,8 @@ def _last_words(cluster: Cluster, attempt_id: AttemptId) -> dict[NodeId, datetim
     return {node: at for node, at in words.items() if node not in silent}
 
 
-def _address(cluster: Cluster, node: NodeId) -> str:
+def peer_address(cluster: Cluster, node: NodeId) -> str:
+    """Where the agent of a node answers other agents; empty: it does not."""
     known = cluster.nodes.get(node)
     if known is None or not known.peer_port:
         return ""

@@ -27,6 +27,7 @@ from coordinator.rpc.agents.attachments import AgentAttachments
 from coordinator.rpc.agents.code_delivery import CodeDelivery
 from coordinator.rpc.agents.data_delivery import DataDelivery
 from coordinator.rpc.agents.downlink import Downlink, StreamEnded
+from coordinator.rpc.agents.entitled import entitled_to
 from coordinator.rpc.agents.heartbeats import Heartbeats, Pulse
 from coordinator.rpc.agents.images.agreement import ImageAgreement
 from coordinator.rpc.agents.input_versions import InputVersions
@@ -39,6 +40,7 @@ from coordinator.rpc.callers import caller
 from coordinator.rpc.refusals import refuse, translated
 from coordinator.rpc.streams import send, streaming
 from coordinator.service.data.kept_volumes import KeptVolumeBook
+from coordinator.service.data.swarms import Swarms
 from coordinator.service.watching.newest_samples import NewestSamples
 from coordinator.trust.caller import CallerKind
 from coordinator.trust.joined_nodes import JoinedNodes
@@ -60,6 +62,7 @@ from muster.wire.data.code import code_pass_to_wire, fetched_code_from_wire
 from muster.wire.data.images import found_image_from_wire, image_pass_to_wire
 from muster.wire.data.inputs import found_input_from_wire, found_input_to_wire
 from muster.wire.data.outputs import outputs_pass_to_wire
+from muster.wire.data.swarms import swarm_pass_to_wire
 from muster.wire.data.volumes import kept_volume_from_wire
 
 log = logging.getLogger(__name__)
@@ -79,6 +82,7 @@ class GivenToNodes:
     secrets: SecretDelivery
     data: DataDelivery
     code: CodeDelivery
+    swarms: Swarms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,6 +202,14 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
         execution = ExecutionId(checks.identifier(request.execution, "ImageRequest.execution"))
         found = found_image_from_wire(request.found) if request.HasField("found") else None
         return image_pass_to_wire(await self._images.told(caller(), execution, found))
+
+    @translated
+    async def Swarm(self, request: pb.SwarmRequest, context: Context) -> pb.SwarmResponse:
+        """The nodes that fetch the same, for the node of an execution that does."""
+        execution = ExecutionId(checks.identifier(request.execution, "SwarmRequest.execution"))
+        wanted = checks.plain(request.wanted, "SwarmRequest.wanted")
+        _, role = await entitled_to(self._engine, caller(), execution, "data")
+        return swarm_pass_to_wire(await self._given.swarms.of(execution, role, wanted))
 
     async def _greeted(
         self, messages: AsyncIterator[pb.AgentMessage], session: AgentStream

@@ -65,6 +65,10 @@ class JobInput:
         """What the nodes of a job call it when they tell what it holds: with another secret it may be another file."""
         return f"{self.secret}@{self.url}" if self.secret else self.url
 
+    def shared_as(self, tree: str = "") -> str:
+        """What the nodes of a gang call what they fetch of it together: a file, or the part of a tree that it wants."""
+        return " ".join((tree, *self.only)) if tree else self.origin
+
     @property
     def is_in_bucket(self) -> bool:
         """Whether it is objects of a store."""

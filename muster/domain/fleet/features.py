@@ -84,6 +84,9 @@ STORE_AGAIN = "store-again"
 ONE_IMAGE = "one-image"
 """The agent finds out for its job which image a name means, and runs the one that was found."""
 
+SWARM = "swarm"
+"""The agent gives pieces of code and inputs to the other nodes of an attempt; one with `--no-peers` does not say it."""
+
 ALL_FEATURES = frozenset(
     {
         SECRETS,
@@ -110,6 +113,7 @@ ALL_FEATURES = frozenset(
         STORED_CHECKPOINTS,
         STORE_AGAIN,
         ONE_IMAGE,
+        SWARM,
     }
 )
 """Features of the agent of this version."""
@@ -140,6 +144,7 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         STORED_CHECKPOINTS: "checkpoints",
         STORE_AGAIN: "storing outputs again",
         ONE_IMAGE: "one image for all ranks of a job",
+        SWARM: "code and inputs from other nodes",
     }
 )
 """The words as a person reads them in `muster why`."""

@@ -100,6 +100,84 @@ STAGE_STOPPED: Stage.ValueType  # 70
 Global___Stage: _TypeAlias = Stage  # noqa: Y015
 
 @_typing.final
+class PieceRequest(_message.Message):
+    """Asks another node for a piece, or which pieces it has."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    JOB_FIELD_NUMBER: _builtins.int
+    ATTEMPT_FIELD_NUMBER: _builtins.int
+    NODE_FIELD_NUMBER: _builtins.int
+    CONTENTS_FIELD_NUMBER: _builtins.int
+    PIECE_FIELD_NUMBER: _builtins.int
+    WHICH_FIELD_NUMBER: _builtins.int
+    CUT_OFF_FIELD_NUMBER: _builtins.int
+    SIGNATURE_FIELD_NUMBER: _builtins.int
+    job: _builtins.str
+    """The job of the attempt."""
+    attempt: _builtins.int
+    """The attempt."""
+    node: _builtins.str
+    """The node that asks."""
+    contents: _builtins.str
+    """The name of the contents: SHA-256 of the list of their objects, in hexadecimal digits."""
+    piece: _builtins.int
+    """Which piece, from 0."""
+    which: _builtins.bool
+    """Whether only `held` is asked for."""
+    signature: _builtins.bytes
+    """HMAC-SHA256 of the question with the key of the swarm."""
+    @_builtins.property
+    def cut_off(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Nodes that have no way to the origin, as far as the one that asks knows."""
+
+    def __init__(
+        self,
+        *,
+        job: _builtins.str = ...,
+        attempt: _builtins.int = ...,
+        node: _builtins.str = ...,
+        contents: _builtins.str = ...,
+        piece: _builtins.int = ...,
+        which: _builtins.bool = ...,
+        cut_off: _abc.Iterable[_builtins.str] | None = ...,
+        signature: _builtins.bytes = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "contents", b"contents", "cut_off", b"cut_off", "job", b"job", "node", b"node", "piece", b"piece", "signature", b"signature", "which", b"which"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PieceRequest: _TypeAlias = PieceRequest  # noqa: Y015
+
+@_typing.final
+class PieceData(_message.Message):
+    """A part of a piece; they come one after the other."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DATA_FIELD_NUMBER: _builtins.int
+    HELD_FIELD_NUMBER: _builtins.int
+    data: _builtins.bytes
+    """The next bytes; empty: it is not here yet."""
+    held: _builtins.bytes
+    """The pieces that the node has as bits, the first one the lowest of the first byte, where that was asked for."""
+    def __init__(
+        self,
+        *,
+        data: _builtins.bytes = ...,
+        held: _builtins.bytes = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["data", b"data", "held", b"held"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PieceData: _TypeAlias = PieceData  # noqa: Y015
+
+@_typing.final
 class AgentMessage(_message.Message):
     """From agent to coordinator."""
 
@@ -1495,6 +1573,62 @@ class ImageResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ImageResponse: _TypeAlias = ImageResponse  # noqa: Y015
+
+@_typing.final
+class SwarmRequest(_message.Message):
+    """Asks which nodes fetch the same."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    EXECUTION_FIELD_NUMBER: _builtins.int
+    WANTED_FIELD_NUMBER: _builtins.int
+    execution: _builtins.str
+    """The id of an execution that is placed on the node."""
+    wanted: _builtins.str
+    """What is fetched: the URL of an input, SECRET@URL where a secret opens it; a tree of code by its name; or one of an
+    input with the names of the files in it that are wanted.
+    """
+    def __init__(
+        self,
+        *,
+        execution: _builtins.str = ...,
+        wanted: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["execution", b"execution", "wanted", b"wanted"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SwarmRequest: _TypeAlias = SwarmRequest  # noqa: Y015
+
+@_typing.final
+class SwarmResponse(_message.Message):
+    """The nodes that fetch the same; no member: the node fetches it alone."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KEY_FIELD_NUMBER: _builtins.int
+    MEMBERS_FIELD_NUMBER: _builtins.int
+    key: _builtins.bytes
+    """The secret with which they show each other that they may have it."""
+    @_builtins.property
+    def members(self) -> _containers.RepeatedCompositeFieldContainer[Global___Witness]:
+        """All of them, the node that asks among them."""
+
+    def __init__(
+        self,
+        *,
+        key: _builtins.bytes = ...,
+        members: _abc.Iterable[Global___Witness] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "members", b"members"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SwarmResponse: _TypeAlias = SwarmResponse  # noqa: Y015
 
 @_typing.final
 class DeliveredSecret(_message.Message):

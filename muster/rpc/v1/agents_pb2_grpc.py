@@ -71,6 +71,11 @@ class AgentServiceStub(object):
                 request_serializer=muster_dot_rpc_dot_v1_dot_agents__pb2.ImageRequest.SerializeToString,
                 response_deserializer=muster_dot_rpc_dot_v1_dot_agents__pb2.ImageResponse.FromString,
                 _registered_method=True)
+        self.Swarm = channel.unary_unary(
+                '/muster.rpc.v1.AgentService/Swarm',
+                request_serializer=muster_dot_rpc_dot_v1_dot_agents__pb2.SwarmRequest.SerializeToString,
+                response_deserializer=muster_dot_rpc_dot_v1_dot_agents__pb2.SwarmResponse.FromString,
+                _registered_method=True)
 
 
 class AgentServiceServicer(object):
@@ -130,6 +135,13 @@ class AgentServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Swarm(self, request, context):
+        """The nodes that fetch the same as an execution that is placed on the node that asks and is not over.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_AgentServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -167,6 +179,11 @@ def add_AgentServiceServicer_to_server(servicer, server):
                     servicer.Image,
                     request_deserializer=muster_dot_rpc_dot_v1_dot_agents__pb2.ImageRequest.FromString,
                     response_serializer=muster_dot_rpc_dot_v1_dot_agents__pb2.ImageResponse.SerializeToString,
+            ),
+            'Swarm': grpc.unary_unary_rpc_method_handler(
+                    servicer.Swarm,
+                    request_deserializer=muster_dot_rpc_dot_v1_dot_agents__pb2.SwarmRequest.FromString,
+                    response_serializer=muster_dot_rpc_dot_v1_dot_agents__pb2.SwarmResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -369,6 +386,33 @@ class AgentService(object):
             metadata,
             _registered_method=True)
 
+    @staticmethod
+    def Swarm(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/muster.rpc.v1.AgentService/Swarm',
+            muster_dot_rpc_dot_v1_dot_agents__pb2.SwarmRequest.SerializeToString,
+            muster_dot_rpc_dot_v1_dot_agents__pb2.SwarmResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
 
 class PeerServiceStub(object):
     """What agents call on each other.
@@ -389,6 +433,11 @@ class PeerServiceStub(object):
                 '/muster.rpc.v1.PeerService/Run',
                 request_serializer=muster_dot_rpc_dot_v1_dot_attachments__pb2.AttachmentFrame.SerializeToString,
                 response_deserializer=muster_dot_rpc_dot_v1_dot_attachments__pb2.AttachmentFrame.FromString,
+                _registered_method=True)
+        self.Pieces = channel.unary_stream(
+                '/muster.rpc.v1.PeerService/Pieces',
+                request_serializer=muster_dot_rpc_dot_v1_dot_agents__pb2.PieceRequest.SerializeToString,
+                response_deserializer=muster_dot_rpc_dot_v1_dot_agents__pb2.PieceData.FromString,
                 _registered_method=True)
 
 
@@ -411,6 +460,14 @@ class PeerServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Pieces(self, request, context):
+        """Gives a piece of what the nodes of an attempt fetch, to nodes that show that they may have it. Whoever has not got it
+        yet says so every second with an empty message.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_PeerServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -423,6 +480,11 @@ def add_PeerServiceServicer_to_server(servicer, server):
                     servicer.Run,
                     request_deserializer=muster_dot_rpc_dot_v1_dot_attachments__pb2.AttachmentFrame.FromString,
                     response_serializer=muster_dot_rpc_dot_v1_dot_attachments__pb2.AttachmentFrame.SerializeToString,
+            ),
+            'Pieces': grpc.unary_stream_rpc_method_handler(
+                    servicer.Pieces,
+                    request_deserializer=muster_dot_rpc_dot_v1_dot_agents__pb2.PieceRequest.FromString,
+                    response_serializer=muster_dot_rpc_dot_v1_dot_agents__pb2.PieceData.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -480,6 +542,33 @@ class PeerService(object):
             '/muster.rpc.v1.PeerService/Run',
             muster_dot_rpc_dot_v1_dot_attachments__pb2.AttachmentFrame.SerializeToString,
             muster_dot_rpc_dot_v1_dot_attachments__pb2.AttachmentFrame.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Pieces(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/muster.rpc.v1.PeerService/Pieces',
+            muster_dot_rpc_dot_v1_dot_agents__pb2.PieceRequest.SerializeToString,
+            muster_dot_rpc_dot_v1_dot_agents__pb2.PieceData.FromString,
             options,
             channel_credentials,
             insecure,

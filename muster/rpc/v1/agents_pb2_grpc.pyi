@@ -55,6 +55,8 @@ class AgentServiceStub:
     of the first rank with that name has found; the answer to any other node comes once that is known, or after seconds
     without it.
     """
+    Swarm: _grpc.UnaryUnaryMultiCallable[_agents_pb2.SwarmRequest, _agents_pb2.SwarmResponse]
+    """The nodes that fetch the same as an execution that is placed on the node that asks and is not over."""
 
 @_typing.type_check_only
 class AgentServiceAsyncStub(AgentServiceStub):
@@ -82,6 +84,8 @@ class AgentServiceAsyncStub(AgentServiceStub):
     of the first rank with that name has found; the answer to any other node comes once that is known, or after seconds
     without it.
     """
+    Swarm: _aio.UnaryUnaryMultiCallable[_agents_pb2.SwarmRequest, _agents_pb2.SwarmResponse]  # type: ignore[assignment]
+    """The nodes that fetch the same as an execution that is placed on the node that asks and is not over."""
 
 class AgentServiceServicer(metaclass=_abc_1.ABCMeta):
     """What agents call."""
@@ -149,6 +153,14 @@ class AgentServiceServicer(metaclass=_abc_1.ABCMeta):
         without it.
         """
 
+    @_abc_1.abstractmethod
+    def Swarm(
+        self,
+        request: _agents_pb2.SwarmRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_agents_pb2.SwarmResponse, _abc.Awaitable[_agents_pb2.SwarmResponse]]:
+        """The nodes that fetch the same as an execution that is placed on the node that asks and is not over."""
+
 def add_AgentServiceServicer_to_server(servicer: AgentServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
 
 class PeerServiceStub:
@@ -164,6 +176,10 @@ class PeerServiceStub:
     """Runs a command in an execution of the node that is asked. The first message is the command, and nothing is answered
     before its signature has shown that it is one of the same attempt.
     """
+    Pieces: _grpc.UnaryStreamMultiCallable[_agents_pb2.PieceRequest, _agents_pb2.PieceData]
+    """Gives a piece of what the nodes of an attempt fetch, to nodes that show that they may have it. Whoever has not got it
+    yet says so every second with an empty message.
+    """
 
 @_typing.type_check_only
 class PeerServiceAsyncStub(PeerServiceStub):
@@ -175,6 +191,10 @@ class PeerServiceAsyncStub(PeerServiceStub):
     Run: _aio.StreamStreamMultiCallable[_attachments_pb2.AttachmentFrame, _attachments_pb2.AttachmentFrame]  # type: ignore[assignment]
     """Runs a command in an execution of the node that is asked. The first message is the command, and nothing is answered
     before its signature has shown that it is one of the same attempt.
+    """
+    Pieces: _aio.UnaryStreamMultiCallable[_agents_pb2.PieceRequest, _agents_pb2.PieceData]  # type: ignore[assignment]
+    """Gives a piece of what the nodes of an attempt fetch, to nodes that show that they may have it. Whoever has not got it
+    yet says so every second with an empty message.
     """
 
 class PeerServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -196,6 +216,16 @@ class PeerServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_abc.Iterator[_attachments_pb2.AttachmentFrame], _abc.AsyncIterator[_attachments_pb2.AttachmentFrame]]:
         """Runs a command in an execution of the node that is asked. The first message is the command, and nothing is answered
         before its signature has shown that it is one of the same attempt.
+        """
+
+    @_abc_1.abstractmethod
+    def Pieces(
+        self,
+        request: _agents_pb2.PieceRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_agents_pb2.PieceData], _abc.AsyncIterator[_agents_pb2.PieceData]]:
+        """Gives a piece of what the nodes of an attempt fetch, to nodes that show that they may have it. Whoever has not got it
+        yet says so every second with an empty message.
         """
 
 def add_PeerServiceServicer_to_server(servicer: PeerServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -36,3 +36,9 @@ def test_what_is_no_amount_is_refused(
 def test_an_agent_takes_attachments_unless_it_is_told_not_to() -> None:
     assert parse(NEEDED, {}).attach
     assert not parse((*NEEDED, "--no-attach"), {}).attach
+
+
+def test_an_agent_shares_with_other_nodes_as_much_as_it_is_told() -> None:
+    assert (parse(NEEDED, {}).peers, parse(NEEDED, {}).peer_rate) == (True, None)
+    assert not parse((*NEEDED, "--no-peers"), {}).peers
+    assert parse((*NEEDED, "--peer-rate", "100Mi"), {}).peer_rate == 100 << 20

@@ -90,7 +90,7 @@ def test_what_was_used_longest_ago_goes_first_and_what_is_needed_stays(tmp_path:
     second = kept(tmp_path / "cache", folder_with(tmp_path / "two", {"a": "2" * 100}))
     store = KeptCode(tmp_path / "cache", no_depot, str, Credentials, kept=0)
 
-    asyncio.run(store.fetch(bringing(second).execution, code_of(second), lambda _: None))
+    asyncio.run(store.fetch(bringing(second), code_of(second), lambda _: None))
     store.trim(second)
 
     objects = ObjectFiles(tmp_path / "cache")

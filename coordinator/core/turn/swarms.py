@@ -1,0 +1,62 @@
+"""Which nodes of an attempt fetch the same, and the key with which they know each other."""
+
+import hashlib
+import hmac
+
+from coordinator.core.cluster.cluster import Cluster
+from coordinator.core.turn.fencing import peer_address
+from muster.domain.data.sharing.swarm_pass import SwarmMember, SwarmPass
+from muster.domain.data.swarm import swarms_of
+from muster.domain.fleet.features import SWARM
+from muster.domain.ids import AttemptId, NodeId
+from muster.domain.jobs.job import JobSpec, Role
+
+Swarms = tuple[tuple[NodeId, ...], ...]
+"""The nodes of an attempt as several swarms, in rank order."""
+
+
+def wants(role: Role, wanted: str) -> bool:
+    """Whether executions of a role fetch something: a file, or a tree."""
+    if role.code is not None and role.code.tree == wanted:
+        return True
+    return any(
+        wanted == each.shared_as() if each.url else any(wanted == each.shared_as(tree.tree) for tree in each.trees)
+        for each in role.inputs
+    )
+
+
+def swarms_for(cluster: Cluster, attempt_id: AttemptId, wanted: str) -> Swarms:
+    """The nodes that fetch something for an attempt; they stay the same for as long as it lasts."""
+    spec = cluster.jobs[attempt_id.job].spec
+    ranks = _ranks(spec, wanted)
+    nodes = dict.fromkeys(
+        member.node for member in cluster.gangs.members(attempt_id) if member.rank in ranks and member.node is not None
+    )
+    return tuple(tuple(map(NodeId, each)) for each in swarms_of(tuple(nodes)))
+
+
+def swarm_pass(cluster: Cluster, attempt_id: AttemptId, wanted: str, swarms: Swarms, node: NodeId) -> SwarmPass:
+    """The swarm of one node as it is told of it; agents that know nothing of swarms are in none."""
+    own = next((each for each in swarms if node in each), ())
+    members = tuple(
+        SwarmMember(node=each, address=peer_address(cluster, each)) for each in own if _gives_pieces(cluster, each)
+    )
+    if len(members) < 2 or all(each.node != node for each in members):  # noqa: PLR2004 - there is no other node
+        return SwarmPass()
+    about = f"swarm/{attempt_id.job}/{attempt_id.number}/{wanted}"
+    return SwarmPass(key=hmac.digest(cluster.fleet_key, about.encode(), hashlib.sha256), members=members)
+
+
+def _gives_pieces(cluster: Cluster, node: NodeId) -> bool:
+    known = cluster.nodes.get(node)
+    return known is not None and SWARM in known.features and bool(known.peer_port)
+
+
+def _ranks(spec: JobSpec, wanted: str) -> frozenset[int]:
+    found: set[int] = set()
+    first = 0
+    for role in spec.roles:
+        if wants(role, wanted):
+            found |= set(range(first, first + role.count))
+        first += role.count
+    return frozenset(found)

@@ -1,0 +1,59 @@
+"""Which nodes of an attempt fetch the same, as each of them is told."""
+
+from dataclasses import replace
+
+from coordinator.core.turn.swarms import swarm_pass, swarms_for, wants
+from muster.domain.data.job_input import JobInput
+from muster.domain.data.sharing.swarm_pass import SwarmPass
+from muster.domain.fleet.features import ALL_FEATURES, SWARM
+from muster.domain.ids import AttemptId, JobId, NodeId
+from tests.builders import World, spec
+
+URL = "https://example.org/base.tar"
+OTHER = "https://example.org/other.tar"
+
+
+def gang(w: World) -> AttemptId:
+    """A job of two roles on three nodes: two want the same file, all want another one."""
+    whole = spec(name="with-inputs", max_per_node=1)
+    [role] = whole.roles
+    base, other = JobInput(name="base", url=URL), JobInput(name="other", url=OTHER)
+    roles = (
+        replace(role, name="first", count=2, inputs=(base, other)),
+        replace(role, name="second", count=1, inputs=(other,)),
+    )
+    job: JobId = w.submit(replace(whole, roles=roles))
+    return AttemptId(job, 1)
+
+
+def told(w: World, attempt: AttemptId, wanted: str, node: str) -> SwarmPass:
+    swarms = swarms_for(w.cluster, attempt, wanted)
+    return swarm_pass(w.cluster, attempt, wanted, swarms, NodeId(node))
+
+
+def test_nodes_whose_role_wants_the_same_are_one_swarm() -> None:
+    w = World(("a", 8), ("b", 8), ("c", 8))
+    attempt = gang(w)
+    placed = [member.node for member in w.cluster.gangs.members(attempt)]
+    of_both, of_all = told(w, attempt, URL, placed[0] or ""), told(w, attempt, OTHER, placed[2] or "")
+    assert [each.node for each in of_both.members] == placed[:2]
+    assert [each.node for each in of_all.members] == placed
+    assert told(w, attempt, URL, placed[1] or "") == of_both
+    assert told(w, attempt, URL, placed[2] or "") == SwarmPass()
+    assert len(of_both.key) == 32
+    assert of_both.key != of_all.key
+
+
+def test_an_agent_that_gives_no_pieces_is_in_no_swarm() -> None:
+    w = World(("a", 8), ("b", 8), ("c", 8))
+    w.connect("c", features=ALL_FEATURES - {SWARM})
+    attempt = gang(w)
+    assert {each.node for each in told(w, attempt, OTHER, "a").members} == {"a", "b"}
+    assert told(w, attempt, OTHER, "c") == SwarmPass()
+
+
+def test_a_role_wants_its_files_and_trees_and_nothing_else() -> None:
+    [role] = spec(name="x").roles
+    role = replace(role, inputs=(JobInput(name="base", url=URL),))
+    assert wants(role, URL)
+    assert not wants(role, OTHER)
