@@ -8,6 +8,7 @@ from pathlib import Path
 
 from agent.executions.volumes.node_volumes import NodeVolumes
 from agent.mailbox import Outbox
+from agent.told_changes import CHANGES_TOLD_EVERY, ToldChanges
 from muster.domain.data.volume import (
     KeptVolume,
     KeptVolumeNews,
@@ -21,8 +22,6 @@ from muster.wire.data.volumes import kept_volume_news_to_wire, removed_volume_to
 
 log = logging.getLogger(__name__)
 
-VOLUMES_TOLD_EVERY = 2.0
-"""Seconds after which a change of a kept volume is told, at the latest; nothing is said while nothing changes."""
 MOST_REMOVALS_WAITING = 64
 """Orders to remove a volume that wait for those before them; what is more is not carried out."""
 
@@ -35,15 +34,12 @@ class KeptVolumesHere:
         self._kept = volumes.kept
         self._root = volumes.below(executions)
         self._outbox = outbox
-        self._revision = -1
-        self._known: Mapping[VolumeId, KeptVolume] = {}
-        self._told: Mapping[VolumeId, KeptVolume] = {}
+        self._changes = ToldChanges(lambda: self._kept.revision, self._look, self._send)
         self._orders: asyncio.Queue[VolumeRemoval] = asyncio.Queue(MOST_REMOVALS_WAITING)
 
     def all(self) -> Collection[KeptVolume]:
         """All of them, for Hello; what is told from here on is what changes."""
-        self._told = self._known
-        return self._known.values()
+        return self._changes.all()
 
     def remove(self, order: VolumeRemoval) -> None:
         """Have a volume removed, and answer once no job finds it any more."""
@@ -55,14 +51,14 @@ class KeptVolumesHere:
     async def run(self) -> None:
         """Tell what changes, and carry out orders, until cancelled; once what earlier agents left was swept."""
         async with asyncio.TaskGroup() as tasks:
-            await self._tell()
+            await self._changes.tell()
             while True:
                 order: VolumeRemoval | None = None
                 with suppress(TimeoutError):
-                    async with asyncio.timeout(VOLUMES_TOLD_EVERY):
+                    async with asyncio.timeout(CHANGES_TOLD_EVERY):
                         order = await self._orders.get()
                 answer = None if order is None else await self._removed(order)
-                await self._tell()
+                await self._changes.tell()
                 if answer is not None:
                     self._outbox.send(pb.AgentMessage(removed_volume=removed_volume_to_wire(answer)))
                     if answer.outcome is RemovalOutcome.REMOVED:
@@ -78,24 +74,13 @@ class KeptVolumesHere:
         )
         return RemovedVolume(number=order.number, outcome=outcome, why=why)
 
-    async def _tell(self) -> None:
-        """Tell what is other than what was told, if anything is; without a stream, the next Hello tells it."""
-        if self._kept.revision != self._revision:
-            await self._look()
-        if self._known is self._told:
-            return
-        news = KeptVolumeNews(
-            volumes=tuple(each for id_, each in self._known.items() if self._told.get(id_) != each),
-            gone=tuple(id_ for id_ in self._told if id_ not in self._known),
-        )
-        message = pb.AgentMessage(kept_volumes=kept_volume_news_to_wire(news))
-        if not (news.volumes or news.gone) or self._outbox.send(message):
-            self._told = self._known
-
-    async def _look(self) -> None:
-        self._revision = self._kept.revision
+    async def _look(self) -> Mapping[VolumeId, KeptVolume]:
         found = await asyncio.to_thread(self._kept.told, self._root)
-        self._known = {each.id: each for each in found}
+        return {each.id: each for each in found}
+
+    def _send(self, new: Collection[KeptVolume], gone: Collection[VolumeId]) -> bool:
+        news = KeptVolumeNews(volumes=tuple(new), gone=tuple(gone))
+        return self._outbox.send(pb.AgentMessage(kept_volumes=kept_volume_news_to_wire(news)))
 
 
 def _about(order: VolumeRemoval, why: str) -> Mapping[str, str]:

@@ -34,6 +34,7 @@ from agent.mailbox import Inbox, Outbox
 from agent.secrets.calls import SecretCalls
 from muster import wire
 from muster.domain.attachments.request import AttachmentOrder, NoticeForAttached
+from muster.domain.data.kept.image import ImageClearance
 from muster.domain.data.volume import VolumeRemoval
 from muster.rpc import protocol
 from muster.rpc.channel import AGENT_CHANNEL_OPTIONS, Credentials, open_channel
@@ -41,6 +42,7 @@ from muster.rpc.v1 import agents_pb2 as pb
 from muster.rpc.v1 import agents_pb2_grpc, attachments_pb2
 from muster.wire import checks
 from muster.wire.attachments.requests import attachment_order_from_wire, notice_for_attached_from_wire
+from muster.wire.data.pulled_images import image_clearance_from_wire
 from muster.wire.data.volumes import volume_removal_from_wire
 
 log = logging.getLogger(__name__)
@@ -107,6 +109,14 @@ class VolumesOfNode(Protocol):
         ...
 
 
+class ImagesOfNode(Protocol):
+    """What knows the images that the agent has pulled."""
+
+    def clear(self, order: ImageClearance) -> None:
+        """Have images cleared, and answer."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mail:
     """Where messages of a node come from and go to, beside plans and reports."""
@@ -117,6 +127,7 @@ class Mail:
     secrets: SecretCalls
     attachments: AttachmentsOfNode
     volumes: VolumesOfNode
+    images: ImagesOfNode
 
 
 class Link:
@@ -286,6 +297,8 @@ class Link:
                     self._tell_attached(message.notice)
                 case "remove_volume":
                     self._remove_volume(message.remove_volume)
+                case "clear_images":
+                    self._clear_images(message.clear_images)
             self._advance(_event(message, plans, self._clock))
 
     def _attach(self, message: attachments_pb2.AttachmentOrder) -> None:
@@ -301,6 +314,12 @@ class Link:
             self._mail.volumes.remove(volume_removal_from_wire(message))
         except wire.WireError as error:
             log.warning("an order to remove a volume cannot be read", extra={"cause": str(error)})
+
+    def _clear_images(self, message: pb.ImageClearance) -> None:
+        try:
+            self._mail.images.clear(image_clearance_from_wire(message))
+        except wire.WireError as error:
+            log.warning("an order to clear images cannot be read", extra={"cause": str(error)})
 
     def _tell_attached(self, message: attachments_pb2.NoticeForAttached) -> None:
         try:

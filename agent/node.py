@@ -37,6 +37,7 @@ from agent.gpus.source import GpuSource
 from agent.identity.peers import Shown
 from agent.inventory.hardware import interface_of
 from agent.inventory.inventory import Declared, InventoryReader, changed
+from agent.kept_images import KeptImagesHere
 from agent.kept_volumes import KeptVolumesHere
 from agent.link import Coordinator, Link, Mail
 from agent.logs.file import DEFAULT_LIMIT
@@ -55,10 +56,11 @@ from agent.swarm.serving import PiecesForPeers
 from agent.telemetry.sampler import Sampler
 from muster import __version__, wire
 from muster.domain.attachments.request import ServedAttachment
+from muster.domain.data.kept.image import ToldImage
 from muster.domain.data.volume import KeptVolume
 from muster.domain.errors import MusterError, UnavailableError
 from muster.domain.fleet.features import ALL_FEATURES, ATTACH, GIT_CODE, MAIN_PROGRAM, SWARM
-from muster.domain.fleet.node import Inventory, RuntimeOffer
+from muster.domain.fleet.node import Inventory
 from muster.domain.ids import ExecutionId, GpuUuid, NodeId
 from muster.domain.jobs.job import RuntimeKind
 from muster.domain.telemetry.sample import GpuUse, Sample
@@ -66,6 +68,7 @@ from muster.rpc import protocol
 from muster.rpc.channel import NOTHING
 from muster.rpc.v1 import agents_pb2 as pb
 from muster.wire.attachments.requests import attachment_report_to_wire, served_attachment_to_wire
+from muster.wire.data.pulled_images import told_image_to_wire
 from muster.wire.data.volumes import kept_volume_to_wire
 from muster.wire.telemetry.samples import sample_to_wire
 
@@ -164,6 +167,7 @@ class NodeAgent:
             self._bench.launches,
         )
         volumes = KeptVolumesHere(config.volumes, self._bench.directories.path, outbox)
+        images = KeptImagesHere(runtimes.values(), outbox)
         mail = Mail(
             inbox=inbox,
             outbox=outbox,
@@ -171,13 +175,14 @@ class NodeAgent:
             secrets=config.secret_calls,
             attachments=attachments,
             volumes=volumes,
+            images=images,
         )
         self._attached = (attachments, commands)
         """What works in executions for others, and ends before these do."""
         sampler = Sampler(self._gpu_use, partial(counts_of_running, self._bench, self._state))
-        self._tellers = {"samples": sampler.run, "kept volumes": volumes.run}
+        self._tellers = {"samples": sampler.run, "kept volumes": volumes.run, "images": images.run}
         """What tells of the node beside its reports."""
-        told = Told(attachments.served, sampler.take, volumes.all)
+        told = Told(attachments.served, sampler.take, volumes.all, images.all)
         owner = Introduction(config, self._watch, self._peer_port, self._state, told)
         self._link = Link(config.coordinator, owner, mail, config.clock)
 
@@ -234,6 +239,7 @@ class Told:
     served: Callable[[], Iterable[ServedAttachment]]
     sample: Callable[[], Sample | None]
     kept_volumes: Callable[[], Iterable[KeptVolume]]
+    pulled_images: Callable[[], Iterable[ToldImage]]
 
 
 class Introduction:
@@ -269,6 +275,7 @@ class Introduction:
             features=sorted(ALL_FEATURES - self._lacking()),
             attachments=map(served_attachment_to_wire, self._told.served()),
             kept_volumes=map(kept_volume_to_wire, self._told.kept_volumes()),
+            pulled_images=map(told_image_to_wire, self._told.pulled_images()),
             protocol=protocol.PROTOCOL_VERSION,
         )
 
@@ -358,8 +365,7 @@ class InventoryWatch:
             self._outbox.send(pb.AgentMessage(inventory=wire.inventory_to_wire(inventory)))
 
     async def _look(self) -> Inventory:
-        offers: list[RuntimeOffer] = [await runtime.offer() for runtime in self._bench.runtimes.values()]
-        return await self._reader.read(offers, self._assigned)
+        return await self._reader.read([await each.offer() for each in self._bench.runtimes.values()], self._assigned)
 
 
 def _no_inputs(config: NodeConfig) -> InputStore:

@@ -16,6 +16,7 @@ from starlette.responses import JSONResponse, Response
 from console.alerts.alert_watch import AlertWatch
 from console.api.answers import EVENTS_TYPE, JSON_TYPE, LINES_TYPE
 from console.api.arranging.checkpoints import CHECKPOINT_ROUTES
+from console.api.arranging.images import IMAGE_ROUTES
 from console.api.arranging.jobs import SEVERAL_ROUTES
 from console.api.arranging.notifications import NOTIFICATION_ROUTES
 from console.api.arranging.places import PLACE_ROUTES
@@ -106,6 +107,7 @@ ROUTES = (
     *SEVERAL_ROUTES,
     *CHECKPOINT_ROUTES,
     *VOLUME_ROUTES,
+    *IMAGE_ROUTES,
 )
 """What is asked with a token."""
 

@@ -51,6 +51,10 @@ _OURS: Mapping[str, Mapping[str, str]] = {
         "Taint": "nodes.taint",
         "Events": "nodes.events",
     },
+    "ImageService": {
+        "List": "images.list",
+        "Clear": "images.clear",
+    },
     "WindowService": {
         "List": "windows.list",
         "Put": "windows.put",

@@ -11,6 +11,7 @@ from coordinator.engine.engine import Engine
 from coordinator.rpc.agents.attachments import AgentAttachments
 from coordinator.rpc.agents.code_delivery import CodeDelivery
 from coordinator.rpc.agents.data_delivery import DataDelivery
+from coordinator.rpc.agents.kept.lines import KeptBooks
 from coordinator.rpc.agents.log_intake import LogIntake
 from coordinator.rpc.agents.renewals import Renewals
 from coordinator.rpc.agents.secret_delivery import SecretDelivery
@@ -22,6 +23,7 @@ from coordinator.rpc.clients.fleet import EventService, FleetService
 from coordinator.rpc.clients.following.feed import FEED_PATIENCE, FeedService
 from coordinator.rpc.clients.following.notifications import NotificationService
 from coordinator.rpc.clients.following.telemetry import TelemetryService
+from coordinator.rpc.clients.images import ImageService
 from coordinator.rpc.clients.jobs import READER_PATIENCE, JobService
 from coordinator.rpc.clients.login import LoginService
 from coordinator.rpc.clients.nodes import NodeService
@@ -37,7 +39,7 @@ from coordinator.service.attaching.open_book import AttachmentBook
 from coordinator.service.attaching.relay_side import RelaySide
 from coordinator.service.bundles import BundleOperations
 from coordinator.service.data.checkpoints import CheckpointOperations
-from coordinator.service.data.kept_volumes import KeptVolumeBook
+from coordinator.service.data.images import ImageOperations
 from coordinator.service.data.left import OutputOperations
 from coordinator.service.data.swarms import Swarms
 from coordinator.service.data.trees import DepotSide
@@ -171,8 +173,8 @@ class Parts:
     """How fast each may call."""
     samples: NewestSamples = field(default_factory=NewestSamples)
     """What nodes use at the moment."""
-    volumes: KeptVolumeBook = field(default_factory=KeptVolumeBook)
-    """What nodes keep for the jobs of projects."""
+    kept: KeptBooks = field(default_factory=KeptBooks)
+    """What nodes keep beside executions."""
     attachments: AttachmentBook = field(default_factory=AttachmentBook)
     """The attachments that are open, and how many there may be."""
     reader_patience: float = READER_PATIENCE
@@ -204,7 +206,7 @@ def add_clients(
     data = DataOperations(operations, parts.depot, parts.registry.projects)
     left = OutputOperations(operations, parts.engine, parts.depot, archive.past)
     saved = CheckpointOperations(operations, parts.engine, parts.depot)
-    volumes = VolumeOperations(operations, parts.engine, parts.volumes)
+    volumes = VolumeOperations(operations, parts.engine, parts.kept.volumes)
     data_pb2_grpc.add_DataServiceServicer_to_server(DataService(data, left, saved, volumes), server)
     stories = StoryOperations(operations, parts.engine, archive.past)
     nodes = NodeService(NodeOperations(operations, parts.engine, parts.registry.joined), stories, parts.reader_patience)
@@ -221,15 +223,12 @@ def add_clients(
     telemetry_pb2_grpc.add_TelemetryServiceServicer_to_server(telemetry, server)
     trust = TrustService(_trust(parts, authority))
     trust_pb2_grpc.add_TrustServiceServicer_to_server(trust, server)
-    windows = WindowService(WindowOperations(operations, parts.engine))
-    nodes_pb2_grpc.add_WindowServiceServicer_to_server(windows, server)
-    pools = PoolService(PoolOperations(operations, parts.engine, parts.registry))
-    pools_pb2_grpc.add_PoolServiceServicer_to_server(pools, server)
+    _add_beside_nodes(server, parts)
     projects = ProjectOperations(
         operations,
         parts.engine,
         parts.registry,
-        (parts.secrets, parts.subscriptions, parts.volumes),
+        (parts.secrets, parts.subscriptions, parts.kept.volumes),
         open_for_all=authority is None,
     )
     feed = FeedService(
@@ -257,6 +256,17 @@ def add_clients(
         closings.append(bundles.closing.set)
 
 
+def _add_beside_nodes(server: grpc.aio.Server, parts: Parts) -> None:
+    """Serve what is asked of nodes beside themselves: their windows, images and pools."""
+    operations = parts.operations
+    windows = WindowService(WindowOperations(operations, parts.engine))
+    nodes_pb2_grpc.add_WindowServiceServicer_to_server(windows, server)
+    images = ImageService(ImageOperations(operations, parts.engine, parts.kept.images))
+    nodes_pb2_grpc.add_ImageServiceServicer_to_server(images, server)
+    pools = PoolService(PoolOperations(operations, parts.engine, parts.registry))
+    pools_pb2_grpc.add_PoolServiceServicer_to_server(pools, server)
+
+
 def _trust(parts: Parts, authority: FleetAuthority | None) -> TrustOperations:
     operations, registry = parts.operations, parts.registry
     rotations = Rotations(authority, registry.joined, parts.engine)
@@ -278,7 +288,7 @@ def add_agents(
 ) -> None:
     """Serve agents."""
     logs = LogIntake(parts.engine, parts.logs, parts.log_quota)
-    taken = TakenFromNodes(logs=logs, samples=parts.samples, volumes=parts.volumes)
+    taken = TakenFromNodes(logs=logs, samples=parts.samples, kept=parts.kept)
     renewals = Renewals(parts.registry.joined, authority)
     given = GivenToNodes(
         secrets=SecretDelivery(parts.engine, parts.secrets, parts.audit),

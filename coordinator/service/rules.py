@@ -91,6 +91,8 @@ RULES: Mapping[str, OperationRule] = {
     "nodes.enrolled": _FLEET_LOOK,
     "nodes.revoke": _FLEET_CHANGE,
     "nodes.join": OperationRule(AccessScope.PUBLIC),
+    "images.list": _FLEET_LOOK,
+    "images.clear": _FLEET_ORDER,
     "fleet.events": _FLEET_LOOK,
     "coordinator.show": OperationRule(AccessScope.ANYWHERE),
     "events.list": OperationRule(AccessScope.ANYWHERE),

@@ -27,7 +27,7 @@ SUBJECTS: Mapping[str, Sequence[str]] = {
         "change",
     ),
     "In a job": ("exec", "shell", "attach", "forward", "ssh", "ssh-config", "cp", "sync", "attachments"),
-    "Data": ("upload", "outputs", "checkpoints", "volumes"),
+    "Data": ("upload", "outputs", "checkpoints", "volumes", "images"),
     "Sharing": ("queue", "usage", "quota", "projects", "departments", "pools", "secrets", "notify", "windows"),
     "Nodes": ("nodes",),
     "Fleet": ("init", "users", "accounts", "tokens", "audit", "bundles", "authority"),

@@ -182,6 +182,12 @@ def _add_volumes(app: typer.Typer) -> None:
     app.add_typer(volumes.volumes, name="volumes")
 
 
+def _add_images(app: typer.Typer) -> None:
+    from muster.cli.commands.data import images
+
+    app.add_typer(images.images, name="images")
+
+
 def _add_nodes(app: typer.Typer) -> None:
     from muster.cli.commands.nodes import nodes
 
@@ -299,6 +305,7 @@ _PARTS: Mapping[Add, tuple[str, ...]] = {
     _add_outputs: ("outputs",),
     _add_checkpoints: ("checkpoints",),
     _add_volumes: ("volumes",),
+    _add_images: ("images",),
     _add_nodes: ("nodes",),
     _add_windows: ("windows",),
     _add_secrets: ("secrets",),

@@ -80,12 +80,18 @@ class Calls:
         request: _Request,
         *,
         pauses: tuple[float, ...] = RETRY_PAUSES,
+        patience: float = 0.0,
     ) -> _Answer:
-        """The answer to one question, which is asked again after each pause while nobody answers."""
+        """The answer to one question, which is asked again after each pause while nobody answers.
+
+        `patience`: seconds in which it must be there, where it takes longer than others.
+        """
         for pause in (*pauses, None):
             try:
                 async with self._turn:
-                    asked = call(request, timeout=self.timeout, metadata=self.connection.credentials.metadata)
+                    asked = call(
+                        request, timeout=max(self.timeout, patience), metadata=self.connection.credentials.metadata
+                    )
                     answer = await asked
                     self.connection.hear(await asked.trailing_metadata())
                     return answer

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 from muster.client.frame import ClientFrame
 
 if TYPE_CHECKING:
-    from muster.client.services.accounts import AccountsClient, AuditClient
+    from muster.client.services.accounts import AccountsClient, AuditClient, AuthorityClient
     from muster.client.services.attachments import AttachmentsClient
-    from muster.client.services.authority import AuthorityClient
     from muster.client.services.bundles import BundlesClient
     from muster.client.services.data import CheckpointsClient, DataClient, OutputsClient
+    from muster.client.services.images import ImagesClient
     from muster.client.services.jobs import JobsClient
     from muster.client.services.metrics import MetricsClient
     from muster.client.services.nodes import EventsClient, FleetClient, NodesClient, VolumesClient, WindowsClient
@@ -67,7 +67,7 @@ class AdministrationNouns(ClientFrame):
     @cached_property
     def authority(self) -> "AuthorityClient":
         """The fleet's authority, whose certificates nodes and coordinator show."""
-        from muster.client.services.authority import AuthorityClient
+        from muster.client.services.accounts import AuthorityClient
 
         return AuthorityClient(self._calls)
 
@@ -166,6 +166,13 @@ class Client(AdministrationNouns):
         from muster.client.services.nodes import NodesClient
 
         return NodesClient(self._calls)
+
+    @cached_property
+    def images(self) -> "ImagesClient":
+        """Images that agents have pulled onto their nodes."""
+        from muster.client.services.images import ImagesClient
+
+        return ImagesClient(self._calls)
 
     @cached_property
     def volumes(self) -> "VolumesClient":

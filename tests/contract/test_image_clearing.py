@@ -1,4 +1,4 @@
-"""When images that were pulled go from a real engine whose disk is short of space."""
+"""When images that were pulled go from a real engine: as its disk is short of space, or on an order."""
 
 import json
 from collections.abc import Iterator
@@ -10,6 +10,7 @@ import pytest
 from agent.runtimes.docker.images.agreement import ImageTerms
 from agent.runtimes.docker.images.pulled import IMAGE_UNUSED, PulledImages
 from agent.runtimes.docker.runtime import Confines, DockerRuntime
+from muster.domain.data.kept.image import ClearOutcome
 from muster.domain.jobs.job import Role
 from tests.contract.docker_trials import assigned, prepared
 from tests.docker_daemon import IMAGE, request
@@ -98,5 +99,28 @@ async def test_an_image_stays_that_a_container_or_a_prepared_execution_uses(
             node.now = 4 * IMAGE_UNUSED
             await node.prepare(IMAGE)
             assert node.has(name), "there is a container by now, which another agent may have made"
+    finally:
+        await runtime.close()
+
+
+async def test_an_order_takes_away_what_was_pulled_and_nobody_uses_and_what_there_is_is_told(
+    docker_socket: Path, tmp_path: Path, name: str
+) -> None:
+    node = NodeWithImages(docker_socket, tmp_path, NOTHING)
+    runtime = node.runtime()
+    try:
+        async with prepared(runtime, tmp_path, assigned(Role(image=name, command=("/content",)))):
+            [told] = runtime.images.told()
+            assert (name in told.names, told.bytes > 0) == (True, True)
+            [held] = await runtime.images.clear_now([])
+            assert (held.outcome, node.has(name)) == (ClearOutcome.IN_USE, True)
+        async with runtime.images.preparing(f"{name}0"):
+            [held] = await runtime.images.clear_now([told.id])
+            assert held.outcome is ClearOutcome.IN_USE, "it is just being looked for"
+        gone, unknown = await runtime.images.clear_now([name, IMAGE])
+        assert (gone.outcome, gone.bytes, node.has(name)) == (ClearOutcome.REMOVED, told.bytes, False)
+        assert (unknown.image, unknown.outcome) == (IMAGE, ClearOutcome.UNKNOWN)
+        assert node.has(IMAGE), "what the agent has not pulled stays"
+        assert list(runtime.images.told()) == []
     finally:
         await runtime.close()

@@ -150,7 +150,7 @@ def agents_of(parts: Parts) -> AgentService:
     operations = AttachmentOperations(parts.operations, parts.engine, parts.audit, rights, AttachmentBook(), ways)
     attachments = AgentAttachments(lines, operations)
     taken = TakenFromNodes(
-        logs=LogIntake(parts.engine, parts.logs, parts.log_quota), samples=parts.samples, volumes=parts.volumes
+        logs=LogIntake(parts.engine, parts.logs, parts.log_quota), samples=parts.samples, kept=parts.kept
     )
     return AgentService(parts.engine, taken, nodes, Renewals(nodes, None), given, attachments)
 

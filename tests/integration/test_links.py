@@ -19,6 +19,7 @@ from agent.logs.push import LogPusher
 from agent.mailbox import Inbox, Outbox
 from agent.secrets.calls import SecretCalls
 from muster.domain.attachments.request import AttachmentOrder, NoticeForAttached
+from muster.domain.data.kept.image import ImageClearance
 from muster.domain.data.volume import VolumeRemoval
 from muster.domain.fleet.node import NodeState
 from muster.domain.ids import ExecutionId, NodeId
@@ -243,6 +244,9 @@ class Nobody:
     def remove(self, order: VolumeRemoval) -> None:
         raise AssertionError(f"nothing is kept: {order}")
 
+    def clear(self, order: ImageClearance) -> None:
+        raise AssertionError(f"nothing was pulled: {order}")
+
 
 @asynccontextmanager
 async def linked(
@@ -262,6 +266,7 @@ async def linked(
         secrets=SecretCalls(),
         attachments=Nobody(),
         volumes=Nobody(),
+        images=Nobody(),
     )
     link = Link(Coordinator(address=lambda: address, patience=0.2), Nobody(), mail, Clock())
     journal.start()

@@ -38,6 +38,7 @@ OURS = [
         "EventService",
         "FeedService",
         "FleetService",
+        "ImageService",
         "JobService",
         "LoginService",
         "NodeService",

@@ -25,7 +25,7 @@ from muster.rpc.v1 import (
     telemetry_pb2,
     trust_pb2,
 )
-from muster.wire.data import images, outputs, saved, swarms, volumes
+from muster.wire.data import images, outputs, pulled_images, saved, swarms, volumes
 from muster.wire.feeds import batches
 from muster.wire.notifications import happenings, subscriptions
 from muster.wire.telemetry import coordinator_figures
@@ -34,6 +34,7 @@ from tests.unit import (
     checkpoint_values,
     event_values,
     feed_values,
+    image_values,
     node_values,
     output_values,
     point_values,
@@ -109,6 +110,12 @@ PAIRS = (
     Pair("volume_removal", volume_values.volume_removals, agents_pb2.VolumeRemoval, volumes),
     Pair("removed_volume", volume_values.removed_volumes, agents_pb2.RemovedVolume, volumes),
     Pair("volume_view", volume_values.volume_views, data_pb2.VolumeOfNode, volumes),
+    Pair("told_image", image_values.told_images, agents_pb2.PulledImage, pulled_images),
+    Pair("image_news", image_values.image_news, agents_pb2.PulledImages, pulled_images),
+    Pair("image_clearance", image_values.image_clearances, agents_pb2.ImageClearance, pulled_images),
+    Pair("image_fate", image_values.image_fates, model_pb2.ImageFate, pulled_images),
+    Pair("cleared_images", image_values.cleared_images, agents_pb2.ClearedImages, pulled_images),
+    Pair("image_view", image_values.image_views, nodes_pb2.ImageOfNode, pulled_images),
     Pair("found_image", volume_values.found_images, model_pb2.FoundImage, images),
     Pair("image_pass", volume_values.image_passes, agents_pb2.ImageResponse, images),
     Pair("depot_use", quota_values.depot_uses, data_pb2.StorageResponse),

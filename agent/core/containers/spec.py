@@ -65,6 +65,8 @@ class Image:
     """What an image says about how it is run."""
 
     id: str
+    bytes: int = 0
+    """How much it is by the engine's word; 0: that is not known."""
     known_as: tuple[str, ...] = ()
     """The names with digests under which registries have it, as far as the engine knows."""
     architecture: str = ""

@@ -110,13 +110,14 @@ class DockerRuntime:
         images = images or ImageTerms()
         pulled = images.pulled or PulledImages(None)
         self._bringer = ImageBringer(self._engine.images, images.agree, pulled)
-        self._clearing = ImageClearing(self._engine, pulled, images.keep_free)
         self._programs = ContainerPrograms(self._engine.files)
         self._about: About | None = None
         self._away = False
         """Whether the engine did not answer when it was last looked at."""
         self._sandboxes: WeakKeyDictionary[DockerSandbox, str] = WeakKeyDictionary()
         """Each with the image of its container to come; empty where it was adopted."""
+        self.images = ImageClearing(self._engine, pulled, self._sandboxes.values, images.keep_free)
+        """What it has pulled, and how that goes."""
 
     async def offer(self) -> RuntimeOffer:
         """The engine's version and whether it can hand out GPUs, or why it cannot be used."""
@@ -142,7 +143,8 @@ class DockerRuntime:
         containers = Containers(self._engine.containers, self._identity, assignment.execution)
         try:
             with as_failures():
-                prepared = await self._prepare(assignment, directory, containers, ports, progress)
+                async with self.images.preparing(assignment.role.image):
+                    prepared = await self._prepare(assignment, directory, containers, ports, progress)
         except BaseException:
             with as_failures():
                 await containers.remove()
@@ -220,7 +222,7 @@ class DockerRuntime:
     ) -> PreparedContainer:
         about = self._about = self._about or await self._engine.about()
         _refuse_gpus_with_podman(assignment, about)
-        await self._clearing.clear(about.root, self._sandboxes.values)
+        await self.images.clear(about.root)
         checking = begun(partial(self._checked, assignment.role, directory, about))
         image = await present(self._engine.images, assignment.role)
         role, noting = await checking

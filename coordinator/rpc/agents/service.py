@@ -31,7 +31,7 @@ from coordinator.rpc.agents.entitled import entitled_to
 from coordinator.rpc.agents.heartbeats import Heartbeats, Pulse
 from coordinator.rpc.agents.images.agreement import ImageAgreement
 from coordinator.rpc.agents.input_versions import InputVersions
-from coordinator.rpc.agents.kept_volumes import VolumeLine
+from coordinator.rpc.agents.kept.lines import KeptBooks, KeptLines, KeptOnNode, kept_in
 from coordinator.rpc.agents.log_intake import LogIntake
 from coordinator.rpc.agents.plan_sender import PlanSender
 from coordinator.rpc.agents.renewals import Renewals
@@ -39,7 +39,6 @@ from coordinator.rpc.agents.secret_delivery import SecretDelivery
 from coordinator.rpc.callers import caller
 from coordinator.rpc.refusals import refuse, translated
 from coordinator.rpc.streams import send, streaming
-from coordinator.service.data.kept_volumes import KeptVolumeBook
 from coordinator.service.data.swarms import Swarms
 from coordinator.service.watching.newest_samples import NewestSamples
 from coordinator.trust.caller import CallerKind
@@ -47,7 +46,6 @@ from coordinator.trust.joined_nodes import JoinedNodes
 from coordinator.tuning.memory import Leftovers
 from muster import __version__, wire
 from muster.domain.attachments.request import ServedAttachment
-from muster.domain.data.volume import KeptVolume
 from muster.domain.errors import PermissionDeniedError
 from muster.domain.fleet.node import Inventory, own_labels, relabelled
 from muster.domain.gangs.fence import LEASE
@@ -63,7 +61,6 @@ from muster.wire.data.images import found_image_from_wire, image_pass_to_wire
 from muster.wire.data.inputs import found_input_from_wire, found_input_to_wire
 from muster.wire.data.outputs import outputs_pass_to_wire
 from muster.wire.data.swarms import swarm_pass_to_wire
-from muster.wire.data.volumes import kept_volume_from_wire
 
 log = logging.getLogger(__name__)
 
@@ -91,7 +88,7 @@ class TakenFromNodes:
 
     logs: LogIntake
     samples: NewestSamples
-    volumes: KeptVolumeBook
+    kept: KeptBooks
 
 
 class AgentService(agents_pb2_grpc.AgentServiceServicer):
@@ -222,9 +219,8 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
         inventory = self._with_labels(connected.node, connected.inventory)
         kept = self._taken.logs.kept(connected.reports)
         served = tuple(map(served_attachment_from_wire, hello.attachments))
-        checks.few(hello.kept_volumes, "Hello.kept_volumes")
-        volumes = tuple(map(kept_volume_from_wire, hello.kept_volumes))
-        return replace(connected, inventory=inventory, logs_kept=kept), ToldBeside(served, volumes)
+        beside = ToldBeside(served, kept_in(hello))
+        return replace(connected, inventory=inventory, logs_kept=kept), beside
 
     def _with_labels(self, node: NodeId, inventory: Inventory) -> Inventory:
         """What a node says of itself never looks like what its join token or an operator says of it."""
@@ -245,7 +241,7 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
     ) -> None:
         """Write and read side by side until one of them ends, or the engine closes the session."""
         down = Downlink(context)
-        volumes = VolumeLine(self._taken.volumes, node, down)
+        lines = KeptLines(self._taken.kept, node, down)
         self._attachments.coming(node)  # who hears that the agent is welcome may attach to what it has
         try:
             await send(context, _WELCOME)
@@ -254,8 +250,8 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
                 tasks.create_task(self._plans.send_all(node, session, down), name=f"{node}: plans")
                 tasks.create_task(_until_closed(session, down), name=f"{node}: closed")
                 try:
-                    with self._attachments.on_stream(node, down, told.served), volumes.open(told.volumes):
-                        await self._read(node, session, messages, Pulse(self._heartbeats, session, down), volumes)
+                    with self._attachments.on_stream(node, down, told.served), lines.open(told.kept):
+                        await self._read(node, session, messages, Pulse(self._heartbeats, session, down), lines)
                 finally:
                     await down.end()
         except ExceptionGroup as group:
@@ -279,7 +275,7 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
         session: AgentStream,
         messages: AsyncIterator[pb.AgentMessage],
         pulse: Pulse,
-        volumes: VolumeLine,
+        lines: KeptLines,
     ) -> None:
         number = 1  # Hello was the first one
         async for message in messages:
@@ -287,7 +283,7 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
             if message.WhichOneof("message") == "attachment":
                 self._attachments.reported(node, message.attachment)
                 continue
-            if volumes.take(message):
+            if lines.take(message):
                 continue
             event = _event(node, session, message, number, self._taken.logs)
             if isinstance(event, InventoryChanged):
@@ -306,8 +302,8 @@ class ToldBeside:
 
     served: Sequence[ServedAttachment]
     """The attachments that it serves."""
-    volumes: Sequence[KeptVolume]
-    """The volumes that its node keeps."""
+    kept: KeptOnNode
+    """What its node keeps."""
 
 
 def _require_own(node: NodeId) -> None:

@@ -1,4 +1,4 @@
-"""The SDK for accounts of people and programs, for what they may, and for the log of what they did."""
+"""The SDK for accounts, for what they may, for the log of what they did, and for the authority of the fleet."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -6,7 +6,16 @@ from datetime import datetime
 from typing import Any
 
 from muster.client.calls import Calls
-from muster.domain.fleet.access import Access, Account, AccountKind, AuditAnchor, AuditEntry, AuditPage, Myself
+from muster.domain.fleet.access import (
+    Access,
+    Account,
+    AccountKind,
+    AuditAnchor,
+    AuditEntry,
+    AuditPage,
+    AuthorityStatus,
+    Myself,
+)
 from muster.domain.fleet.audit_chain import ChainCheck
 from muster.rpc.v1 import trust_pb2 as pb
 from muster.rpc.v1.trust_pb2_grpc import TrustServiceStub
@@ -133,3 +142,39 @@ class AuditClient:
             page = await self.page(limit=_PAGE, oldest_first=True, page=page.next_page)
         check.end()
         return check
+
+
+class AuthorityClient:
+    """The fleet's authority, reached as `client.authority`."""
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+
+    @property
+    def _stub(self) -> Any:  # noqa: ANN401 - that of TrustService, whose two kinds mypy cannot tell apart here
+        return self._calls.stub(TrustServiceStub)
+
+    async def show(self) -> AuthorityStatus:
+        """Which authorities of the fleet count, and which nodes know of them.
+
+        >>> status = await client.authority.show()
+        """
+        return trust.authority_status_from_wire(
+            await self._calls.ask(self._stub.ShowAuthority, pb.ShowAuthorityRequest())
+        )
+
+    async def rotate(self) -> AuthorityStatus:
+        """Begin to change the fleet's authority; nodes learn the next one and get certificates from it.
+
+        >>> await client.authority.rotate()
+        """
+        request = pb.RotateAuthorityRequest()
+        return trust.authority_status_from_wire(await self._calls.ask(self._stub.RotateAuthority, request, pauses=()))
+
+    async def finish(self, *, force: bool = False) -> AuthorityStatus:
+        """Have the former authority count no more; ConflictError while nodes that are there need it, unless `force`.
+
+        >>> await client.authority.finish()
+        """
+        request = pb.FinishRotationRequest(force=force)
+        return trust.authority_status_from_wire(await self._calls.ask(self._stub.FinishRotation, request, pauses=()))

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 from muster.client.blocking.frame import SyncFrame
 
 if TYPE_CHECKING:
-    from muster.client.sync.accounts import SyncAccountsClient, SyncAuditClient
+    from muster.client.sync.accounts import SyncAccountsClient, SyncAuditClient, SyncAuthorityClient
     from muster.client.sync.attachments import SyncAttachmentsClient
-    from muster.client.sync.authority import SyncAuthorityClient
     from muster.client.sync.bundles import SyncBundlesClient
     from muster.client.sync.data import SyncCheckpointsClient, SyncDataClient, SyncOutputsClient
+    from muster.client.sync.images import SyncImagesClient
     from muster.client.sync.jobs import SyncJobsClient
     from muster.client.sync.metrics import SyncMetricsClient
     from muster.client.sync.nodes import (
@@ -62,7 +62,7 @@ class SyncAdministrationNouns(SyncFrame):
     @cached_property
     def authority(self) -> "SyncAuthorityClient":
         """The fleet's authority, whose certificates nodes and coordinator show."""
-        from muster.client.sync.authority import SyncAuthorityClient
+        from muster.client.sync.accounts import SyncAuthorityClient
 
         return SyncAuthorityClient(self._own.authority, self._loop)
 
@@ -161,6 +161,13 @@ class SyncClient(SyncAdministrationNouns):
         from muster.client.sync.nodes import SyncNodesClient
 
         return SyncNodesClient(self._own.nodes, self._loop)
+
+    @cached_property
+    def images(self) -> "SyncImagesClient":
+        """Images that agents have pulled onto their nodes."""
+        from muster.client.sync.images import SyncImagesClient
+
+        return SyncImagesClient(self._own.images, self._loop)
 
     @cached_property
     def volumes(self) -> "SyncVolumesClient":

@@ -84,6 +84,9 @@ STORE_AGAIN = "store-again"
 ONE_IMAGE = "one-image"
 """The agent finds out for its job which image a name means, and runs the one that was found."""
 
+CLEAR_IMAGES = "clear-images"
+"""The agent tells which images it has pulled, and takes some away where it is told to."""
+
 SWARM = "swarm"
 """The agent gives pieces of code and inputs to the other nodes of an attempt; one with `--no-peers` does not say it."""
 
@@ -113,6 +116,7 @@ ALL_FEATURES = frozenset(
         STORED_CHECKPOINTS,
         STORE_AGAIN,
         ONE_IMAGE,
+        CLEAR_IMAGES,
         SWARM,
     }
 )
@@ -144,6 +148,7 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         STORED_CHECKPOINTS: "checkpoints",
         STORE_AGAIN: "storing outputs again",
         ONE_IMAGE: "one image for all ranks of a job",
+        CLEAR_IMAGES: "listing and clearing images",
         SWARM: "code and inputs from other nodes",
     }
 )

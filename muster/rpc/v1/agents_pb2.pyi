@@ -190,6 +190,8 @@ class AgentMessage(_message.Message):
     ATTACHMENT_FIELD_NUMBER: _builtins.int
     KEPT_VOLUMES_FIELD_NUMBER: _builtins.int
     REMOVED_VOLUME_FIELD_NUMBER: _builtins.int
+    PULLED_IMAGES_FIELD_NUMBER: _builtins.int
+    CLEARED_IMAGES_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def hello(self) -> Global___Hello:
         """The first one, once."""
@@ -218,6 +220,14 @@ class AgentMessage(_message.Message):
     def removed_volume(self) -> Global___RemovedVolume:
         """The answer to `remove_volume`."""
 
+    @_builtins.property
+    def pulled_images(self) -> Global___PulledImages:
+        """What has changed of the images that the agent has pulled."""
+
+    @_builtins.property
+    def cleared_images(self) -> Global___ClearedImages:
+        """The answer to `clear_images`."""
+
     def __init__(
         self,
         *,
@@ -228,12 +238,14 @@ class AgentMessage(_message.Message):
         attachment: _attachments_pb2.AttachmentReport | None = ...,
         kept_volumes: Global___KeptVolumes | None = ...,
         removed_volume: Global___RemovedVolume | None = ...,
+        pulled_images: Global___PulledImages | None = ...,
+        cleared_images: Global___ClearedImages | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["attachment", b"attachment", "heartbeat", b"heartbeat", "hello", b"hello", "inventory", b"inventory", "kept_volumes", b"kept_volumes", "message", b"message", "removed_volume", b"removed_volume", "reports", b"reports"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["attachment", b"attachment", "cleared_images", b"cleared_images", "heartbeat", b"heartbeat", "hello", b"hello", "inventory", b"inventory", "kept_volumes", b"kept_volumes", "message", b"message", "pulled_images", b"pulled_images", "removed_volume", b"removed_volume", "reports", b"reports"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attachment", b"attachment", "heartbeat", b"heartbeat", "hello", b"hello", "inventory", b"inventory", "kept_volumes", b"kept_volumes", "message", b"message", "removed_volume", b"removed_volume", "reports", b"reports"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attachment", b"attachment", "cleared_images", b"cleared_images", "heartbeat", b"heartbeat", "hello", b"hello", "inventory", b"inventory", "kept_volumes", b"kept_volumes", "message", b"message", "pulled_images", b"pulled_images", "removed_volume", b"removed_volume", "reports", b"reports"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_message: _TypeAlias = _typing.Literal["hello", "heartbeat", "inventory", "reports", "attachment", "kept_volumes", "removed_volume"]  # noqa: Y015
+    _WhichOneofReturnType_message: _TypeAlias = _typing.Literal["hello", "heartbeat", "inventory", "reports", "attachment", "kept_volumes", "removed_volume", "pulled_images", "cleared_images"]  # noqa: Y015
     _WhichOneofArgType_message: _TypeAlias = _typing.Literal["message", b"message"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_message) -> _WhichOneofReturnType_message | None: ...
 
@@ -252,6 +264,7 @@ class CoordinatorMessage(_message.Message):
     RENEW_SOON_FIELD_NUMBER: _builtins.int
     NOTICE_FIELD_NUMBER: _builtins.int
     REMOVE_VOLUME_FIELD_NUMBER: _builtins.int
+    CLEAR_IMAGES_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def welcome(self) -> Global___Welcome:
         """The answer to Hello."""
@@ -280,6 +293,10 @@ class CoordinatorMessage(_message.Message):
     def remove_volume(self) -> Global___VolumeRemoval:
         """A volume that the node keeps is to go."""
 
+    @_builtins.property
+    def clear_images(self) -> Global___ImageClearance:
+        """Images that the agent has pulled are to go."""
+
     def __init__(
         self,
         *,
@@ -290,12 +307,13 @@ class CoordinatorMessage(_message.Message):
         renew_soon: Global___RenewSoon | None = ...,
         notice: _attachments_pb2.NoticeForAttached | None = ...,
         remove_volume: Global___VolumeRemoval | None = ...,
+        clear_images: Global___ImageClearance | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["attachment", b"attachment", "heartbeat_ack", b"heartbeat_ack", "message", b"message", "notice", b"notice", "plan", b"plan", "remove_volume", b"remove_volume", "renew_soon", b"renew_soon", "welcome", b"welcome"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["attachment", b"attachment", "clear_images", b"clear_images", "heartbeat_ack", b"heartbeat_ack", "message", b"message", "notice", b"notice", "plan", b"plan", "remove_volume", b"remove_volume", "renew_soon", b"renew_soon", "welcome", b"welcome"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attachment", b"attachment", "heartbeat_ack", b"heartbeat_ack", "message", b"message", "notice", b"notice", "plan", b"plan", "remove_volume", b"remove_volume", "renew_soon", b"renew_soon", "welcome", b"welcome"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attachment", b"attachment", "clear_images", b"clear_images", "heartbeat_ack", b"heartbeat_ack", "message", b"message", "notice", b"notice", "plan", b"plan", "remove_volume", b"remove_volume", "renew_soon", b"renew_soon", "welcome", b"welcome"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_message: _TypeAlias = _typing.Literal["welcome", "plan", "heartbeat_ack", "attachment", "renew_soon", "notice", "remove_volume"]  # noqa: Y015
+    _WhichOneofReturnType_message: _TypeAlias = _typing.Literal["welcome", "plan", "heartbeat_ack", "attachment", "renew_soon", "notice", "remove_volume", "clear_images"]  # noqa: Y015
     _WhichOneofArgType_message: _TypeAlias = _typing.Literal["message", b"message"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_message) -> _WhichOneofReturnType_message | None: ...
 
@@ -318,6 +336,7 @@ class Hello(_message.Message):
     FEATURES_FIELD_NUMBER: _builtins.int
     ATTACHMENTS_FIELD_NUMBER: _builtins.int
     KEPT_VOLUMES_FIELD_NUMBER: _builtins.int
+    PULLED_IMAGES_FIELD_NUMBER: _builtins.int
     PROTOCOL_FIELD_NUMBER: _builtins.int
     node: _builtins.str
     """The node's name, unique in the fleet."""
@@ -353,6 +372,10 @@ class Hello(_message.Message):
     def kept_volumes(self) -> _containers.RepeatedCompositeFieldContainer[Global___KeptVolume]:
         """All volumes that the node keeps."""
 
+    @_builtins.property
+    def pulled_images(self) -> _containers.RepeatedCompositeFieldContainer[Global___PulledImage]:
+        """The images that the agent has pulled."""
+
     def __init__(
         self,
         *,
@@ -367,11 +390,12 @@ class Hello(_message.Message):
         features: _abc.Iterable[_builtins.str] | None = ...,
         attachments: _abc.Iterable[_attachments_pb2.ServedAttachment] | None = ...,
         kept_volumes: _abc.Iterable[Global___KeptVolume] | None = ...,
+        pulled_images: _abc.Iterable[Global___PulledImage] | None = ...,
         protocol: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["inventory", b"inventory"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["address", b"address", "attachments", b"attachments", "executions", b"executions", "features", b"features", "identity", b"identity", "inventory", b"inventory", "kept_volumes", b"kept_volumes", "node", b"node", "opened", b"opened", "peer_port", b"peer_port", "protocol", b"protocol", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["address", b"address", "attachments", b"attachments", "executions", b"executions", "features", b"features", "identity", b"identity", "inventory", b"inventory", "kept_volumes", b"kept_volumes", "node", b"node", "opened", b"opened", "peer_port", b"peer_port", "protocol", b"protocol", "pulled_images", b"pulled_images", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -502,6 +526,130 @@ class RemovedVolume(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___RemovedVolume: _TypeAlias = RemovedVolume  # noqa: Y015
+
+@_typing.final
+class PulledImage(_message.Message):
+    """An image that an agent has pulled."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    NAMES_FIELD_NUMBER: _builtins.int
+    BYTES_FIELD_NUMBER: _builtins.int
+    USED_AT_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    """What the engine of the node calls it."""
+    bytes: _builtins.int
+    """How much it is by the engine's word; 0: that is not known."""
+    @_builtins.property
+    def names(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The names that the agent has given it."""
+
+    @_builtins.property
+    def used_at(self) -> _timestamp_pb2.Timestamp:
+        """When an execution last began with it, or was seen to use it, by the node's clock."""
+
+    def __init__(
+        self,
+        *,
+        id: _builtins.str = ...,
+        names: _abc.Iterable[_builtins.str] | None = ...,
+        bytes: _builtins.int = ...,
+        used_at: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["used_at", b"used_at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["bytes", b"bytes", "id", b"id", "names", b"names", "used_at", b"used_at"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PulledImage: _TypeAlias = PulledImage  # noqa: Y015
+
+@_typing.final
+class PulledImages(_message.Message):
+    """What has changed of the images that an agent has pulled."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    IMAGES_FIELD_NUMBER: _builtins.int
+    GONE_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def images(self) -> _containers.RepeatedCompositeFieldContainer[Global___PulledImage]:
+        """Those that are new or other than before."""
+
+    @_builtins.property
+    def gone(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Ids of those that are gone."""
+
+    def __init__(
+        self,
+        *,
+        images: _abc.Iterable[Global___PulledImage] | None = ...,
+        gone: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["gone", b"gone", "images", b"images"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PulledImages: _TypeAlias = PulledImages  # noqa: Y015
+
+@_typing.final
+class ImageClearance(_message.Message):
+    """The order to take images away that the agent has pulled."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NUMBER_FIELD_NUMBER: _builtins.int
+    IMAGES_FIELD_NUMBER: _builtins.int
+    number: _builtins.str
+    """Names the order, for the answer to it."""
+    @_builtins.property
+    def images(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Names or ids of images; none: all that nobody uses."""
+
+    def __init__(
+        self,
+        *,
+        number: _builtins.str = ...,
+        images: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["images", b"images", "number", b"number"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ImageClearance: _TypeAlias = ImageClearance  # noqa: Y015
+
+@_typing.final
+class ClearedImages(_message.Message):
+    """What has come of such an order."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NUMBER_FIELD_NUMBER: _builtins.int
+    FATES_FIELD_NUMBER: _builtins.int
+    number: _builtins.str
+    """That of the order."""
+    @_builtins.property
+    def fates(self) -> _containers.RepeatedCompositeFieldContainer[_model_pb2.ImageFate]:
+        """What has become of each image."""
+
+    def __init__(
+        self,
+        *,
+        number: _builtins.str = ...,
+        fates: _abc.Iterable[_model_pb2.ImageFate] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["fates", b"fates", "number", b"number"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ClearedImages: _TypeAlias = ClearedImages  # noqa: Y015
 
 @_typing.final
 class Heartbeat(_message.Message):

@@ -2194,3 +2194,37 @@ class ExecutionOutputs(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ExecutionOutputs: _TypeAlias = ExecutionOutputs  # noqa: Y015
+
+@_typing.final
+class ImageFate(_message.Message):
+    """What has become of one image that was to go from a node."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    IMAGE_FIELD_NUMBER: _builtins.int
+    OUTCOME_FIELD_NUMBER: _builtins.int
+    BYTES_FIELD_NUMBER: _builtins.int
+    WHY_FIELD_NUMBER: _builtins.int
+    image: _builtins.str
+    """Its name, or what was asked for where there is no such image."""
+    outcome: _builtins.str
+    """`removed`, `shared`, `in_use`, `unknown`, `failed` or `later`."""
+    bytes: _builtins.int
+    """How much it is by the engine's word."""
+    why: _builtins.str
+    """What the engine said."""
+    def __init__(
+        self,
+        *,
+        image: _builtins.str = ...,
+        outcome: _builtins.str = ...,
+        bytes: _builtins.int = ...,
+        why: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["bytes", b"bytes", "image", b"image", "outcome", b"outcome", "why", b"why"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ImageFate: _TypeAlias = ImageFate  # noqa: Y015

@@ -827,3 +827,165 @@ class Window(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Window: _TypeAlias = Window  # noqa: Y015
+
+@_typing.final
+class ListImagesRequest(_message.Message):
+    """Asks which images agents have pulled."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NODE_FIELD_NUMBER: _builtins.int
+    AFTER_NODE_FIELD_NUMBER: _builtins.int
+    AFTER_IMAGE_FIELD_NUMBER: _builtins.int
+    node: _builtins.str
+    """Only those of this node; empty: of all."""
+    after_node: _builtins.str
+    """With `after_image`: what is told is what comes after this one; empty: all."""
+    after_image: _builtins.str
+    """The id of that image."""
+    def __init__(
+        self,
+        *,
+        node: _builtins.str = ...,
+        after_node: _builtins.str = ...,
+        after_image: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after_image", b"after_image", "after_node", b"after_node", "node", b"node"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListImagesRequest: _TypeAlias = ListImagesRequest  # noqa: Y015
+
+@_typing.final
+class ListImagesResponse(_message.Message):
+    """A page of the images that agents have pulled."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    IMAGES_FIELD_NUMBER: _builtins.int
+    MORE_FIELD_NUMBER: _builtins.int
+    more: _builtins.bool
+    """Whether others come after these."""
+    @_builtins.property
+    def images(self) -> _containers.RepeatedCompositeFieldContainer[Global___ImageOfNode]:
+        """By node and id."""
+
+    def __init__(
+        self,
+        *,
+        images: _abc.Iterable[Global___ImageOfNode] | None = ...,
+        more: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["images", b"images", "more", b"more"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListImagesResponse: _TypeAlias = ListImagesResponse  # noqa: Y015
+
+@_typing.final
+class ImageOfNode(_message.Message):
+    """An image that the agent of a node has pulled."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NODE_FIELD_NUMBER: _builtins.int
+    ID_FIELD_NUMBER: _builtins.int
+    NAMES_FIELD_NUMBER: _builtins.int
+    BYTES_FIELD_NUMBER: _builtins.int
+    USED_AT_FIELD_NUMBER: _builtins.int
+    JOBS_FIELD_NUMBER: _builtins.int
+    CONNECTED_FIELD_NUMBER: _builtins.int
+    node: _builtins.str
+    """The node."""
+    id: _builtins.str
+    """What the engine of the node calls it."""
+    bytes: _builtins.int
+    """How much it is by the engine's word; 0: that is not known."""
+    connected: _builtins.bool
+    """Whether the node is there; otherwise this is what it told last."""
+    @_builtins.property
+    def names(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The names that the agent has given it."""
+
+    @_builtins.property
+    def used_at(self) -> _timestamp_pb2.Timestamp:
+        """When an execution last began with it, or was seen to use it, by the node's clock."""
+
+    @_builtins.property
+    def jobs(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Ids of the jobs that use it."""
+
+    def __init__(
+        self,
+        *,
+        node: _builtins.str = ...,
+        id: _builtins.str = ...,
+        names: _abc.Iterable[_builtins.str] | None = ...,
+        bytes: _builtins.int = ...,
+        used_at: _timestamp_pb2.Timestamp | None = ...,
+        jobs: _abc.Iterable[_builtins.str] | None = ...,
+        connected: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["used_at", b"used_at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["bytes", b"bytes", "connected", b"connected", "id", b"id", "jobs", b"jobs", "names", b"names", "node", b"node", "used_at", b"used_at"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ImageOfNode: _TypeAlias = ImageOfNode  # noqa: Y015
+
+@_typing.final
+class ClearImagesRequest(_message.Message):
+    """Images of a node are to go."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NODE_FIELD_NUMBER: _builtins.int
+    IMAGES_FIELD_NUMBER: _builtins.int
+    node: _builtins.str
+    """The node."""
+    @_builtins.property
+    def images(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Names or ids of images; none: all that nobody uses."""
+
+    def __init__(
+        self,
+        *,
+        node: _builtins.str = ...,
+        images: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["images", b"images", "node", b"node"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ClearImagesRequest: _TypeAlias = ClearImagesRequest  # noqa: Y015
+
+@_typing.final
+class ClearImagesResponse(_message.Message):
+    """What has become of them."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    FATES_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def fates(self) -> _containers.RepeatedCompositeFieldContainer[_model_pb2.ImageFate]:
+        """What has become of each image."""
+
+    def __init__(
+        self,
+        *,
+        fates: _abc.Iterable[_model_pb2.ImageFate] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["fates", b"fates"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ClearImagesResponse: _TypeAlias = ClearImagesResponse  # noqa: Y015

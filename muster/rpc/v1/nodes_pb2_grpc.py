@@ -573,3 +573,123 @@ class WindowService(object):
             timeout,
             metadata,
             _registered_method=True)
+
+
+class ImageServiceStub(object):
+    """Images that agents have pulled onto their nodes.
+    """
+
+    def __init__(self, channel):
+        """Constructor.
+
+        Args:
+            channel: A grpc.Channel.
+        """
+        self.List = channel.unary_unary(
+                '/muster.rpc.v1.ImageService/List',
+                request_serializer=muster_dot_rpc_dot_v1_dot_nodes__pb2.ListImagesRequest.SerializeToString,
+                response_deserializer=muster_dot_rpc_dot_v1_dot_nodes__pb2.ListImagesResponse.FromString,
+                _registered_method=True)
+        self.Clear = channel.unary_unary(
+                '/muster.rpc.v1.ImageService/Clear',
+                request_serializer=muster_dot_rpc_dot_v1_dot_nodes__pb2.ClearImagesRequest.SerializeToString,
+                response_deserializer=muster_dot_rpc_dot_v1_dot_nodes__pb2.ClearImagesResponse.FromString,
+                _registered_method=True)
+
+
+class ImageServiceServicer(object):
+    """Images that agents have pulled onto their nodes.
+    """
+
+    def List(self, request, context):
+        """The images by node and id.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Clear(self, request, context):
+        """Takes images away from one node that nobody uses.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+
+def add_ImageServiceServicer_to_server(servicer, server):
+    rpc_method_handlers = {
+            'List': grpc.unary_unary_rpc_method_handler(
+                    servicer.List,
+                    request_deserializer=muster_dot_rpc_dot_v1_dot_nodes__pb2.ListImagesRequest.FromString,
+                    response_serializer=muster_dot_rpc_dot_v1_dot_nodes__pb2.ListImagesResponse.SerializeToString,
+            ),
+            'Clear': grpc.unary_unary_rpc_method_handler(
+                    servicer.Clear,
+                    request_deserializer=muster_dot_rpc_dot_v1_dot_nodes__pb2.ClearImagesRequest.FromString,
+                    response_serializer=muster_dot_rpc_dot_v1_dot_nodes__pb2.ClearImagesResponse.SerializeToString,
+            ),
+    }
+    generic_handler = grpc.method_handlers_generic_handler(
+            'muster.rpc.v1.ImageService', rpc_method_handlers)
+    server.add_generic_rpc_handlers((generic_handler,))
+    server.add_registered_method_handlers('muster.rpc.v1.ImageService', rpc_method_handlers)
+
+
+ # This class is part of an EXPERIMENTAL API.
+class ImageService(object):
+    """Images that agents have pulled onto their nodes.
+    """
+
+    @staticmethod
+    def List(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/muster.rpc.v1.ImageService/List',
+            muster_dot_rpc_dot_v1_dot_nodes__pb2.ListImagesRequest.SerializeToString,
+            muster_dot_rpc_dot_v1_dot_nodes__pb2.ListImagesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Clear(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/muster.rpc.v1.ImageService/Clear',
+            muster_dot_rpc_dot_v1_dot_nodes__pb2.ClearImagesRequest.SerializeToString,
+            muster_dot_rpc_dot_v1_dot_nodes__pb2.ClearImagesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)

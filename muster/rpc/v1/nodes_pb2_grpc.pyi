@@ -207,3 +207,46 @@ class WindowServiceServicer(metaclass=_abc_1.ABCMeta):
         """Removes a window; its nodes take jobs again. The window as it was."""
 
 def add_WindowServiceServicer_to_server(servicer: WindowServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
+
+class ImageServiceStub:
+    """Images that agents have pulled onto their nodes."""
+
+    @_typing.overload
+    def __new__(cls, channel: _grpc.Channel) -> _Self: ...
+    @_typing.overload
+    def __new__(cls, channel: _aio.Channel) -> ImageServiceAsyncStub: ...
+    List: _grpc.UnaryUnaryMultiCallable[_nodes_pb2.ListImagesRequest, _nodes_pb2.ListImagesResponse]
+    """The images by node and id."""
+    Clear: _grpc.UnaryUnaryMultiCallable[_nodes_pb2.ClearImagesRequest, _nodes_pb2.ClearImagesResponse]
+    """Takes images away from one node that nobody uses."""
+
+@_typing.type_check_only
+class ImageServiceAsyncStub(ImageServiceStub):
+    """Images that agents have pulled onto their nodes."""
+
+    def __init__(self, channel: _aio.Channel) -> None: ...
+    List: _aio.UnaryUnaryMultiCallable[_nodes_pb2.ListImagesRequest, _nodes_pb2.ListImagesResponse]  # type: ignore[assignment]
+    """The images by node and id."""
+    Clear: _aio.UnaryUnaryMultiCallable[_nodes_pb2.ClearImagesRequest, _nodes_pb2.ClearImagesResponse]  # type: ignore[assignment]
+    """Takes images away from one node that nobody uses."""
+
+class ImageServiceServicer(metaclass=_abc_1.ABCMeta):
+    """Images that agents have pulled onto their nodes."""
+
+    @_abc_1.abstractmethod
+    def List(
+        self,
+        request: _nodes_pb2.ListImagesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_nodes_pb2.ListImagesResponse, _abc.Awaitable[_nodes_pb2.ListImagesResponse]]:
+        """The images by node and id."""
+
+    @_abc_1.abstractmethod
+    def Clear(
+        self,
+        request: _nodes_pb2.ClearImagesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_nodes_pb2.ClearImagesResponse, _abc.Awaitable[_nodes_pb2.ClearImagesResponse]]:
+        """Takes images away from one node that nobody uses."""
+
+def add_ImageServiceServicer_to_server(servicer: ImageServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

@@ -41,6 +41,7 @@ class EngineImages:
         config = found.get("Config") or {}
         return Image(
             id=found["Id"],
+            bytes=int(found.get("Size") or 0),
             known_as=tuple(found.get("RepoDigests") or ()),
             architecture=found.get("Architecture") or "",
             entrypoint=tuple(config.get("Entrypoint") or ()),

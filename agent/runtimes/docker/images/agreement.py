@@ -106,7 +106,7 @@ class ImageBringer:
         if not found.digest:
             return own(found, here)
         image = await self._pulled(found, login_for, progress)
-        self._pulled_images.note(image.id, found.pinned)
+        self._pulled_images.note(image.id, found.pinned, size=image.bytes)
         if role.pull is PullPolicy.ALWAYS or here is None:
             await self._images.name(image.id, found.image)
             self._pulled_images.note(image.id, found.image)
@@ -115,7 +115,7 @@ class ImageBringer:
     async def _named(self, name: str, login_for: LoginFor, progress: Progress) -> Image:
         """An image that was pulled by the name in the job."""
         image = await pulled(self._images, name, login_for, progress)
-        self._pulled_images.note(image.id, name)
+        self._pulled_images.note(image.id, name, size=image.bytes)
         return image
 
     async def _pulled(self, found: FoundImage, login_for: LoginFor, progress: Progress) -> Image:

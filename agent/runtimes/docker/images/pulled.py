@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from agent.executions.whole_file import write_whole
+from muster.domain.jobs.image import tag_of, without_tag
 
 PULLED_FILE = "images.json"
 """The name of the file in the agent's state directory."""
@@ -16,6 +17,7 @@ IMAGE_UNUSED = 3600.0
 """Seconds for which nothing must have begun with an image before it goes."""
 
 _PRIVATE = 0o600
+_SHA256, _DIGITS = "sha256:", 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +30,8 @@ class PulledImage:
     """The names that it was given by the agent."""
     used_at: float
     """When an execution last began with it, or was seen to use it, in seconds since 1970."""
+    bytes: int = 0
+    """How much it is by the engine's word; 0: that is not known."""
 
 
 def may_go(images: Sequence[PulledImage], in_use: Collection[str], now: float) -> Sequence[PulledImage]:
@@ -36,11 +40,27 @@ def may_go(images: Sequence[PulledImage], in_use: Collection[str], now: float) -
     return sorted(unused, key=lambda each: (each.used_at, each.id))
 
 
+def is_meant(image: PulledImage, wanted: str) -> bool:
+    """Whether an image is meant by one of its names, its id, or the first twelve digits of that at the least."""
+    digits = wanted.removeprefix(_SHA256)
+    if len(digits) >= _DIGITS and image.id.removeprefix(_SHA256).startswith(digits):
+        return True
+    return _spelt_out(wanted) in map(_spelt_out, image.names)
+
+
+def _spelt_out(name: str) -> str:
+    """A name with its registry, and its digest or its tag."""
+    _, _, digest = name.partition("@")
+    return f"{without_tag(name)}@{digest}" if digest else f"{without_tag(name)}:{tag_of(name)}"
+
+
 class PulledImages:
     """The note of what was pulled; what cannot be written or read is as if it had not been pulled, and stays."""
 
     def __init__(self, path: Path | None, clock: Callable[[], float] = time.time) -> None:
         """`path`: the file; None: it is known until the agent ends."""
+        self.revision = 0
+        """Counts up whenever there is something to tell of them."""
         self._path = path
         self._clock = clock
         self._known: dict[str, PulledImage] | None = None
@@ -54,12 +74,14 @@ class PulledImages:
         """What was pulled and is not known to be gone."""
         return tuple(self._images().values())
 
-    def note(self, image: str, *names: str) -> None:
-        """Note that an image was pulled, and has these names."""
+    def note(self, image: str, *names: str, size: int = 0) -> None:
+        """Note that an image of so many bytes was pulled, and has these names."""
         before = self._images().get(image)
         known = () if before is None else before.names
         all_names = (*known, *(name for name in names if name not in known))
-        self._images()[image] = PulledImage(id=image, names=all_names, used_at=self._clock())
+        self._images()[image] = PulledImage(
+            id=image, names=all_names, used_at=self._clock(), bytes=size or (0 if before is None else before.bytes)
+        )
         self._write()
 
     def note_use(self, *used: str) -> None:
@@ -82,8 +104,12 @@ class PulledImages:
         return self._known
 
     def _write(self) -> None:
+        self.revision += 1
         if self._path is not None:
-            said = [{"id": each.id, "names": each.names, "used_at": each.used_at} for each in self.all()]
+            said = [
+                {"id": each.id, "names": each.names, "used_at": each.used_at, "bytes": each.bytes}
+                for each in self.all()
+            ]
             with suppress(OSError):  # a full disk is no reason not to go on
                 write_whole(self._path, json.dumps(said).encode(), _PRIVATE)
 
@@ -93,9 +119,12 @@ def _read(path: Path) -> dict[str, PulledImage]:
         said = json.loads(path.read_bytes())
         return {
             str(each["id"]): PulledImage(
-                id=str(each["id"]), names=tuple(map(str, each["names"])), used_at=float(each["used_at"])
+                id=str(each["id"]),
+                names=tuple(map(str, each["names"])),
+                used_at=float(each["used_at"]),
+                bytes=int(each.get("bytes", 0)),
             )
             for each in said
         }
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return {}

@@ -8,7 +8,7 @@ from muster.domain.data.volume import KeptVolumeView
 from muster.domain.quantity import moment_text, size_text
 
 JOBS_LISTED = 3
-"""Jobs that use a volume of which a line of the table has the ids."""
+"""Jobs that use a volume or an image of which a line of the table has the ids."""
 
 
 def volumes_table(volumes: Sequence[KeptVolumeView]) -> TextTable:
@@ -30,13 +30,14 @@ def volumes_table(volumes: Sequence[KeptVolumeView]) -> TextTable:
                 each.name,
                 size_text(each.bytes),
                 moment_text(each.used_at),
-                _users(each.jobs),
+                users_text(each.jobs),
             )
             for each in volumes
         ),
     )
 
 
-def _users(jobs: Sequence[str]) -> str:
+def users_text(jobs: Sequence[str]) -> str:
+    """The first jobs that use something, and how many more."""
     more = f", {len(jobs) - JOBS_LISTED} more" if len(jobs) > JOBS_LISTED else ""
     return ", ".join(jobs[:JOBS_LISTED]) + more or "-"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agent.runtimes.docker.images.pulled import IMAGE_UNUSED, PulledImage, PulledImages, may_go
+from agent.runtimes.docker.images.pulled import IMAGE_UNUSED, PulledImage, PulledImages, is_meant, may_go
 
 NOW = 1_700_000_000.0
 
@@ -22,16 +22,17 @@ def test_the_longest_unused_goes_first_and_what_is_in_use_or_was_used_of_late_st
 def test_the_note_outlives_the_agent(tmp_path: Path) -> None:
     path, clock = tmp_path / "images.json", iter(range(10))
     noted = PulledImages(path, lambda: float(next(clock)))
-    noted.note("one", "team/app@sha256:1")
+    noted.note("one", "team/app@sha256:1", size=7)
     noted.note("two", "team/two:1")
     noted.note("one", "team/app:1", "team/app@sha256:1")
     noted.note_use("two", "of-somebody-else")
     noted.note("gone", "team/gone:1")
     noted.forget("gone")
     assert PulledImages(path).all() == (
-        PulledImage(id="one", names=("team/app@sha256:1", "team/app:1"), used_at=2),
+        PulledImage(id="one", names=("team/app@sha256:1", "team/app:1"), used_at=2, bytes=7),
         PulledImage(id="two", names=("team/two:1",), used_at=3),
     )
+    assert noted.revision == 6, "whoever tells of them looks again"
     assert path.stat().st_mode & 0o777 == 0o600
 
 
@@ -40,3 +41,25 @@ def test_a_damaged_note_is_as_if_nothing_had_been_pulled(tmp_path: Path, content
     path = tmp_path / "images.json"
     path.write_text(content)
     assert PulledImages(path).all() == ()
+
+
+@pytest.mark.parametrize(
+    ("wanted", "meant"),
+    [
+        ("busybox", True),
+        ("docker.io/library/busybox:latest", True),
+        ("busybox:1", False),
+        ("library/busybox", True),
+        ("team/busybox", False),
+        ("busybox@sha256:beef", True),
+        ("sha256:0123456789abcdef", True),
+        ("0123456789ab", True),
+        ("0123456789a", False),
+        ("f123456789ab", False),
+        ("sha256:", False),
+    ],
+)
+def test_an_image_is_meant_by_each_of_its_names_and_by_the_beginning_of_its_id(wanted: str, meant: bool) -> None:
+    names = ("busybox", "docker.io/library/busybox@sha256:beef")
+    image = PulledImage(id="sha256:0123456789abcdef", names=names, used_at=NOW)
+    assert is_meant(image, wanted) is meant

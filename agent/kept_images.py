@@ -1,0 +1,107 @@
+"""Images that the agent has pulled, as the coordinator hears of them; and its orders to clear some."""
+
+import asyncio
+import logging
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import Protocol, runtime_checkable
+
+from agent.mailbox import Outbox
+from agent.told_changes import CHANGES_TOLD_EVERY, ToldChanges
+from muster.domain.data.kept.image import (
+    MOST_IMAGES_TOLD,
+    ClearedImages,
+    ClearOutcome,
+    ImageClearance,
+    ImageFate,
+    ImageNews,
+    ToldImage,
+)
+from muster.rpc.v1 import agents_pb2 as pb
+from muster.wire.data.pulled_images import cleared_images_to_wire, image_news_to_wire
+
+log = logging.getLogger(__name__)
+
+MOST_CLEARANCES_WAITING = 64
+"""Orders to clear images that wait for those before them; what is more is not carried out."""
+
+
+class ImageKeeper(Protocol):
+    """The images that the agent has pulled."""
+
+    @property
+    def revision(self) -> int:
+        """Counts up whenever there is something to tell of them."""
+        ...
+
+    def told(self) -> Sequence[ToldImage]:
+        """All of them, the one that was used last first."""
+        ...
+
+    async def clear_now(self, images: Collection[str]) -> Sequence[ImageFate]:
+        """Remove images that nobody uses, by names or ids; none: all of them. What has become of each; never raises."""
+        ...
+
+
+@runtime_checkable
+class HasImages(Protocol):
+    """A runtime whose executions have images."""
+
+    @property
+    def images(self) -> ImageKeeper:
+        """What it has pulled."""
+        ...
+
+
+class KeptImagesHere:
+    """What one node tells of the images that its agent has pulled, and how it clears them."""
+
+    def __init__(self, runtimes: Iterable[object], outbox: Outbox) -> None:
+        self._keepers = [each.images for each in runtimes if isinstance(each, HasImages)]
+        self._outbox = outbox
+        self._changes = ToldChanges(self._revision, self._look, self._send)
+        self._orders: asyncio.Queue[ImageClearance] = asyncio.Queue(MOST_CLEARANCES_WAITING)
+
+    def all(self) -> Collection[ToldImage]:
+        """All of them, for Hello; what is told from here on is what changes."""
+        return self._changes.all()
+
+    def clear(self, order: ImageClearance) -> None:
+        """Have images cleared, and answer."""
+        try:
+            self._orders.put_nowait(order)
+        except asyncio.QueueFull:
+            log.warning("too many orders to clear images at once")
+
+    async def run(self) -> None:
+        """Tell what changes, and carry out orders, until cancelled."""
+        while True:
+            await self._changes.tell()
+            order: ImageClearance | None = None
+            with suppress(TimeoutError):
+                async with asyncio.timeout(CHANGES_TOLD_EVERY):
+                    order = await self._orders.get()
+            if order is not None:
+                await self._carry_out(order)
+
+    async def _carry_out(self, order: ImageClearance) -> None:
+        fates = await self._cleared(order.images)
+        await self._changes.tell()
+        answer = ClearedImages(number=order.number, fates=tuple(fates))
+        self._outbox.send(pb.AgentMessage(cleared_images=cleared_images_to_wire(answer)))
+
+    async def _cleared(self, images: Collection[str]) -> Sequence[ImageFate]:
+        if not self._keepers:
+            return [ImageFate(image=each, outcome=ClearOutcome.UNKNOWN) for each in images]
+        return [fate for keeper in self._keepers for fate in await keeper.clear_now(images)]
+
+    def _revision(self) -> int:
+        return sum(keeper.revision for keeper in self._keepers)
+
+    async def _look(self) -> Mapping[str, ToldImage]:
+        told = [each for keeper in self._keepers for each in keeper.told()]
+        return {each.id: each for each in told[:MOST_IMAGES_TOLD]}
+
+    def _send(self, new: Collection[ToldImage], gone: Collection[str]) -> bool:
+        news = ImageNews(images=tuple(new), gone=tuple(gone))
+        return self._outbox.send(pb.AgentMessage(pulled_images=image_news_to_wire(news)))

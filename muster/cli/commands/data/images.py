@@ -1,0 +1,104 @@
+"""The commands for images that agents have pulled onto their nodes: which there are, and clearing some."""
+
+from typing import Annotated
+
+import typer
+
+from muster.cli.context import answers, session_of
+from muster.cli.help import Group
+from muster.cli.options import Output, complete_nodes
+from muster.cli.output.documents import Format, text_of
+from muster.cli.output.screen import say, say_lines, screen
+from muster.domain.data.kept.image import ClearOutcome
+from muster.domain.errors import ConflictError
+from muster.domain.quantity import counted
+
+images = typer.Typer(name="images", cls=Group, invoke_without_command=True)
+
+_REFUSED = frozenset({ClearOutcome.IN_USE, ClearOutcome.UNKNOWN, ClearOutcome.FAILED, ClearOutcome.LATER})
+
+
+@images.callback()
+@answers
+async def every_image(context: typer.Context, *, output: Output = Format.TABLE) -> None:
+    """List the images that agents have pulled onto nodes, or clear some.
+
+    Examples:
+      muster images
+      muster images clear node-7
+    """
+    if context.invoked_subcommand is None:
+        await _list(context, "", output)
+
+
+@images.command("list")
+@answers
+async def list_images(
+    context: typer.Context,
+    node: Annotated[
+        str, typer.Argument(metavar="[NODE]", help="Name of the node (default: all).", autocompletion=complete_nodes)
+    ] = "",
+    *,
+    output: Output = Format.TABLE,
+) -> None:
+    """List the images that agents have pulled onto nodes.
+
+    What people have pulled, built or loaded there is not listed, as agents leave that alone. Images of nodes that
+    are away are those that they told of before.
+
+    Examples:
+      muster images list node-7
+      muster images list -o json
+    """
+    await _list(context, node, output)
+
+
+@images.command("clear")
+@answers
+async def clear_images(
+    context: typer.Context,
+    node: Annotated[str, typer.Argument(metavar="NODE", help="Name of the node.", autocompletion=complete_nodes)],
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[IMAGE]...", help="Names or ids of images (default: all unused).")
+    ] = None,
+    *,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
+    output: Output = Format.TABLE,
+) -> None:
+    """Take images away from a node that its agent has pulled.
+
+    One that a container uses stays, and one with which an execution is being prepared. An image that has gone is
+    pulled again when a job needs it. Where a named image stays, the command fails.
+
+    Examples:
+      muster images clear node-7
+      muster images clear node-7 registry.example.com/team/train:1.4 --yes
+    """
+    wanted = names or []
+    async with session_of(context).client() as client:
+        if not yes:
+            what = ", ".join(wanted) or "all images that nobody uses"
+            typer.confirm(f"Clear {what} from {node}?", abort=True, err=True)
+        fates = await client.images.clear(node, wanted)
+    if not output.for_people:
+        say_lines(text_of(fates, output))
+    elif not fates:
+        say(f"the agent of {node} has pulled no images")
+    else:
+        from muster.cli.commands.data.images_table import fates_table
+
+        screen(whole=output is Format.WIDE).print(fates_table(fates))
+    stay = [each for each in fates if each.outcome in _REFUSED]
+    if wanted and stay:
+        raise ConflictError(f"{counted(len(stay), 'image')} of {len(fates)} not cleared from {node}")
+
+
+async def _list(context: typer.Context, node: str, output: Format) -> None:
+    async with session_of(context).client() as client:
+        found = await client.images.list(node=node)
+    if not output.for_people:
+        say_lines(text_of(found, output))
+        return
+    from muster.cli.commands.data.images_table import images_table
+
+    screen(whole=output is Format.WIDE).print(images_table(found))

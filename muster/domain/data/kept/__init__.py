@@ -1,0 +1,1 @@
+"""What stays on nodes between jobs, as people see it and as they have it taken away."""
