@@ -26,7 +26,7 @@ MOST_CLEARANCES_WAITING = 64
 """Orders to clear images that wait for those before them; what is more is not carried out."""
 
 
-class ImageKeeper(Protocol):
+class ImagesOfRuntime(Protocol):
     """The images that the agent has pulled."""
 
     @property
@@ -48,7 +48,7 @@ class HasImages(Protocol):
     """A runtime whose executions have images."""
 
     @property
-    def images(self) -> ImageKeeper:
+    def images(self) -> ImagesOfRuntime:
         """What it has pulled."""
         ...
 
@@ -57,7 +57,7 @@ class KeptImagesHere:
     """What one node tells of the images that its agent has pulled, and how it clears them."""
 
     def __init__(self, runtimes: Iterable[object], outbox: Outbox) -> None:
-        self._keepers = [each.images for each in runtimes if isinstance(each, HasImages)]
+        self._pulled = [each.images for each in runtimes if isinstance(each, HasImages)]
         self._outbox = outbox
         self._changes = ToldChanges(self._revision, self._look, self._send)
         self._orders: asyncio.Queue[ImageClearance] = asyncio.Queue(MOST_CLEARANCES_WAITING)
@@ -91,15 +91,15 @@ class KeptImagesHere:
         self._outbox.send(pb.AgentMessage(cleared_images=cleared_images_to_wire(answer)))
 
     async def _cleared(self, images: Collection[str]) -> Sequence[ImageFate]:
-        if not self._keepers:
+        if not self._pulled:
             return [ImageFate(image=each, outcome=ClearOutcome.UNKNOWN) for each in images]
-        return [fate for keeper in self._keepers for fate in await keeper.clear_now(images)]
+        return [fate for each in self._pulled for fate in await each.clear_now(images)]
 
     def _revision(self) -> int:
-        return sum(keeper.revision for keeper in self._keepers)
+        return sum(each.revision for each in self._pulled)
 
     async def _look(self) -> Mapping[str, ToldImage]:
-        told = [each for keeper in self._keepers for each in keeper.told()]
+        told = [image for each in self._pulled for image in each.told()]
         return {each.id: each for each in told[:MOST_IMAGES_TOLD]}
 
     def _send(self, new: Collection[ToldImage], gone: Collection[str]) -> bool:

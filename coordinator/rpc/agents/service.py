@@ -31,7 +31,7 @@ from coordinator.rpc.agents.entitled import entitled_to
 from coordinator.rpc.agents.heartbeats import Heartbeats, Pulse
 from coordinator.rpc.agents.images.agreement import ImageAgreement
 from coordinator.rpc.agents.input_versions import InputVersions
-from coordinator.rpc.agents.kept.lines import KeptBooks, KeptLines, KeptOnNode, kept_in
+from coordinator.rpc.agents.kept.lines import KeptBooks, NodeKeepLines, KeptOnNode, kept_in
 from coordinator.rpc.agents.log_intake import LogIntake
 from coordinator.rpc.agents.plan_sender import PlanSender
 from coordinator.rpc.agents.renewals import Renewals
@@ -241,7 +241,7 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
     ) -> None:
         """Write and read side by side until one of them ends, or the engine closes the session."""
         down = Downlink(context)
-        lines = KeptLines(self._taken.kept, node, down)
+        lines = NodeKeepLines(self._taken.kept, node, down)
         self._attachments.coming(node)  # who hears that the agent is welcome may attach to what it has
         try:
             await send(context, _WELCOME)
@@ -275,7 +275,7 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
         session: AgentStream,
         messages: AsyncIterator[pb.AgentMessage],
         pulse: Pulse,
-        lines: KeptLines,
+        lines: NodeKeepLines,
     ) -> None:
         number = 1  # Hello was the first one
         async for message in messages:

@@ -15,7 +15,7 @@ Order_contra = TypeVar("Order_contra", contravariant=True)
 Answer = TypeVar("Answer")
 
 
-class LineEndedError(Exception):
+class OrderLineEndedError(Exception):
     """The stream is over; whether its agent has heard the order is not known."""
 
 
@@ -23,7 +23,7 @@ class AgentLine(Protocol[Order_contra]):
     """The open stream of one agent."""
 
     async def send(self, order: Order_contra) -> None:
-        """Write an order; raises LineEndedError once the stream is over."""
+        """Write an order; raises OrderLineEndedError once the stream is over."""
         ...
 
 
@@ -113,7 +113,7 @@ class NodeBook(Generic[Key, Thing, Order, Answer]):
             async with asyncio.timeout(self._limit):
                 await line.send(order(number))
                 return await answer
-        except (TimeoutError, LineEndedError):
+        except (TimeoutError, OrderLineEndedError):
             raise self._unheard(node) from None
         finally:
             del self._answers[node, number]

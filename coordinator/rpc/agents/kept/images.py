@@ -7,7 +7,7 @@ import grpc.aio
 
 from coordinator.rpc.agents.downlink import Downlink, StreamEnded
 from coordinator.service.data.kept_images import KeptImageBook
-from coordinator.service.data.node_book import LineEndedError
+from coordinator.service.data.node_book import OrderLineEndedError
 from muster.domain.data.kept.image import ImageClearance, ToldImage
 from muster.domain.ids import NodeId
 from muster.rpc.v1 import agents_pb2 as pb
@@ -32,11 +32,11 @@ class ImageLine:
             self._book.disconnected(self._node, self)
 
     async def send(self, order: ImageClearance) -> None:
-        """Write an order; raises LineEndedError once the stream is over."""
+        """Write an order; raises OrderLineEndedError once the stream is over."""
         try:
             await self._down.send(pb.CoordinatorMessage(clear_images=image_clearance_to_wire(order)))
         except (StreamEnded, grpc.aio.InternalError, grpc.aio.UsageError):
-            raise LineEndedError from None
+            raise OrderLineEndedError from None
 
     def take(self, message: pb.AgentMessage) -> bool:
         """Take in a message, if it is about images; whether it is. Raises WireError."""

@@ -44,7 +44,7 @@ def kept_in(hello: pb.Hello) -> KeptOnNode:
     )
 
 
-class KeptLines:
+class NodeKeepLines:
     """What one stream brings of volumes and images."""
 
     def __init__(self, books: KeptBooks, node: NodeId, down: Downlink) -> None:

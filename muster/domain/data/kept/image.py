@@ -62,7 +62,7 @@ class ImageFate:
     """What has become of one image that was to go."""
 
     image: str
-    """Its name, or what was asked for where there is no such image."""
+    """Name of the image, or what was asked for where there is no such image."""
     outcome: ClearOutcome
     bytes: int = 0
     """How much it is by the engine's word; layers that other images have as well stay on the disk."""

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import pytest
 
 from coordinator.service.data.kept_volumes import MOST_VOLUMES_TOLD, KeptVolumeBook
-from coordinator.service.data.node_book import LineEndedError
+from coordinator.service.data.node_book import OrderLineEndedError
 from coordinator.service.data.volumes import VOLUMES_PAGE, VolumeOperations
 from muster.domain.data.volume import (
     KeptVolume,
@@ -56,7 +56,7 @@ class Line:
 
     async def send(self, order: VolumeRemoval) -> None:
         if self.ended:
-            raise LineEndedError
+            raise OrderLineEndedError
         self.heard.append(order.volume)
         self.came.set()
         if self.outcome is not None:
