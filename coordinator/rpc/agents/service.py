@@ -31,7 +31,7 @@ from coordinator.rpc.agents.entitled import entitled_to
 from coordinator.rpc.agents.heartbeats import Heartbeats, Pulse
 from coordinator.rpc.agents.images.agreement import ImageAgreement
 from coordinator.rpc.agents.input_versions import InputVersions
-from coordinator.rpc.agents.kept.lines import KeptBooks, NodeKeepLines, KeptOnNode, kept_in
+from coordinator.rpc.agents.kept.lines import KeptBooks, KeptOnNode, NodeKeepLines, kept_in
 from coordinator.rpc.agents.log_intake import LogIntake
 from coordinator.rpc.agents.plan_sender import PlanSender
 from coordinator.rpc.agents.renewals import Renewals
