@@ -132,6 +132,7 @@ FOR_CLIENTS = (
     feed_pb2.DESCRIPTOR.services_by_name["FeedService"].full_name,
     projects_pb2.DESCRIPTOR.services_by_name["ProjectService"].full_name,
     nodes_pb2.DESCRIPTOR.services_by_name["WindowService"].full_name,
+    nodes_pb2.DESCRIPTOR.services_by_name["ImageService"].full_name,
     pools_pb2.DESCRIPTOR.services_by_name["PoolService"].full_name,
     trust_pb2.DESCRIPTOR.services_by_name["TrustService"].full_name,
     trust_pb2.DESCRIPTOR.services_by_name["LoginService"].full_name,
