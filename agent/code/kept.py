@@ -145,11 +145,12 @@ class KeptCode:
                 tree = await client.tree(code.tree, code.size)
                 await asyncio.to_thread(_keep, objects, tree)
                 missing = await asyncio.to_thread(_missing, objects, tree)
+            lacking = len(missing)
             await self._gather(assignment, client, objects, tree, progress)
             missing = await asyncio.to_thread(_missing, objects, tree)
             await self._fetch_objects(client, objects, missing, progress)
         await asyncio.to_thread(self.trim, tree)
-        log.info("code fetched", extra={"execution": execution, "tree": tree.digest, "objects": len(missing)})
+        log.info("code fetched", extra={"execution": execution, "tree": tree.digest, "objects": lacking})
         return tree
 
     async def _gather(
