@@ -66,7 +66,6 @@ _FOREIGN: Mapping[str, Sequence[str]] = {
 _AT_ONCE = "unknown key; write cpus, memory and gpus directly below resources: each execution gets what it asks for"
 _BESIDE = "unknown key; exit codes stand beside restarts: exit_codes: {restart: 1-255, fail: 2}"
 _TOLD: Mapping[tuple[int | str, ...], str] = {
-    ("outputs", "live"): "is not accepted yet: outputs are stored once user code has ended",
     ("exit_codes", "success"): "is reserved for workflows and not accepted yet: exit code 0 alone is success today",
     ("restarts", "fail_on"): _BESIDE,
     ("restarts", "restart_on"): _BESIDE,

@@ -58,7 +58,7 @@ def test_a_role_says_all_of_it_anew() -> None:
             "{to: runs, secret: store}",
             "job.yaml:3:15: outputs.to: must be a bucket, or a place in one, like s3://acme/runs",
         ),
-        ("{live: read-only}", "outputs.live: is not accepted yet: outputs are stored once user code has ended"),
+        ("{live: settled}", "job.yaml:3:17: outputs.live: cannot be settled yet; say read-only, and take the write"),
         ("[a.pt]", 'outputs: must be a map, not a list; write it like outputs: {only: ["**/*.pt"], keep: 90d}'),
         ("{keep: 2d}\ndelete_after: 1d", "outputs.keep: is longer than the job stays (delete_after: 1d)"),
     ],
