@@ -144,9 +144,9 @@ async def test_the_check_in_deadline_names_who_is_missing_and_what_it_was_doing(
         late.gates["prepare"].close()
         await fleet.start_agent("b", runtime=late)
         await fleet.connected("b")
-        job = await fleet.run(shell("echo ran", 2, max_per_node=1, check_in=timedelta(seconds=0.5)))
+        job = await fleet.run(shell("echo ran", 2, max_per_node=1, check_in=timedelta(seconds=2)))
         culprit = on_node(job, "b")
-        said = "had not checked in after 0.5 s (standing before a gate), as the only one of 2"
+        said = "had not checked in after 2 s (standing before a gate), as the only one of 2"
         await assert_blamed(fleet, job, culprit, FailureKind.CHECK_IN_TIMEOUT, said)
 
 
@@ -156,20 +156,18 @@ async def test_the_check_in_deadline_covers_arming_too(tmp_path: Path) -> None:
         late.gates["arm"].close()
         await fleet.start_agent("b", runtime=late)
         await fleet.connected("b")
-        job = await fleet.client.jobs.submit(shell("echo ran", 2, max_per_node=1, check_in=timedelta(seconds=0.5)))
+        job = await fleet.client.jobs.submit(shell("echo ran", 2, max_per_node=1, check_in=timedelta(seconds=2)))
         stopping = await fleet.until(job.id, lambda view: view.failure is not None)
         late.gates["arm"].open()  # what is being armed is armed to the end before it is stopped
         job = await fleet.client.jobs.wait(stopping.id)
-        said = "had not armed after 0.5 s (checked in), as the only one of 2"
+        said = "had not armed after 2 s (checked in), as the only one of 2"
         await assert_blamed(fleet, job, on_node(job, "b"), FailureKind.CHECK_IN_TIMEOUT, said)
 
 
 async def test_an_agent_that_was_cut_off_is_named_by_the_deadline(tmp_path: Path) -> None:
     async with running_fleet(tmp_path, "a", "b") as fleet:
         fleet.cable("b").hold(downwards=True)
-        submitted = await fleet.client.jobs.submit(
-            shell("echo ran", 2, max_per_node=1, check_in=timedelta(seconds=0.5))
-        )
+        submitted = await fleet.client.jobs.submit(shell("echo ran", 2, max_per_node=1, check_in=timedelta(seconds=2)))
         job = await fleet.until(submitted.id, lambda view: view.failure is not None)
         assert job.failure is not None
         assert "(placed)" in job.failure.message

@@ -23,6 +23,7 @@ from coordinator.core.events import (
     UnholdRequested,
     WindowSet,
 )
+from coordinator.core.placement.suitable import unfit
 from coordinator.core.sharing.standing import Tally
 from coordinator.core.step import finish, step
 from coordinator.core.turn.metering import Metering
@@ -149,7 +150,8 @@ def _adding_portions_up(turn: Turn) -> None:
             continue
         for node in cluster.load.free.fresh():
             left = [each.thousandths for each in node.shared]
-            if max(left, default=0) < portion.thousandths <= sum(left) and node.problem is None:
+            enough = max(left, default=0) < portion.thousandths <= sum(left)
+            if enough and unfit(job.spec, job.spec.roles[0], node) is None:
                 turn.put(
                     replace(
                         attempt,
