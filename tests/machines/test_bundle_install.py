@@ -121,7 +121,7 @@ def _watched_closely(machine: Machine, unit: str) -> None:
     """Have a unit watched as it is, only sooner."""
     directory = machine.file(f"/etc/systemd/system/{unit}.d")
     directory.mkdir()
-    (directory / "soon.conf").write_text("[Service]\nWatchdogSec=2\nTimeoutAbortSec=1\n")
+    (directory / "soon.conf").write_text("[Service]\nWatchdogSec=5\nTimeoutAbortSec=1\n")
     machine.run("systemctl", "daemon-reload")
     machine.run("systemctl", "restart", unit)
 
