@@ -10,13 +10,12 @@ Every call may block, and may come from any thread.
 
 import os
 from collections.abc import Iterator
-from itertools import count
 from pathlib import Path
 from stat import S_IMODE, S_ISDIR, S_ISLNK
 from threading import Lock
 
 from agent.code.copies import lay_out
-from agent.executions.trees import remove_read_only
+from agent.executions.trees import put_aside, remove_read_only
 from muster.domain.data.tree import ContentKind, ContentTree
 from muster.transfer.objects import ObjectFiles
 
@@ -49,7 +48,7 @@ class SharedCode:
             self._directory.chmod(_PASSED_THROUGH)
             place = self._directory / tree.digest
             if not _is_whole(place, tree):
-                self._put_aside(place)
+                put_aside(place)
                 fresh = place.with_name(f"{tree.digest}.new")
                 remove_read_only(fresh)
                 lay_out(tree, objects, fresh)
@@ -67,13 +66,6 @@ class SharedCode:
         unused = [path for path in by_age if path.name.partition(".")[0] not in used]
         for path in unused[:-SHARED_CODE_KEPT]:
             remove_read_only(path)
-
-    @staticmethod
-    def _put_aside(place: Path) -> None:
-        """Have what is damaged out of the way; containers that have it mounted still see what is in it."""
-        if place.exists():
-            aside = (place.with_name(f"{place.name}.{number}") for number in count())
-            place.rename(next(path for path in aside if not path.exists()))
 
 
 def _links(link: Path) -> Iterator[str]:

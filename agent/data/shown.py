@@ -3,10 +3,9 @@
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from itertools import count
 from pathlib import Path
 
-from agent.executions.trees import remove_read_only
+from agent.executions.trees import put_aside, remove_read_only
 from muster.domain.data.tree import ContentEntry, ContentKind, ContentTree
 
 UNCHANGED = 946_684_800
@@ -28,7 +27,7 @@ class ShownTrees:
         name = tree.digest
         place = self.directory / name
         if not (place.is_dir() and all(self._is_whole(place / each.path, each) for each in tree.entries)):
-            _put_aside(place)
+            put_aside(place)
             fresh = place.with_name(f"{name}.new")
             self.forget(fresh)
             fresh.mkdir()
@@ -68,10 +67,3 @@ class ShownTrees:
             return False
         same = (found.st_ino, found.st_dev) == (kept.st_ino, kept.st_dev)
         return same and (found.st_size, found.st_mtime) == (entry.size, UNCHANGED)
-
-
-def _put_aside(place: Path) -> None:
-    """Have a directory out of the way of another one; containers that have it mounted still see what is in it."""
-    if place.exists():
-        aside = (place.with_name(f"{place.name}.{number}") for number in count())
-        place.rename(next(path for path in aside if not path.exists()))

@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+from itertools import count
 from pathlib import Path
 
 REMOVAL_LIMIT = 600.0
@@ -26,6 +27,13 @@ def remove_read_only(path: Path) -> None:
         for directory, _, _ in os.walk(path):
             Path(directory).chmod(_OWN)
         shutil.rmtree(path)
+
+
+def put_aside(path: Path) -> None:
+    """Have a directory out of the way of another one; containers that have it mounted still see what is in it."""
+    if path.exists():
+        aside = (path.with_name(f"{path.name}.{number}") for number in count())
+        path.rename(next(each for each in aside if not each.exists()))
 
 
 def remove_tree(path: Path) -> None:
