@@ -3,11 +3,10 @@
 import asyncio
 import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
 from typing import Protocol, runtime_checkable
 
 from agent.mailbox import Outbox
-from agent.told_changes import CHANGES_TOLD_EVERY, ToldChanges
+from agent.told_changes import ToldChanges, next_order
 from muster.domain.data.kept.image import (
     MOST_IMAGES_TOLD,
     ClearedImages,
@@ -77,11 +76,7 @@ class KeptImagesHere:
         """Tell what changes, and carry out orders, until cancelled."""
         while True:
             await self._changes.tell()
-            order: ImageClearance | None = None
-            with suppress(TimeoutError):
-                async with asyncio.timeout(CHANGES_TOLD_EVERY):
-                    order = await self._orders.get()
-            if order is not None:
+            if (order := await next_order(self._orders)) is not None:
                 await self._carry_out(order)
 
     async def _carry_out(self, order: ImageClearance) -> None:

@@ -3,12 +3,11 @@
 import asyncio
 import logging
 from collections.abc import Collection, Mapping
-from contextlib import suppress
 from pathlib import Path
 
 from agent.executions.volumes.node_volumes import NodeVolumes
 from agent.mailbox import Outbox
-from agent.told_changes import CHANGES_TOLD_EVERY, ToldChanges
+from agent.told_changes import ToldChanges, next_order
 from muster.domain.data.volume import (
     KeptVolume,
     KeptVolumeNews,
@@ -53,10 +52,7 @@ class KeptVolumesHere:
         async with asyncio.TaskGroup() as tasks:
             await self._changes.tell()
             while True:
-                order: VolumeRemoval | None = None
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(CHANGES_TOLD_EVERY):
-                        order = await self._orders.get()
+                order = await next_order(self._orders)
                 answer = None if order is None else await self._removed(order)
                 await self._changes.tell()
                 if answer is not None:

@@ -1,13 +1,24 @@
 """What the coordinator is told of things that a node keeps: all of them in Hello, and then what changes."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping
+from contextlib import suppress
 from typing import Generic, TypeVar
 
 Key = TypeVar("Key")
 Thing = TypeVar("Thing")
+Order = TypeVar("Order")
 
 CHANGES_TOLD_EVERY = 2.0
 """Seconds after which a change is told, at the latest; nothing is said while nothing changes."""
+
+
+async def next_order(orders: asyncio.Queue[Order]) -> Order | None:
+    """An order as soon as there is one; None: there was none, and it is time to tell changes."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(CHANGES_TOLD_EVERY):
+            return await orders.get()
+    return None
 
 
 class ToldChanges(Generic[Key, Thing]):
