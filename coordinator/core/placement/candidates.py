@@ -222,7 +222,6 @@ class Candidates:
         if self._is_by_node:
             return
         spec, need, portion = self.spec, self.part.role.resources, self.part.role.resources.portion
-        suitable = self._suitable
         most = self.part.count if spec.max_per_node is None else min(self.part.count, spec.max_per_node)
         if self.part.ports:
             most = min(most, 1)
@@ -232,8 +231,7 @@ class Candidates:
             else:
                 least = limit = min(most, level.matching(need) // need.gpus) if need.gpus else most
             if limit and not (spec.exclusive and not level.idle):
-                known = id(node_class)
-                price = suitable[known] if known in suitable else self._price(node_class)
+                price = self._price(node_class)
                 if price is not None and (at is None or price == at):
                     yield SuitableLevel(level, limit, least)
 
