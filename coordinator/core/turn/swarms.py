@@ -53,10 +53,4 @@ def _gives_pieces(cluster: Cluster, node: NodeId) -> bool:
 
 
 def _ranks(spec: JobSpec, wanted: str) -> frozenset[int]:
-    found: set[int] = set()
-    first = 0
-    for role in spec.roles:
-        if wants(role, wanted):
-            found |= set(range(first, first + role.count))
-        first += role.count
-    return frozenset(found)
+    return frozenset(rank for role, ranks in spec.ranks_by_role() if wants(role, wanted) for rank in ranks)

@@ -87,9 +87,8 @@ def _job_to_fetch_for(cluster: Cluster, id_: ExecutionId) -> JobId | None:
 
 def _first_with_code(spec: JobSpec, rank: int) -> int:
     """The first rank that has the code of the same repository as this one."""
-    code, first = spec.role_of(rank).code, 0
-    for role in spec.roles:
+    code = spec.role_of(rank).code
+    for role, ranks in spec.ranks_by_role():
         if code is not None and role.code is not None and role.code.git == code.git:
-            return first
-        first += role.count
+            return ranks.start
     return rank

@@ -182,9 +182,5 @@ _GONE = {
 
 def _place(job: Job, member: Execution) -> tuple[str, int]:
     """The role of an execution, and its place in that."""
-    first = 0
-    for role in job.spec.roles:
-        if member.rank < first + role.count:
-            return role.name, member.rank - first
-        first += role.count
-    raise IndexError(f"job {job.id} has no rank {member.rank}")
+    role, ranks = next(each for each in job.spec.ranks_by_role() if member.rank in each[1])
+    return role.name, ranks.index(member.rank)

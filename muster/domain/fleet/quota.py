@@ -71,10 +71,9 @@ def amounts_of(spec: JobSpec, rank: int) -> Amounts:
 
 def amounts_of_job(spec: JobSpec) -> Amounts:
     """What a job counts as a whole."""
-    total, first = NO_AMOUNTS, 0
-    for role in spec.roles:
-        total = total.plus(amounts_of(spec, first).times(role.count))
-        first += role.count
+    total = NO_AMOUNTS
+    for role, ranks in spec.ranks_by_role():
+        total = total.plus(amounts_of(spec, ranks.start).times(role.count))
     return total
 
 

@@ -1,6 +1,6 @@
 """What a user asks for: a job with its roles, as values that are already checked."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -369,12 +369,14 @@ class JobSpec:
         """The ranks that must end well, after which the others are stopped; None: all must."""
         if self.success == SuccessRule.RANK0:
             return range(1)
+        return next((ranks for role, ranks in self.ranks_by_role() if role.name == self.success), None)
+
+    def ranks_by_role(self) -> Iterator[tuple[Role, range]]:
+        """Each role with the ranks of its executions, in the order of ranks."""
         first = 0
         for role in self.roles:
-            if role.name == self.success:
-                return range(first, first + role.count)
+            yield role, range(first, first + role.count)
             first += role.count
-        return None
 
     def role_of(self, rank: int) -> Role:
         """The role to which a rank belongs."""

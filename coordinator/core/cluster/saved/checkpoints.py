@@ -124,20 +124,14 @@ class Savers(Collection[int]):
 
 def savers(spec: JobSpec) -> Savers:
     """The ranks whose part a whole checkpoint of a job needs."""
-    ranges, first = [], 0
-    for role in spec.roles:
-        if role.checkpoint is not None:
-            alone = role.checkpoint.ranks is CheckpointRanks.RANK0
-            ranges.append(range(first, first + (1 if alone else role.count)))
-        first += role.count
+    ranges = (
+        ranks[:1] if role.checkpoint.ranks is CheckpointRanks.RANK0 else ranks
+        for role, ranks in spec.ranks_by_role()
+        if role.checkpoint is not None
+    )
     return Savers(tuple(ranges))
 
 
 def first_of_role(spec: JobSpec, rank: int) -> int:
     """The first rank of the role to which a rank belongs."""
-    first = 0
-    for role in spec.roles:
-        if rank < first + role.count:
-            break
-        first += role.count
-    return first
+    return next(ranks.start for _, ranks in spec.ranks_by_role() if rank in ranks)

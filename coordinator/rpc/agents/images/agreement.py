@@ -87,12 +87,9 @@ def _shown(cluster: Cluster, id_: ExecutionId, image: str) -> tuple[ImagePass, _
 
 def _finder(cluster: Cluster, execution: Execution, image: str) -> int:
     """The first rank with this image whose agent can find out what it is; none other can: the execution itself."""
-    first = 0
-    for role in cluster.jobs[execution.job].spec.roles:
-        if role.image == image and role.pull is not PullPolicy.NEVER:
-            for rank in range(first, first + role.count):
-                node = cluster.gangs.rank(execution.attempt_id, rank).node
-                if node is not None and node in cluster.nodes and ONE_IMAGE in cluster.nodes[node].features:
-                    return rank
-        first += role.count
+    for role, ranks in cluster.jobs[execution.job].spec.ranks_by_role():
+        for rank in ranks if role.image == image and role.pull is not PullPolicy.NEVER else ():
+            node = cluster.gangs.rank(execution.attempt_id, rank).node
+            if node is not None and node in cluster.nodes and ONE_IMAGE in cluster.nodes[node].features:
+                return rank
     return execution.rank
