@@ -140,7 +140,7 @@ async def test_a_secret_is_put_listed_replaced_and_removed_but_never_read_back(t
         ("registry", {**REGISTRY, "password": b"two\nlines"}, "one line of text as its 'password'"),
         ("s3", {**S3, "extra": b"1"}, "has the key 'extra'"),
         ("git", {"server": b"git.example.org", "username": b"ada"}, "or ssh-key"),
-        ("gpg", {"a": b"1"}, "known are generic, registry, s3, git"),
+        ("gpg", {"a": b"1"}, "known are generic, registry, s3, azure, http, git"),
     ],
 )
 async def test_what_no_secret_can_be_is_refused_with_the_reason(

@@ -34,7 +34,7 @@ async def test_a_depot_that_is_away_or_busy_is_waited_for_and_then_is_to_blame(
         raise AssertionError(execution)
 
     ways = CheckpointWays(ask_to_save=nowhere, ask_for_tree=away, coordinator=str, credentials=Credentials)
-    wanted = assignment(role=ROLE, restore=RESTORE, fetch=timedelta(milliseconds=20))
+    wanted = assignment(role=ROLE, restore=RESTORE, fetch=timedelta(milliseconds=500))
     directory, told = ExecutionDirectory(tmp_path, wanted.execution), list[str]()
     directory.path.mkdir()
     with pytest.raises(ExecutionError) as failed:
