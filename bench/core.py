@@ -48,8 +48,13 @@ async def measure(setting: Setting) -> None:
     queues = QUEUES[:-1] if setting.quick else QUEUES
     _curve(setting, "nodes", fleets, lambda size: busy(size, 1000))
     _curve(setting, "queued jobs", queues, lambda size: busy(500, size))
-    _curve(setting, "projects", projects.MANY_PROJECTS, lambda size: projects.shared(size, projects.FEW_NODES, 2000))
+    _curve(setting, "projects", projects.MANY_PROJECTS, _shared_by)
     _curve(setting, GANGS, tuple(projects.RUNNING), lambda size: queued_up(projects.crammed(size), 1000))
+
+
+def _shared_by(count: int) -> Fleet:
+    """A fleet of so many projects; what waits is as large as what runs, so that each end has one gang placed."""
+    return projects.shared(count, projects.FEW_NODES, 2000, gangs=True)
 
 
 def _cycles(setting: Setting) -> None:
