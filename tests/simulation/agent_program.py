@@ -24,14 +24,16 @@ from agent.core.step import AgentState, Now
 from muster.domain.gangs.fence import PeerWord
 from muster.domain.gangs.plan import Report, Stage
 from muster.domain.ids import AttemptId, ExecutionId
+from tests.simulation.agent_code import AgentCode
 from tests.simulation.agent_fence import AgentFence
 from tests.simulation.agent_link import AgentLink
 from tests.simulation.agent_logs import AgentLogs
-from tests.simulation.agent_runtime import AgentRuntime, Troubles
+from tests.simulation.agent_runtime import AgentRuntime, Calls
 from tests.simulation.coordinator_program import CoordinatorProgram
 from tests.simulation.cores import REAL, Cores
 from tests.simulation.messages import Hello, Reports
 from tests.simulation.peers import PORT, Peers
+from tests.simulation.troubles import Troubles
 from tests.simulation.truth import Sandbox, SimulatedNode
 from tests.simulation.world import SECOND, Clock, Life, Timer, Violation
 
@@ -127,9 +129,9 @@ class AgentProgram:
         assert self._life is not None
         self._logs = AgentLogs(lambda execution: self.put(LogCompleted(execution=execution)))
         self._fence = AgentFence(self._life, self.node, self._peers, self.put, self._answer)
-        self._runtime = AgentRuntime(
-            self._life, self.node, self.put, self._logs, self.frailty.troubles, self._may_start
-        )
+        code = AgentCode(self._life, self._coordinator, self._world.chance(f"code at {self.node.name}"))
+        calls = Calls(put=self.put, may_start=self._may_start, have_code=code.have)
+        self._runtime = AgentRuntime(self._life, self.node, calls, self._logs, self.frailty.troubles)
         for sandbox in self._runtime.recovered():
             started = self._runtime.counts_as_started(sandbox)
             recovered = replace(_recovered(sandbox, started=started), ended=self._runtime.counts_as_ended(sandbox))

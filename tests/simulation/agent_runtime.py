@@ -29,6 +29,7 @@ from muster.domain.jobs.ports import ports_of
 from tests.simulation.agent_logs import AgentLogs
 from tests.simulation.agent_saves import save_last, save_now_and_then
 from tests.simulation.agent_uses import watch_use
+from tests.simulation.troubles import Troubles
 from tests.simulation.truth import KILLED, Loss, Note, Sandbox, SimulatedNode
 from tests.simulation.world import SECOND, Life, Timer
 
@@ -44,23 +45,14 @@ UNDER_WAY = 0.2
 """Seconds in which a start may still come about after its agent has died."""
 
 
-@dataclass(slots=True, kw_only=True)
-class Troubles:
-    """How often which action goes wrong, and how slow the runtime is."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calls:
+    """What a runtime calls of its agent."""
 
-    prepare: float = 0.0
-    arm: float = 0.0
-    start: float = 0.0
-    late_start: float = 0.0
-    """A start that takes seconds, while others of its gang run already."""
-    hang: float = 0.0
-    """A preparation that ends only when it is interrupted."""
-    slow: float = 0.0
-    """An action that takes many times as long."""
-    stop: float = 0.0
-    """An order to stop that must be repeated for a while."""
-    exit: float = 0.0
-    """An end of user code of which the runtime cannot tell the exit code."""
+    put: Callable[[Event], None]
+    may_start: Callable[[ExecutionId], bool]
+    have_code: Callable[[Sandbox, Callable[[], None]], None]
+    """Goes on once an execution has the code that it wants."""
 
 
 class AgentRuntime:
@@ -70,15 +62,15 @@ class AgentRuntime:
         self,
         life: Life,
         node: SimulatedNode,
-        put: Callable[[Event], None],
+        calls: Calls,
         logs: AgentLogs,
         troubles: Troubles,
-        may_start: Callable[[ExecutionId], bool],
     ) -> None:
-        self._may_start = may_start
+        self._may_start = calls.may_start
+        self._have_code = calls.have_code
         self._life = life
         self._node = node
-        self._put = put
+        self._put = calls.put
         self._logs = logs
         self._troubles = troubles
         self._chance = node.chance
@@ -266,7 +258,10 @@ class AgentRuntime:
             if self._preparing.pop(execution, self) is not self:
                 self._refuse(execution)
 
-        self._preparing[execution] = self._life.after(took, lambda: self._with_engine(sandbox, end, refuse))
+        def make() -> None:
+            self._with_engine(sandbox, end, refuse)
+
+        self._preparing[execution] = self._life.after(took, lambda: self._have_code(sandbox, make))
 
     def _progress(self, execution: ExecutionId, detail: Progressed) -> None:
         if execution in self._preparing:

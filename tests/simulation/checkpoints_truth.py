@@ -23,7 +23,7 @@ def check_restores(spec: JobSpec, attempt: Attempt, executions: Mapping[Executio
             )
 
 
-def check_found(sandbox: Sandbox, executions: Mapping[ExecutionId, Sandbox]) -> None:
+def check_checkpoint(sandbox: Sandbox, executions: Mapping[ExecutionId, Sandbox]) -> None:
     """All ranks of an attempt find the same checkpoint, each its own part of it."""
     order, found = sandbox.assignment, sandbox.assignment.restore
     if order.role.checkpoint is None:

@@ -6,15 +6,16 @@ from datetime import timedelta
 from random import Random
 
 from muster.domain.data.checkpoint import JobCheckpoint
+from muster.domain.data.code import GitCode, JobCode
 from muster.domain.jobs.disconnect import SHORTEST_LOST_AFTER, OnDisconnect
 from muster.domain.jobs.job import JobSpec, Resources
 from muster.domain.jobs.restart import RestartPolicy
 from tests.simulation.agent_program import Frailty
-from tests.simulation.agent_runtime import Troubles
 from tests.simulation.choosy_families import divided, labelled
 from tests.simulation.network import Harshness
 from tests.simulation.scenario import GIB, PASSING_PROJECT, Scale, Scenario, anything
 from tests.simulation.scheduling_families import calendar, crowded, peaceful, pooled, sharing, tainted
+from tests.simulation.troubles import Troubles
 from tests.simulation.weakness import Weakness
 
 
@@ -137,6 +138,12 @@ def _saving(spec: JobSpec) -> JobSpec:
     roles = tuple(replace(role, checkpoint=JobCheckpoint(), count=min(role.count, 3)) for role in spec.roles)
     again = RestartPolicy(limit=4, infrastructure=4, backoff=timedelta())
     return replace(spec, roles=roles, restarts=again, timeouts=replace(spec.timeouts, fetch=timedelta(seconds=5)))
+
+
+def _coming_from_git(spec: JobSpec) -> JobSpec:
+    """A job whose code is on a branch that moves."""
+    code = JobCode(git=GitCode(url="https://git.example.org/train.git", ref="main"))
+    return replace(spec, roles=tuple(replace(role, code=code) for role in spec.roles))
 
 
 def _pair(spec: JobSpec) -> JobSpec:
@@ -285,10 +292,11 @@ def _passing_projects(scenario: Scenario) -> Scenario:
 
 
 def _leaving(scenario: Scenario) -> Scenario:
-    """User code leaves something, or saves for the next attempt, and who stores it goes meanwhile."""
+    """User code comes from a branch, leaves something, or saves for the next attempt; who stores it goes meanwhile."""
+    specs = tuple((at, _saving(spec) if number % 2 else spec) for number, (at, spec) in enumerate(scenario.specs))
     return replace(
         scenario,
-        specs=tuple((at, _saving(spec) if number % 2 else spec) for number, (at, spec) in enumerate(scenario.specs)),
+        specs=tuple((at, _coming_from_git(spec) if number % 3 else spec) for number, (at, spec) in enumerate(specs)),
         fault_every=20.0 / len(scenario.parts),
         faults=("kill an agent", "kill the coordinator", "cut a node off", "lose a node", "reinstall a node"),
         deaths=0.5,

@@ -9,8 +9,8 @@ from muster.domain.jobs.job import DEFAULT_PROJECT, JobSpec, Packing, PortReques
 from muster.domain.jobs.lifecycle import SuccessRule
 from muster.domain.jobs.restart import ExitCodes, ExitRules, RestartPolicy
 from tests.simulation.agent_program import Frailty
-from tests.simulation.agent_runtime import Troubles
 from tests.simulation.network import Harshness
+from tests.simulation.troubles import Troubles
 from tests.simulation.truth import Behaviour, Parts
 from tests.simulation.weakness import Weakness
 

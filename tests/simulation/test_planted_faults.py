@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 
-from tests.simulation import planted, planted_checkpoints
+from tests.simulation import planted, planted_data
 from tests.simulation.cores import Cores
 from tests.simulation.simulation import Outcome, Simulation
 
@@ -174,9 +174,13 @@ def test_stored_outputs_that_are_forgotten_are_found() -> None:
 
 
 def test_an_attempt_that_begins_with_half_a_checkpoint_is_found() -> None:
-    outcome = _first_problem(planted_checkpoints.HALF_CHECKPOINT, "leaving")
+    outcome = _first_problem(planted_data.HALF_CHECKPOINT, "leaving")
 
     assert "begins with half a checkpoint" in str(outcome.problem)
+
+
+def test_ranks_that_have_different_code_are_found() -> None:
+    assert "have different code" in str(_first_problem(planted_data.CODE_OF_THE_LAST, "leaving").problem)
 
 
 def test_an_agent_that_never_says_that_it_is_connected_is_found() -> None:

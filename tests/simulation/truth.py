@@ -82,6 +82,8 @@ class Sandbox:
     """Whether its agent noted that it was about to start it."""
     stored: bool = False
     """Whether the depot has what it left, and keeps it."""
+    tree: str = ""
+    """The tree of its code; empty: it has none, or not yet."""
     saved: list[StoredPart] = field(default_factory=list)
     """Parts of checkpoints that the depot has of it."""
     terminated: bool = False

@@ -18,9 +18,10 @@ from muster.domain.jobs.ports import ports_of
 from tests.invariants import validate, validate_job
 from tests.lasting_records import lasting
 from tests.simulation.calendar_truth import CalendarTruth
-from tests.simulation.checkpoints_truth import check_found, check_restores
+from tests.simulation.checkpoints_truth import check_restores
 from tests.simulation.device_truth import check_devices
 from tests.simulation.eviction_truth import EvictionTruth
+from tests.simulation.found_truth import check_found
 from tests.simulation.outputs_truth import check_outputs
 from tests.simulation.place_truth import check_places
 from tests.simulation.scenario import Scenario, behaviour
