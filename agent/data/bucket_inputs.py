@@ -4,7 +4,7 @@ import asyncio
 import logging
 import time
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -16,6 +16,10 @@ from agent.data.cache import InputCache, MovedInput, part_place
 from agent.data.held import HeldFile, HeldInput
 from agent.data.mover.mover import Mover
 from agent.data.parts import part_of
+from agent.data.shared.objects import SharedObjects, WantedObjects
+from agent.data.shared.store_origin import OpenedStore
+from agent.swarm.shelf import SwarmAccess
+from agent.swarm.side import progress_text
 from muster.domain.data.buckets.bucket_url import BucketUrl, read_bucket_url
 from muster.domain.data.buckets.listing import BucketListing, ListingError, StoredObject, places, read_listing
 from muster.domain.data.job_input import FoundInput, JobInput
@@ -61,7 +65,7 @@ class _Arrival:
     """When a byte came last, or the store gave an answer."""
     total: int = 0
     there: dict[str, int] = field(default_factory=dict)
-    """Bytes by key."""
+    """Bytes by key; those that come in pieces have none."""
 
     def arrived(self, key: str, count: int) -> None:
         """Note that so many bytes of an object are there."""
@@ -70,6 +74,13 @@ class _Arrival:
         self.there[key] = count
         there = sum(self.there.values())
         self.progress(f"fetching input {self.input.name} {size_text(there)} of {size_text(self.total)}")
+
+    def gathered(self, there: int, total: int, from_peers: int) -> None:
+        """Note how much of what comes in pieces is there, and how much of that other nodes gave."""
+        if there > self.there.get("", 0):
+            self.last = self.clock()
+        self.there[""] = there
+        self.progress(f"fetching input {self.input.name} {progress_text(there, total, from_peers)}")
 
     async def patiently(self, work: Callable[[], Awaitable[_Result]]) -> _Result:
         """The result of some work, which is tried again after breaks as long as bytes come; raises ExecutionError."""
@@ -93,9 +104,17 @@ class _Arrival:
 class BucketFetching:
     """Fetches inputs of stores into the cache of a node."""
 
-    def __init__(self, cache: InputCache, side: BucketSide, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        cache: InputCache,
+        side: BucketSide,
+        clock: Callable[[], float] = time.monotonic,
+        swarms: SwarmAccess | None = None,
+    ) -> None:
+        """`swarms`: None: nothing comes from other nodes."""
         self._cache = cache
         self._side = side
+        self._shared = None if swarms is None else SharedObjects(cache, swarms, side.mover)
         self._clock = clock
         self._fetching: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         """Held by whoever fetches an object; the others find it in the cache."""
@@ -115,7 +134,8 @@ class BucketFetching:
                 by_path = part_of(assignment, each, places(url.pattern, listing.objects, each.layout))
             except ListingError as error:
                 raise ExecutionError(FailureKind.DATA_REFUSED, f"inputs.{each.name}: {error}") from None
-            found = await self._all(assignment.execution, arrival, _Store(url, access), tuple(by_path.values()))
+            wanted = WantedObjects(assignment, each, OpenedStore(url, access), tuple(by_path.values()))
+            found = await self._all(arrival, wanted)
         tree = content_tree(
             ContentEntry(path=path, kind=ContentKind.FILE, size=it.size, content=found[it.key])
             for path, it in by_path.items()
@@ -157,55 +177,61 @@ class BucketFetching:
             raise ExecutionError(FailureKind.RUNTIME, message)
         return listing
 
-    async def _all(
-        self, execution: ExecutionId, arrival: _Arrival, store: "_Store", wanted: Sequence[StoredObject]
-    ) -> Mapping[str, str]:
+    async def _all(self, arrival: _Arrival, wanted: WantedObjects) -> Mapping[str, str]:
         """Have these objects in the cache; the SHA-256 of each by its key."""
-        found = await asyncio.to_thread(self._known, execution, arrival.input, store, wanted)
-        lacking = [each for each in wanted if each.key not in found]
-        arrival.total = sum(each.size for each in lacking)
-        await asyncio.to_thread(self._cache.make_space, arrival.total, arrival.input.name)
+        execution, together = wanted.assignment.execution, f"{wanted.store.name(wanted.store.url.key)} together"
+        async with self._fetching[together]:
+            found = await asyncio.to_thread(self._known, wanted)
+            lacking = [each for each in wanted.objects if each.key not in found]
+            arrival.total = sum(each.size for each in lacking)
+            await asyncio.to_thread(self._cache.make_space, arrival.total, arrival.input.name)
+            found |= await self._together(arrival, wanted, found)
+        self._fetching.pop(together, None)
 
         async def one(each: StoredObject) -> None:
-            found[each.key] = await self._one(execution, arrival, store, each)
+            found[each.key] = await self._one(arrival, wanted, each)
 
-        await each_beside(lacking, OBJECTS_BESIDE, one)
+        await each_beside([each for each in lacking if each.key not in found], OBJECTS_BESIDE, one)
         if lacking:
             log.info("objects fetched", extra={"execution": execution, "bytes": arrival.total, "files": len(lacking)})
         return found
 
-    def _known(
-        self, execution: ExecutionId, each: JobInput, store: "_Store", objects: Sequence[StoredObject]
-    ) -> dict[str, str]:
+    async def _together(self, arrival: _Arrival, wanted: WantedObjects, here: Mapping[str, str]) -> Mapping[str, str]:
+        """Have objects here with the help of the other nodes that want them; the SHA-256 of those that came, by key."""
+        shared = self._shared
+        return {} if shared is None else await arrival.patiently(lambda: shared.gather(wanted, here, arrival.gathered))
+
+    def _known(self, wanted: WantedObjects) -> dict[str, str]:
         """What of it the node has, leased; the SHA-256 of each by its key."""
         found = {}
-        for wanted in objects:
-            if each.sha256 and self._cache.has(each.sha256, wanted.size) is not None:
-                found[wanted.key] = each.sha256
-            elif kept := self._kept(store, wanted):
-                found[wanted.key] = kept
-        self._cache.lease(execution, sorted(set(found.values())))
+        for each in wanted.objects:
+            if wanted.input.sha256 and self._cache.has(wanted.input.sha256, each.size) is not None:
+                found[each.key] = wanted.input.sha256
+            elif kept := self._kept(wanted, each):
+                found[each.key] = kept
+        self._cache.lease(wanted.assignment.execution, sorted(set(found.values())))
         for digest in found.values():
-            refuse_unwanted(each, digest)
+            refuse_unwanted(wanted.input, digest)
         return found
 
-    def _kept(self, store: "_Store", wanted: StoredObject) -> str | None:
-        known = self._cache.known(store.name(wanted.key))
-        if known is None or (known.version, known.size) != (wanted.version, wanted.size):
+    def _kept(self, wanted: WantedObjects, each: StoredObject) -> str | None:
+        known = self._cache.known(wanted.store.name(each.key), wanted.assignment.project)
+        if known is None or (known.version, known.size) != (each.version, each.size):
             return None
         return known.sha256
 
-    async def _one(self, execution: ExecutionId, arrival: _Arrival, store: "_Store", wanted: StoredObject) -> str:
+    async def _one(self, arrival: _Arrival, wanted: WantedObjects, each: StoredObject) -> str:
         """Have one object in the cache, leased; its SHA-256."""
-        name = store.name(wanted.key)
+        execution, store = wanted.assignment.execution, wanted.store
+        name = store.name(each.key)
         async with self._fetching[name]:
-            if (kept := await asyncio.to_thread(self._kept, store, wanted)) is not None:
+            if (kept := await asyncio.to_thread(self._kept, wanted, each)) is not None:
                 await asyncio.to_thread(self._cache.lease, execution, [kept])
                 return kept
             part = part_place(self._cache.directory, name)
             digest = await arrival.patiently(
                 lambda: self._side.mover.fetched(
-                    store.url.bucket, wanted, store.access, part, lambda there: arrival.arrived(wanted.key, there)
+                    store.url.bucket, each, store.access, part, lambda there: arrival.arrived(each.key, there)
                 )
             )
             try:
@@ -214,19 +240,7 @@ class BucketFetching:
                 with suppress(OSError):
                     await asyncio.to_thread(MovedInput(part).forget)
                 raise
-            found = FoundInput(url=name, size=wanted.size, sha256=digest, version=wanted.version)
+            found = FoundInput(url=name, size=each.size, sha256=digest, version=each.version)
             await asyncio.to_thread(self._cache.take, MovedInput(part), found, execution)
         self._fetching.pop(name, None)
         return digest
-
-
-@dataclass(frozen=True, slots=True)
-class _Store:
-    """Where the objects of an input are."""
-
-    url: BucketUrl
-    access: StoreAccess
-
-    def name(self, key: str) -> str:
-        """What the cache calls an object: the same key at another store is another object."""
-        return f"{self.access.place} {self.url.of(key)}"

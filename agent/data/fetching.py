@@ -12,7 +12,7 @@ from agent.data.agreed import AskForInputs, AskForKeys, no_more_came, refuse_unw
 from agent.data.bucket_inputs import BucketFetching, BucketSide
 from agent.data.cache import ArrivingInput, InputCache
 from agent.data.held import HeldFile, HeldInput
-from agent.data.shared_file import SharedFile, WantedFile, kept_as
+from agent.data.shared.web_file import SharedFile, WantedFile, kept_as
 from agent.data.trees import TreeAccess, TreeFetching
 from agent.executions.file_faults import data_fault
 from agent.swarm.gathering import OriginAwayError
@@ -53,7 +53,7 @@ class InputFetching:
         clock = time.monotonic
         self.cache = cache
         self._shared = None if swarms is None else SharedFile(cache, swarms)
-        self._buckets = None if buckets is None else BucketFetching(cache, buckets, clock)
+        self._buckets = None if buckets is None else BucketFetching(cache, buckets, clock, swarms)
         self._trees = None if trees is None else TreeFetching(cache, trees, clock, swarms)
         self._ask = ask
         self._keys = keys

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from agent.swarm.gathering import OriginAwayError, Write
+from agent.swarm.gathering import ORIGIN_LANES, OriginAwayError, Write
 from muster.domain.data.swarm import ContentSpan
 from muster.domain.errors import UnavailableError
 from muster.transfer.depot_client import DepotClient
@@ -10,6 +10,8 @@ from muster.transfer.depot_client import DepotClient
 
 class DepotOrigin:
     """Objects of the depot."""
+
+    lanes = ORIGIN_LANES
 
     def __init__(self, depot: DepotClient) -> None:
         self._depot = depot

@@ -17,7 +17,7 @@ from muster.domain.errors import UnavailableError
 log = logging.getLogger(__name__)
 
 ORIGIN_LANES = 2
-"""Pieces that a node fetches from their origin at the same time."""
+"""Pieces that a node fetches from a server or a depot at the same time."""
 HELD_WITHIN = 2.0
 """Seconds in which other nodes say what they have already; who is later is asked for its own share alone."""
 ORIGIN_TRIES = 2
@@ -32,6 +32,11 @@ class OriginAwayError(UnavailableError):
 
 class PieceOrigin(Protocol):
     """Where contents come from."""
+
+    @property
+    def lanes(self) -> int:
+        """Pieces that one node fetches at the same time."""
+        ...
 
     async def fetch(self, spans: Sequence[ContentSpan], write: Write) -> None:
         """Have parts of objects written, one after the other. Raises OriginAwayError, or what ends all trying."""
@@ -93,7 +98,7 @@ class GatheredContents:
         await self._ask_who_has_what(lines)
         work = [
             asyncio.create_task(self._from_origin(origin, told), name="pieces from their origin")
-            for _ in range(ORIGIN_LANES)
+            for _ in range(origin.lanes)
         ]
         work += [asyncio.create_task(self._from_peer(line, told), name="pieces of another node") for line in lines]
         try:

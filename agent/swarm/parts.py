@@ -40,7 +40,8 @@ class ContentParts:
         """
         self._hashes = hashes
         self.pieces = ContentPieces(objects)
-        self._place = place
+        self.place = place
+        """The directory of their own, which is there as long as something is missing."""
         self._objects = [each for each in objects if each.size]
         self._whole: dict[str, Path] = {}
         for each in self._objects:
@@ -63,7 +64,7 @@ class ContentParts:
 
     def note(self, piece: int) -> None:
         """Have a piece count that is there as a whole; raises OSError."""
-        with (self._place / "have").open("a", encoding="ascii") as file:
+        with (self.place / "have").open("a", encoding="ascii") as file:
             file.write(f"{piece}\n")
         self.here.add(piece)
 
@@ -93,7 +94,7 @@ class ContentParts:
 
     def path(self, digest: str) -> Path:
         """The file of an object that is not on the node otherwise."""
-        return self._place / digest
+        return self.place / digest
 
     def wrong(self) -> list[str]:
         """Objects that came and do not hold what they must; raises OSError."""
@@ -122,7 +123,7 @@ class ContentParts:
         with ThreadPoolExecutor(_SETTLED_AT_ONCE) as beside:
             places = beside.map(lambda digest: keep(digest, self.path(digest)), came)
             self._whole |= dict(zip(came, places, strict=True))
-        shutil.rmtree(self._place, ignore_errors=True)
+        shutil.rmtree(self.place, ignore_errors=True)
 
     def _within(self, piece: int, offset: int, length: int) -> Iterable[ContentSpan]:
         """The parts of objects that make up a part of a piece."""
@@ -150,26 +151,26 @@ class ContentParts:
         boot = _BOOT.read_text(encoding="ascii").strip()
         lines: list[str] = []
         with suppress(OSError, UnicodeDecodeError):
-            lines = (self._place / "have").read_text(encoding="ascii").split("\n")
+            lines = (self.place / "have").read_text(encoding="ascii").split("\n")
         noted: set[int] = set()
         if lines and lines[0] == boot:
             # The last line may be torn, and is empty otherwise.
             noted = {int(line) for line in lines[1:-1] if line.isdecimal() and int(line) < self.pieces.count}
         else:
-            shutil.rmtree(self._place, ignore_errors=True)
+            shutil.rmtree(self.place, ignore_errors=True)
         self.here = noted | {
             piece
             for piece in range(self.pieces.count)
             if all(span.digest in self._whole for span in self.pieces.spans(piece))
         }
         if len(self.here) < self.pieces.count:
-            self._place.mkdir(mode=_OWN, parents=True, exist_ok=True)
+            self.place.mkdir(mode=_OWN, parents=True, exist_ok=True)
             self._note_all()
         return self.here
 
     def _note_all(self) -> None:
         boot = _BOOT.read_text(encoding="ascii").strip()
         text = "".join(f"{piece}\n" for piece in sorted(self.here))
-        fresh = self._place / "have.new"
+        fresh = self.place / "have.new"
         fresh.write_text(f"{boot}\n{text}", encoding="ascii")
-        fresh.replace(self._place / "have")
+        fresh.replace(self.place / "have")

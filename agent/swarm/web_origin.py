@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 
-from agent.swarm.gathering import OriginAwayError, Write
+from agent.swarm.gathering import ORIGIN_LANES, OriginAwayError, Write
 from muster.domain.data.swarm import ContentSpan
 from muster.transfer.web_access import WebAccess
 from muster.transfer.web_file import FileAwayError, FileRefusedError, PartHere, WebFile
@@ -11,6 +11,8 @@ from muster.transfer.web_file import FileAwayError, FileRefusedError, PartHere, 
 
 class WebOrigin:
     """One version of a file behind a URL, whose server gives parts of it."""
+
+    lanes = ORIGIN_LANES
 
     def __init__(self, url: str, access: WebAccess, version: str, patience: float) -> None:
         self._url = url

@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pytest
 
 from agent.data.cache import ArrivingInput
 from agent.data.left_files import read_left_files
+from agent.data.mover.messages import BucketPart
 from agent.data.mover.mover import MOVER_DEATHS, Mover
 from muster.domain.data.buckets.bucket_url import BucketUrl
 from muster.domain.data.buckets.listing import StoredObject
@@ -79,6 +81,23 @@ async def test_objects_are_found_by_name_and_arrive_whole(store: ObjectStore, tm
         assert b"something" not in b" ".join(map(str.encode, program.cmdline()))
     assert mover.pid is None
     assert not program.is_running()
+
+
+async def test_parts_of_objects_are_read_one_after_the_other(store: ObjectStore, tmp_path: Path) -> None:
+    store.put("large", LARGE)
+    store.put("small", b"0123456789")
+    mover, heard, into = Mover(), list[int](), tmp_path / "piece"
+    into.write_bytes(b"what was here before, and longer")
+    async with mover.needed():
+        small, large = [await looked_at(mover, store, key) for key in ("small", "large")]
+        await mover.read(BUCKET, [BucketPart(small, 8, 10), BucketPart(large, 1, 3)], opened(store), into, heard.append)
+        assert (into.read_bytes(), heard) == (b"89" + LARGE[1:3], [2, 4])
+        await mover.read(BUCKET, [BucketPart(large, 0, large.size)], opened(store), into, heard.append)
+        assert into.read_bytes() == LARGE
+        with pytest.raises(BucketRefusedError, match="has changed since this job began"):
+            await mover.read(BUCKET, [BucketPart(replace(small, version='"1"'), 0, 1)], opened(store), into, unheard)
+        with pytest.raises(OSError, match="No such file"):
+            await mover.read(BUCKET, [BucketPart(small, 0, 1)], opened(store), tmp_path / "none", unheard)
 
 
 async def test_a_mover_that_is_killed_is_started_again_and_goes_on(store: ObjectStore, tmp_path: Path) -> None:

@@ -12,6 +12,8 @@ class Cable:
     def __init__(self, tasks: asyncio.TaskGroup) -> None:
         self.address = ""
         """Where the agent dials."""
+        self.brought = 0
+        """Bytes that came from the target."""
         self._tasks = tasks
         self._ends: set[_End] = set()
         self._held: set[bool] = set()
@@ -58,6 +60,10 @@ class Cable:
     def holds(self, *, upwards: bool) -> bool:
         """Whether nothing is carried in this direction."""
         return upwards in self._held
+
+    def came(self, end: "_End", count: int) -> None:
+        """Note that so many bytes came in at one end."""
+        self.brought += 0 if end.upwards else count
 
     def connected(self, end: "_End") -> None:
         """One end of a connection is there; the agent's needs the coordinator's."""
@@ -122,6 +128,7 @@ class _End(asyncio.Protocol):
             self.transport.pause_reading()
 
     def data_received(self, data: bytes) -> None:
+        self._cable.came(self, len(data))
         if self._peer is None:
             self._early += data
         else:

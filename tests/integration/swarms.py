@@ -6,9 +6,12 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
+from agent.data.agreed import AskForKeys
+from agent.data.bucket_inputs import BucketSide
 from agent.data.cache import InputCache
 from agent.data.fetching import InputFetching
 from agent.data.held import HeldInput
+from agent.data.mover.mover import Mover
 from agent.data.store import no_keys
 from agent.fencing.peer_server import GivenToPeers, answering
 from agent.swarm.serving import PiecesForPeers
@@ -43,6 +46,10 @@ class Gang:
 
     members: list[SwarmMember] = field(default_factory=list)
     noted: dict[str, FoundInput] = field(default_factory=dict)
+    keys: AskForKeys = no_keys
+    """What opens stores."""
+    mover: Mover = field(default_factory=Mover)
+    """One for all nodes: a program is started once."""
 
     async def swarm(self, execution: ExecutionId, wanted: str) -> SwarmPass:
         del execution, wanted
@@ -66,8 +73,9 @@ class GangNode:
         self.shelf = PieceShelf()
         self.pieces = PiecesForPeers(self.name, self.shelf, PeerRate(None))
         access = SwarmAccess(node=self.name, ask=gang.swarm, shelf=self.shelf, shown=lambda: NOTHING)
-        cache = InputCache(self._directory / "inputs", self._directory / "executions", keep_free=0)
-        self._fetching = InputFetching(cache, gang.told, no_keys, swarms=access)
+        self.cache = InputCache(self._directory / "inputs", self._directory / "executions", keep_free=0)
+        buckets = BucketSide(keys=gang.keys, tell=gang.told, mover=gang.mover)
+        self._fetching = InputFetching(self.cache, gang.told, gang.keys, buckets=buckets, swarms=access)
         self.said: list[str] = []
         """What people are told meanwhile."""
         self._served = AsyncExitStack()
@@ -83,15 +91,15 @@ class GangNode:
         await self._served.aclose()
 
     async def fetch(self, given: JobInput, heard: Callable[[str], None] = lambda _: None) -> bytes:
-        """What the file of an input holds here."""
+        """What the files of an input hold here, in the order of their names."""
 
         def progress(detail: str) -> None:
             self.said.append(detail)
             heard(detail)
 
         held: Collection[HeldInput] = (await self._fetching.fetch(self._assignment(given), progress)).values()
-        [path] = [path for each in held for path in each.directory.iterdir()]
-        return path.read_bytes()
+        [directory] = [each.directory for each in held]
+        return b"".join(path.read_bytes() for path in sorted(directory.iterdir()))
 
     def _assignment(self, given: JobInput) -> Assignment:
         return Assignment(
@@ -112,9 +120,11 @@ class GangNode:
 
 
 @asynccontextmanager
-async def gang_of(directory: Path, *names: str, later: str = "") -> AsyncIterator[list[GangNode]]:
+async def gang_of(
+    directory: Path, *names: str, later: str = "", keys: AskForKeys = no_keys
+) -> AsyncIterator[list[GangNode]]:
     """Nodes of one gang that all answer, but one that comes later."""
-    gang = Gang()
+    gang = Gang(keys=keys)
     nodes = [GangNode(name, directory, gang) for name in names]
     async with AsyncExitStack() as stack:
         for node in nodes:

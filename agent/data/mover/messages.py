@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -18,6 +18,7 @@ class MoverAsk(StrEnum):
 
     LIST = "list"  #: which objects a URL stands for
     FETCH = "fetch"  #: an object into a file
+    READ = "read"  #: parts of objects into a file
     STORE = "store"  #: a file into an object
     STOP = "stop"  #: to leave a question
 
@@ -29,6 +30,15 @@ class MoverFault(StrEnum):
     AWAY = "away"
     DISK = "disk"
     BROKEN = "broken"  #: a library did what nobody knows of
+
+
+@dataclass(frozen=True, slots=True)
+class BucketPart:
+    """A part of an object of a store."""
+
+    object: StoredObject
+    start: int
+    end: int
 
 
 def line_of(number: int, **said: Any) -> bytes:  # noqa: ANN401 - whatever JSON has
@@ -55,3 +65,14 @@ def object_heard(said: Any) -> StoredObject:  # noqa: ANN401 - whatever JSON has
     """An object of a question or an answer."""
     key, size, version = said
     return StoredObject(key=key, size=size, version=version)
+
+
+def part_said(each: BucketPart) -> list[Any]:
+    """A part of an object as questions have it."""
+    return [*object_said(each.object), each.start, each.end]
+
+
+def part_heard(said: Any) -> BucketPart:  # noqa: ANN401 - whatever JSON has
+    """A part of an object of a question."""
+    *about, start, end = said
+    return BucketPart(object_heard(about), start, end)

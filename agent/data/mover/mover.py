@@ -14,12 +14,14 @@ from typing import Any
 from agent.data.left_files import LeftFile
 from agent.data.mover.messages import (
     LONGEST_LINE,
+    BucketPart,
     MoverAsk,
     MoverFault,
     access_said,
     line_of,
     object_heard,
     object_said,
+    part_said,
 )
 from muster.daemon.own_programs import command_of, environment_of_ours
 from muster.domain.data.buckets.bucket_url import BucketUrl
@@ -100,6 +102,19 @@ class Mover:
         }
         answer = await self._asked(question, arrived)
         return str(answer["sha256"])
+
+    async def read(
+        self, bucket: str, parts: Sequence[BucketPart], access: StoreAccess, into: Path, arrived: Arrived
+    ) -> None:
+        """Have parts of objects one after the other in a file that is there, and nothing else; raises as above."""
+        question = {
+            "ask": MoverAsk.READ,
+            "bucket": bucket,
+            "parts": list(map(part_said, parts)),
+            "access": access_said(access),
+            "into": str(into),
+        }
+        await self._asked(question, arrived)
 
     async def stored(self, url: BucketUrl, access: StoreAccess, file: LeftFile, entry: ContentEntry) -> None:
         """Have what a file holds as an object. Raises as above; OSError where the file is not as it was read."""

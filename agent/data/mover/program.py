@@ -14,8 +14,8 @@ import os
 import resource
 import signal
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping
+from contextlib import aclosing, suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -24,17 +24,20 @@ from agent.data.cache import ArrivingInput
 from agent.data.left_files import LeftFile
 from agent.data.mover.messages import (
     LONGEST_LINE,
+    BucketPart,
     MoverAsk,
     MoverFault,
     access_heard,
     line_of,
     object_heard,
     object_said,
+    part_heard,
 )
 from muster.domain.data.buckets.bucket_url import BucketUrl
 from muster.domain.data.buckets.listing import StoredObject
 from muster.transfer.bucket_faults import BucketAwayError, BucketRefusedError
 from muster.transfer.buckets import BucketWriter, ObjectBucket
+from muster.transfer.store_access import StoreAccess
 
 READ_PART = 8 * 1024 * 1024
 """Bytes of an object in one question to its store."""
@@ -44,6 +47,8 @@ PARTS_IN_MEMORY = 16
 """Parts of all objects that are in memory or on their way."""
 
 _PR_SET_DUMPABLE = 4
+_BUCKETS_KEPT = 16
+_WRITTEN_ANEW = os.O_WRONLY | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
 Send = Callable[[bytes], None]
 
 
@@ -86,6 +91,8 @@ class MoverWork:
         self._send = send
         self._turns = asyncio.Semaphore(PARTS_IN_MEMORY)
         self._tasks: dict[int, asyncio.Task[None]] = {}
+        self._buckets: dict[tuple[StoreAccess, str], ObjectBucket] = {}
+        """Buckets that were asked before, whose connections may still be open."""
 
     def take(self, asked: Mapping[str, Any]) -> None:
         """Begin with a question, or leave one."""
@@ -124,6 +131,8 @@ class MoverWork:
                 return await self._list(asked)
             case MoverAsk.STORE:
                 return await self._store(number, asked)
+            case MoverAsk.READ:
+                return await self._read(number, asked)
             case _:
                 return await self._fetch(number, asked)
 
@@ -131,19 +140,19 @@ class MoverWork:
         directory, path, owner = asked["file"]
         file = LeftFile(Path(directory), path, owner)
         source = SentFile(file, asked["size"], asked["sha256"], lambda sent: self._send(line_of(number, arrived=sent)))
-        writer = BucketWriter(await _reader(asked))
+        writer = BucketWriter(await self._bucket(asked))
         await writer.write(asked["key"], asked["size"], source.pieces)
         return {}
 
     async def _list(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         url = BucketUrl(scheme=access_heard(asked["access"]).scheme, bucket=asked["bucket"], key=asked["key"])
-        reader = await _reader(asked)
+        reader = await self._bucket(asked)
         listing = await reader.listed(url)
         return {"listed": [object_said(each) for each in listing.objects]}
 
     async def _fetch(self, number: int, asked: Mapping[str, Any]) -> dict[str, Any]:
         wanted = object_heard(asked["object"])
-        reader = await _reader(asked)
+        reader = await self._bucket(asked)
         part = await asyncio.to_thread(_part, Path(asked["part"]), wanted)
         try:
             await self._fill(part, wanted, reader, lambda: self._send(line_of(number, arrived=part.offset)))
@@ -152,34 +161,52 @@ class MoverWork:
         finally:
             part.close()
 
+    async def _read(self, number: int, asked: Mapping[str, Any]) -> dict[str, Any]:
+        reader = await self._bucket(asked)
+        into = await asyncio.to_thread(os.open, asked["into"], _WRITTEN_ANEW)
+        there = 0
+        try:
+            async with aclosing(self._in_order(reader, _cut(map(part_heard, asked["parts"])))) as came:
+                async for data in came:
+                    await asyncio.to_thread(_write, into, data)
+                    there += len(data)
+                    self._send(line_of(number, arrived=there))
+        finally:
+            os.close(into)
+        return {}
+
     async def _fill(
         self, part: ArrivingInput, wanted: StoredObject, reader: ObjectBucket, arrived: Callable[[], None]
     ) -> None:
-        """Have all of an object in its file: parts are asked for beside each other, and written one after the other."""
+        """Have all of an object in its file."""
         arrived()
-        ahead: deque[asyncio.Task[bytes]] = deque()
-        start = part.offset
-        try:
-            while start < wanted.size or ahead:
-                while start < wanted.size and len(ahead) < PARTS_AHEAD:
-                    end = min(start + READ_PART, wanted.size)
-                    ahead.append(asyncio.create_task(self._part_of(reader, wanted, start, end)))
-                    start = end
-                data = await ahead[0]
+        rest = _cut([BucketPart(wanted, part.offset, wanted.size)])
+        async with aclosing(self._in_order(reader, rest)) as came:
+            async for data in came:
                 await asyncio.to_thread(part.write, data)
-                del data
+                arrived()
+
+    async def _in_order(self, reader: ObjectBucket, parts: Iterator[BucketPart]) -> AsyncGenerator[bytes, None]:
+        """Parts of objects one after the other, which are asked for beside each other."""
+        ahead: deque[asyncio.Task[bytes]] = deque()
+        try:
+            while True:
+                while len(ahead) < PARTS_AHEAD and (part := next(parts, None)) is not None:
+                    ahead.append(asyncio.create_task(self._part_of(reader, part)))
+                if not ahead:
+                    return
+                yield await ahead[0]
                 ahead.popleft()
                 self._turns.release()
-                arrived()
         finally:
             for task in ahead:
                 await self._leave(task)
 
-    async def _part_of(self, reader: ObjectBucket, wanted: StoredObject, start: int, end: int) -> bytes:
+    async def _part_of(self, reader: ObjectBucket, part: BucketPart) -> bytes:
         """A part of an object, for which there is a turn until it is written."""
         await self._turns.acquire()
         try:
-            return await reader.read(wanted, start, end)
+            return await reader.read(part.object, part.start, part.end)
         except BaseException:
             self._turns.release()
             raise
@@ -190,6 +217,16 @@ class MoverWork:
         await asyncio.wait([task])
         if not task.cancelled() and task.exception() is None:
             self._turns.release()
+
+    async def _bucket(self, asked: Mapping[str, Any]) -> ObjectBucket:
+        place = access_heard(asked["access"]), asked["bucket"]
+        if place not in self._buckets:
+            if len(self._buckets) >= _BUCKETS_KEPT:
+                self._buckets.clear()
+            self._buckets[place] = ObjectBucket(*place)
+        bucket = self._buckets[place]
+        await bucket.check_place()
+        return bucket
 
 
 class SentFile:
@@ -214,10 +251,11 @@ class SentFile:
             self._told(offset)
 
 
-async def _reader(asked: Mapping[str, Any]) -> ObjectBucket:
-    reader = ObjectBucket(access_heard(asked["access"]), asked["bucket"])
-    await reader.check_place()
-    return reader
+def _cut(parts: Iterable[BucketPart]) -> Iterator[BucketPart]:
+    """The same in parts for each of which a store is asked once."""
+    for each in parts:
+        for start in range(each.start, each.end, READ_PART):
+            yield BucketPart(each.object, start, min(start + READ_PART, each.end))
 
 
 def _part(path: Path, wanted: StoredObject) -> ArrivingInput:
