@@ -70,6 +70,13 @@ class GitServer:
         done = subprocess.run(["git", *words], cwd=self.work, env=OWN, check=True, capture_output=True, text=True)
         return done.stdout.strip()
 
+    def link(self, path: str, url: str, commit: str) -> None:
+        """Have a commit of another repository at a path, as a submodule of the next commit."""
+        self.git("config", "--file", ".gitmodules", f"submodule.{path}.path", path)
+        self.git("config", "--file", ".gitmodules", f"submodule.{path}.url", url)
+        self.git("update-index", "--add", "--cacheinfo", f"160000,{commit},{path}")
+        (self.work / path).mkdir(parents=True)
+
     def commit(self, files: dict[str, str], message: str = "more", branch: str = "main") -> str:
         """Have files with these contents in a new commit of a branch; its name."""
         for path, content in files.items():

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from agent.code.questions import CodeQuestions
 from agent.executions.file_faults import data_fault
-from muster.domain.data.code import GitCode, JobCode, git_text, is_server_of, read_git_url
+from muster.domain.data.code import GitCode, GitUrl, JobCode, git_text, is_server_of, read_git_url
 from muster.domain.data.upload import CodePass
 from muster.domain.errors import MusterError, UnavailableError
 from muster.domain.gangs.plan import Assignment
@@ -21,9 +21,9 @@ from muster.domain.quantity import format_duration
 from muster.rpc.channel import Credentials
 from muster.transfer.depot_client import reaching_depot
 from muster.transfer.folder import FolderError
-from muster.transfer.git.access import GitKeys, keys_of
+from muster.transfer.git.access import GitKeys, keys_shown_to
 from muster.transfer.git.faults import GitAwayError, GitMissingError, GitRefusedError
-from muster.transfer.git.repository import FetchedCommit, GitFetch, GitLimits
+from muster.transfer.git.repository import FetchedCommit, GitFetch, GitLimits, Opens
 
 log = logging.getLogger(__name__)
 
@@ -85,12 +85,12 @@ class CodeFinding:
 
     async def _fetched(self, assignment: Assignment, git: GitCode, progress: Told) -> CodePass:
         execution, named = assignment.execution, f"code: {git_text(git)}"
-        keys = await self._keys(execution, git)
+        opens = await self._opens(execution, git)
         await asyncio.to_thread(self._directory.mkdir, mode=0o700, parents=True, exist_ok=True)
         place = Path(await asyncio.to_thread(tempfile.mkdtemp, dir=self._directory))
         try:
             progress(f"fetching code from {git_text(git)}")
-            found = await self._patiently(assignment, git, keys, place, progress)
+            found = await self._patiently(assignment, git, opens, place, progress)
             progress("sending code to the depot")
             await self._sent(execution, found, progress)
         except GitRefusedError as error:
@@ -106,7 +106,7 @@ class CodeFinding:
         return await self._ask.fetched(execution, code)
 
     async def _patiently(
-        self, assignment: Assignment, git: GitCode, keys: GitKeys, place: Path, progress: Told
+        self, assignment: Assignment, git: GitCode, opens: Opens, place: Path, progress: Told
     ) -> FetchedCommit:
         """Fetch a commit, and ask again for as long as a repository may be away."""
         stall, pause, begin, tries = assignment.stall.total_seconds(), GIT_PAUSE, self._clock(), 0
@@ -115,7 +115,7 @@ class CodeFinding:
             within = place / str(tries)
             within.mkdir(mode=0o700)
             try:
-                return await _in_thread(GitFetch(git, keys, within, limits))
+                return await _in_thread(GitFetch(git, opens, within, limits))
             except GitAwayError as error:
                 progress(f"waiting for {git_text(git)}: {error}")
                 log.warning("no code yet", extra={"execution": assignment.execution, "cause": str(error)})
@@ -151,17 +151,23 @@ class CodeFinding:
             await asyncio.sleep(pause)
             pause = min(2 * pause, LONGEST_GIT_PAUSE)
 
-    async def _keys(self, execution: ExecutionId, git: GitCode) -> GitKeys:
-        """What opens a repository; nothing of it is on the disk of the node."""
+    async def _opens(self, execution: ExecutionId, git: GitCode) -> Opens:
+        """What opens a repository and its submodules; nothing of it is on the disk of the node."""
         url = read_git_url(git.url)
         if not git.secret or url is None:
-            return GitKeys()
+            return _nothing
         given = {each.name: each.values for each in await self._ask.keys(execution)}
         values = given.get(git.secret, {})
         if not url.is_ssh and not is_server_of(values.get("server", b"").decode(errors="replace"), url):
             message = f"code: the secret {git.secret!r} is not for {url.host} any more, and is not shown to it"
             raise ExecutionError(FailureKind.DATA_REFUSED, message)
-        return keys_of(url, values)
+        return lambda server: keys_shown_to(server, values)
+
+
+def _nothing(server: GitUrl) -> GitKeys:
+    """What a server is shown without a secret."""
+    del server
+    return GitKeys()
 
 
 async def _in_thread(fetch: GitFetch) -> FetchedCommit:

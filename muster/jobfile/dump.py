@@ -111,6 +111,7 @@ def _code(code: JobCode | None) -> dict[str, Any] | str | None:
             commit=git.commit or None,
             path=git.path or None,
             secret=git.secret or None,
+            submodules=git.submodules or None,
             **shared,
         )
     if code.tree:

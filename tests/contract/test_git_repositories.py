@@ -10,9 +10,9 @@ import pytest
 
 from muster.domain.data.code import GitCode
 from muster.domain.data.tree import ContentKind
-from muster.transfer.git.access import GitKeys
+from muster.transfer.git.access import GitKeys, keys_shown_to
 from muster.transfer.git.faults import GitAwayError, GitRefusedError
-from muster.transfer.git.repository import FetchedCommit, GitFetch, GitLimits
+from muster.transfer.git.repository import FetchedCommit, GitFetch, GitLimits, Opens
 from tests.git_server import GitServer, git_server
 from tests.integration.sshd import Sshd, sshd
 
@@ -35,9 +35,12 @@ def fetch(tmp_path: Path) -> Fetch:
     def fetched(
         url: str, ref: str = "", path: str = "", keys: GitKeys = NO_KEYS, limits: GitLimits = SOON
     ) -> FetchedCommit:
+        return fetch_code(GitCode(url=url, ref=ref, path=path), lambda _: keys, limits)
+
+    def fetch_code(code: GitCode, opens: Opens, limits: GitLimits) -> FetchedCommit:
         place = next(places)
         place.mkdir()
-        return GitFetch(GitCode(url=url, ref=ref, path=path), keys, place, limits).run()
+        return GitFetch(code, opens, place, limits).run()
 
     return fetched
 
@@ -79,6 +82,78 @@ def test_programs_and_links_stay_what_they_are_and_other_repositories_are_left_o
     assert [each.content for each in found.tree.entries if each.kind is ContentKind.LINK] == ["words.txt"]
     assert found.files[sha256(b"one\n").hexdigest()].read_bytes() == b"one\n"  # no filter has changed the ends of lines
     assert "vendored" not in kinds(fetch(server.url))
+
+
+@pytest.fixture
+def other(server: GitServer, tmp_path: Path) -> Iterator[GitServer]:
+    """Another server, with an authority of its own."""
+    with git_server(tmp_path / "other") as found:
+        with server.authority.open("ab") as both:
+            both.write(found.authority.read_bytes())
+        yield found
+
+
+def with_submodules(server: GitServer, place: Path, limits: GitLimits = SOON, path: str = "") -> FetchedCommit:
+    """Fetch with a secret that is for this server."""
+    values = {"server": f"127.0.0.1:{server.port}".encode(), "username": b"robot", "token": TOKEN.encode()}
+    code = GitCode(url=server.url, path=path, submodules=True)
+    place.mkdir()
+    return GitFetch(code, lambda url: keys_shown_to(url, values), place, limits).run()
+
+
+def test_submodules_come_along_at_their_commits_and_only_the_own_server_is_shown_the_token(
+    server: GitServer, other: GitServer, tmp_path: Path
+) -> None:
+    server.user, server.token = "robot", TOKEN
+    inner = server.git("rev-parse", "HEAD")
+    other.link("deep/est", server.url, inner)
+    middle = other.commit({"middle.txt": "middle\n"})
+    other.commit({"middle.txt": "later\n"})
+    server.link("lib/middle", other.url, middle)
+    server.link("again", "../train.git", inner)
+    server.link("lib/never", "ext::sh -c id", inner)
+    server.git("config", "--file", ".gitmodules", "submodule.lib/never.update", "none")
+    server.commit({"two.txt": "two\n"})
+
+    found = with_submodules(server, tmp_path / "whole")
+
+    below_lib = [
+        "middle/.gitmodules",
+        "middle/deep/est/lib/words.txt",
+        "middle/deep/est/train.py",
+        "middle/lib/words.txt",
+        "middle/middle.txt",
+        "middle/train.py",
+        "words.txt",
+    ]
+    again = ["again/lib/words.txt", "again/train.py"]
+    assert sorted(kinds(found)) == [
+        ".gitmodules",
+        *again,
+        *(f"lib/{each}" for each in below_lib),
+        "train.py",
+        "two.txt",
+    ]
+    assert found.files[sha256(b"middle\n").hexdigest()].read_bytes() == b"middle\n"
+    assert sorted(kinds(with_submodules(server, tmp_path / "below", path="lib"))) == below_lib
+    assert set(other.authorizations) == {""}
+
+
+def test_a_submodule_that_cannot_be_fetched_is_named_with_its_url(
+    server: GitServer, other: GitServer, tmp_path: Path
+) -> None:
+    server.link("lib/other", other.url, "1" * 40)
+    server.commit({})
+    with pytest.raises(GitRefusedError) as refused:
+        with_submodules(server, tmp_path / "gone")
+    assert str(refused.value).startswith(f"the submodule 'lib/other' at {other.url}: there is no such ref")
+    server.git("update-index", "--cacheinfo", f"160000,{other.git('rev-parse', 'HEAD')},lib/other")
+    server.commit({})
+    with pytest.raises(GitRefusedError, match=r"'lib/other' at .* has 5 files; 4 are the most"):
+        with_submodules(server, tmp_path / "many", GitLimits(files=4, seconds=60))
+    other.status = 503
+    with pytest.raises(GitAwayError, match=r"'lib/other' at .*503"):
+        with_submodules(server, tmp_path / "away")
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ git_codes = st.builds(
     commit=st.just("") | st.text("0123456789abcdef", min_size=40, max_size=40),
     path=st.just("") | labels,
     secret=st.just("") | labels,
+    submodules=st.booleans(),
 )
 repos = st.none() | st.builds(JobCode, git=git_codes)
 codes = st.builds(

@@ -47,6 +47,8 @@ class GitCode:
     """The directory of the repository that is wanted; empty: all of it."""
     secret: str = ""
     """The secret of the project that opens the repository; empty: everybody may read it."""
+    submodules: bool = False
+    """Whether the repositories that it names as its submodules come along."""
 
     @property
     def wanted(self) -> str:
@@ -83,7 +85,8 @@ class JobCode:
 def git_text(code: GitCode) -> str:
     """A commit of a repository for people: `https://git.example.org/train.git main 1f2e3d4c5b6a in trainer`."""
     said = [code.url, *([code.ref] if code.ref and code.ref != code.commit else []), code.commit[:COMMIT_SHOWN]]
-    return " ".join(each for each in said if each) + (f" in {code.path}" if code.path else "")
+    place = f" in {code.path}" if code.path else ""
+    return " ".join(each for each in said if each) + place + (" with submodules" if code.submodules else "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

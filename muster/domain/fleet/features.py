@@ -33,6 +33,9 @@ CODE = "code"
 GIT_CODE = "git-code"
 """The agent fetches code from Git repositories; one on a node without git does not say it."""
 
+GIT_SUBMODULES = "git-submodules"
+"""The agent fetches the submodules of code from Git repositories; one on a node without git does not say it."""
+
 SHARED_CODE = "shared-code"
 """The agent has executions share one directory of code that nobody may write to."""
 
@@ -99,6 +102,7 @@ ALL_FEATURES = frozenset(
         MAIN_PROGRAM,
         CODE,
         GIT_CODE,
+        GIT_SUBMODULES,
         SHARED_CODE,
         VOLUMES,
         KEPT_VOLUMES,
@@ -131,6 +135,7 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         MAIN_PROGRAM: "main programs with an input or a terminal",
         CODE: "code that jobs bring along",
         GIT_CODE: "code from Git repositories, for which the node must have git",
+        GIT_SUBMODULES: "submodules of Git repositories",
         SHARED_CODE: "code that executions share",
         VOLUMES: "volumes",
         KEPT_VOLUMES: "volumes that stay on the node",
@@ -157,6 +162,7 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
 
 def needed(spec: JobSpec, role: Role) -> frozenset[str]:
     """The features that a node must have for this role of a job."""
+    git = role.code.git if role.code is not None and role.code.is_awaited else None
     watched = spec.interactive is not None or spec.idle_limit is not None
     return _words(
         secrets=bool(role.secrets),
@@ -166,7 +172,8 @@ def needed(spec: JobSpec, role: Role) -> frozenset[str]:
         kept_volumes=any(each.is_kept for each in role.volumes),
         main_program=spec.main_program is not None and role.name == spec.roles[0].name,
         code=role.code is not None,
-        git_code=role.code is not None and role.code.is_awaited,
+        git_code=git is not None,
+        git_submodules=git is not None and git.submodules,
         shared_code=role.code is not None and not role.code.writable,
         inputs=bool(role.inputs),
         input_trees=any(each.source for each in role.inputs),
@@ -192,6 +199,7 @@ def _words(  # noqa: PLR0913 - one for each feature
     main_program: bool,
     code: bool,
     git_code: bool,
+    git_submodules: bool,
     shared_code: bool,
     volumes: bool,
     kept_volumes: bool,
@@ -215,6 +223,7 @@ def _words(  # noqa: PLR0913 - one for each feature
         MAIN_PROGRAM: main_program,
         CODE: code,
         GIT_CODE: git_code,
+        GIT_SUBMODULES: git_submodules,
         SHARED_CODE: shared_code,
         VOLUMES: volumes,
         KEPT_VOLUMES: kept_volumes,

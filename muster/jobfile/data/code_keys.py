@@ -47,6 +47,12 @@ class CodeKeys(Section):
         "word",
         "The secret of kind `git` that opens the repository (`muster secrets list`); `ssh://` needs one. Needs `git`.",
     )
+    submodules: fields.Flag = key(
+        "`true`, `false`",
+        "Whether the repositories that it names as its submodules come along, at the commits that it names. Needs "
+        "`git`.",
+        default=False,
+    )
     tree: Annotated[fields.Filled | None, Also({"pattern": f"^{job_values.CODE_TREE}$"})] = key(
         "SHA-256", "The tree of a folder that was sent, as `muster upload` prints it."
     )
@@ -67,8 +73,8 @@ class CodeKeys(Section):
             raise FieldError("needs exactly one of folder, git and tree")
         if (self.tree is None) != (self.size is None):
             raise FieldError("needs tree and size together, as `muster upload -o json` prints them")
-        if self.git is None and {self.ref, self.commit, self.path, self.secret} != {None}:
-            raise FieldError("has ref, commit, path or secret, which are for git")
+        if self.git is None and {self.ref, self.commit, self.path, self.secret, self.submodules or None} != {None}:
+            raise FieldError("has ref, commit, path, secret or submodules, which are for git")
         return self
 
     @property
@@ -77,7 +83,7 @@ class CodeKeys(Section):
         if self.git is None:
             return JobCode(tree=self.tree or "", size=self.size or 0, writable=self.writable)
         more = {name: getattr(self, name) or "" for name in ("ref", "commit", "path", "secret")}
-        return JobCode(git=GitCode(url=self.git, **more), writable=self.writable)
+        return JobCode(git=GitCode(url=self.git, submodules=self.submodules, **more), writable=self.writable)
 
 
 def _code_form(value: object) -> object:

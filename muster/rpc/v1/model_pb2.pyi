@@ -897,6 +897,7 @@ class GitCode(_message.Message):
     COMMIT_FIELD_NUMBER: _builtins.int
     PATH_FIELD_NUMBER: _builtins.int
     SECRET_FIELD_NUMBER: _builtins.int
+    SUBMODULES_FIELD_NUMBER: _builtins.int
     url: _builtins.str
     """Where the repository is."""
     ref: _builtins.str
@@ -907,6 +908,8 @@ class GitCode(_message.Message):
     """The directory of the repository that is wanted; empty: all of it."""
     secret: _builtins.str
     """The secret of the project that opens the repository; empty: none."""
+    submodules: _builtins.bool
+    """Whether the repositories that it names as its submodules come along."""
     def __init__(
         self,
         *,
@@ -915,10 +918,11 @@ class GitCode(_message.Message):
         commit: _builtins.str = ...,
         path: _builtins.str = ...,
         secret: _builtins.str = ...,
+        submodules: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["commit", b"commit", "path", b"path", "ref", b"ref", "secret", b"secret", "url", b"url"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["commit", b"commit", "path", b"path", "ref", b"ref", "secret", b"secret", "submodules", b"submodules", "url", b"url"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 
-from muster.domain.data.code import GitUrl
+from muster.domain.data.code import GitUrl, is_server_of
 from muster.transfer.git.faults import GitRefusedError
 
 _PRIVATE = 0o600
@@ -48,6 +48,12 @@ def opened(url: GitUrl, keys: GitKeys) -> Iterator[OpenKeys]:
         key_file = files.enter_context(_in_memory("git-key", keys.ssh_key.rstrip(b"\n") + b"\n"))
         hosts_file = files.enter_context(_in_memory("git-hosts", keys.known_hosts.rstrip(b"\n") + b"\n"))
         yield OpenKeys(key_file=key_file, hosts_file=hosts_file)
+
+
+def keys_shown_to(url: GitUrl, values: Mapping[str, bytes]) -> GitKeys:
+    """What of a secret a server is shown: a token only if it is the server of that, a key only if its host is known."""
+    is_for = url.is_ssh or is_server_of(_text(values, "server"), url)
+    return keys_of(url, values) if is_for else GitKeys()
 
 
 def keys_of(url: GitUrl, values: Mapping[str, bytes]) -> GitKeys:

@@ -12,11 +12,15 @@ LARGEST_PACK = 1024 * 1024 * 1024
 """Bytes of one file that git may write: of all that it fetches of a commit."""
 GIT_MEMORY = 4 * 1024 * 1024 * 1024
 """Bytes that one program of git may map: a pack that unfolds into more ends it, not the node."""
+ORPHAN_TIME = 5
+"""Seconds beyond its time after which a git ends by itself, whose agent was killed."""
 WANTED_REF = "refs/muster/wanted"
 """What git calls the commit that it has fetched."""
 
 _KILOBYTE, _BLOCK = 1024, 512
-_LIMITED = 'ulimit -c 0 && ulimit -f "$1" && ulimit -v "$2" && shift 2 && exec "$@"'
+_LIMITED = (
+    'ulimit -c 0 && ulimit -f "$1" && ulimit -v "$2" && seconds=$3 && shift 3 && exec timeout -s KILL "$seconds" "$@"'
+)
 _CREDENTIAL_HELPER = (
     '!f() { test "$1" = get && printf "username=%s\\npassword=%s\\n" "$MUSTER_GIT_USERNAME" "$MUSTER_GIT_TOKEN"; }; f'
 )
@@ -68,6 +72,11 @@ def commit_words() -> Sequence[str]:
     return ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{WANTED_REF}^{{commit}}")
 
 
+def submodule_words(commit: str) -> Sequence[str]:
+    """Say what a commit has in its `.gitmodules`."""
+    return ("config", "--null", "--no-includes", f"--blob={commit}:.gitmodules", "--list")
+
+
 def list_words(commit: str, path: str) -> Sequence[str]:
     """List the files below a directory of a commit; the digits in front keep a path from being an option."""
     return ("ls-tree", "-r", "-z", "-l", "--full-tree", f"{commit}:{path}")
@@ -78,10 +87,10 @@ def read_words() -> Sequence[str]:
     return ("cat-file", "--batch", "--buffer")
 
 
-def git_command(repository: Path, words: Sequence[str], settings: Mapping[str, str]) -> Sequence[str]:
-    """The whole command, within its bounds of memory and of the size of files."""
+def git_command(repository: Path, words: Sequence[str], settings: Mapping[str, str], seconds: float) -> Sequence[str]:
+    """The whole command, within its bounds of memory, of the size of files, and of time if nobody else ends it."""
     said = (word for name, value in {**_SETTINGS, **settings}.items() for word in ("-c", f"{name}={value}"))
-    bounds = (str(LARGEST_PACK // _BLOCK), str(GIT_MEMORY // _KILOBYTE))
+    bounds = (str(LARGEST_PACK // _BLOCK), str(GIT_MEMORY // _KILOBYTE), str(int(seconds) + ORPHAN_TIME))
     return ("/bin/sh", "-c", _LIMITED, "sh", *bounds, "git", f"--git-dir={repository}", *said, *words)
 
 

@@ -27,8 +27,8 @@ class GitProgram:
     directory: Path
     """Where what git says is written to."""
     environment: "dict[str, str]" = field(repr=False)
-    command: Callable[[Sequence[str]], Sequence[str]]
-    """The whole command for some words."""
+    command: Callable[[Sequence[str], float], Sequence[str]]
+    """The whole command for some words, and for the seconds after which it ends by itself."""
     secrets: Sequence[str] = field(default=(), repr=False)
     _lock: Lock = field(default_factory=Lock, repr=False)
     _running: "subprocess.Popen[bytes] | None" = field(default=None, repr=False)
@@ -58,7 +58,7 @@ class GitProgram:
             if self._stopped:
                 raise GitAwayError("it was stopped")
             self._running = process = subprocess.Popen(  # noqa: S603 - no shell reads the words
-                self.command(words),
+                self.command(words, limit),
                 stdin=lines,
                 stdout=subprocess.PIPE,
                 stderr=errors,

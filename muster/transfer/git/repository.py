@@ -1,37 +1,33 @@
 """A commit of a repository, fetched into a directory of this machine, and read as a content tree."""
 
-import os
 import shutil
 import socket
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 
 from muster.domain.data.code import GitCode, GitUrl, read_git_url
-from muster.domain.data.tree import (
-    LONGEST_CONTENT_PATH,
-    ContentEntry,
-    ContentKind,
-    ContentTree,
-    MalformedTreeError,
-    content_tree,
-    link_leads_out,
-    refuse_bad_content_path,
-)
+from muster.domain.data.tree import ContentEntry, ContentTree, MalformedTreeError, content_tree
 from muster.domain.data.upload import CODE_LIMIT
 from muster.domain.quantity import size_text
 from muster.transfer.addresses import is_of_link, leads_to_link
 from muster.transfer.folder import CODE_FILES
-from muster.transfer.git import commands
+from muster.transfer.git import commands, reading
 from muster.transfer.git.access import GitKeys, opened
 from muster.transfer.git.faults import GitAwayError, GitMissingError, GitRefusedError
-from muster.transfer.git.program import GitProgram, RunningGit
+from muster.transfer.git.program import GitProgram
+from muster.transfer.git.submodules import (
+    DEEPEST_SUBMODULE,
+    MOST_SUBMODULES,
+    SubmoduleLink,
+    read_gitmodules,
+    submodules_of,
+)
 
-_FILE, _PROGRAM, _LINK, _OTHER_COMMIT = "100644", "100755", "120000", "160000"
-_OLD_FILE = "100664"
-_READ = 1024 * 1024
-_HEADER_FIELDS = 3
+Opens = Callable[[GitUrl], GitKeys]
+"""What a server is shown; nothing for one that the secret of the code is not for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,14 +51,18 @@ class FetchedCommit:
     """Where each content lies, by its SHA-256."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Listed:
-    """A file or link of a commit, before it is read."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Part:
+    """The repository itself, or one of its submodules."""
 
-    path: str
-    mode: str
-    object: str
-    size: int
+    code: GitCode
+    place: str = ""
+    """The place in the tree at which it belongs; empty: the repository itself."""
+    depth: int = 0
+
+    def at(self, path: str) -> str:
+        """A path of it in the tree."""
+        return f"{self.place}/{path}" if self.place else path
 
 
 def git_is_here() -> bool:
@@ -73,14 +73,17 @@ def git_is_here() -> bool:
 class GitFetch:
     """One attempt to fetch a commit, for a thread; whoever waits may stop it."""
 
-    def __init__(self, code: GitCode, keys: GitKeys, directory: Path, limits: GitLimits | None = None) -> None:
+    def __init__(self, code: GitCode, opens: Opens, directory: Path, limits: GitLimits | None = None) -> None:
         """`directory` is this attempt's alone; whoever made it removes it."""
         self._code = code
-        self._keys = keys
+        self._opens = opens
         self._directory = directory
         self._limits = limits or GitLimits()
         self._program: GitProgram | None = None
         self._stopped = False
+        self._entries: list[ContentEntry] = []
+        self._files: dict[str, Path] = {}
+        self._size = 0
 
     def stop(self) -> None:
         """Have it end soon."""
@@ -92,135 +95,116 @@ class GitFetch:
         """The commit. Raises GitRefusedError, GitAwayError, GitMissingError, or OSError where the disk is full."""
         if not git_is_here():
             raise GitMissingError("this node has no git: install the package `git` on it")
-        url = read_git_url(self._code.url)
+        whole = _Part(code=self._code)
+        commit, submodules = self._fetched(whole, self._directory)
+        waiting, number = deque(submodules), 0
+        while waiting:
+            number += 1
+            if number + len(waiting) - 1 > MOST_SUBMODULES:
+                raise GitRefusedError(f"it has more than {MOST_SUBMODULES} submodules, the most that are fetched")
+            waiting.extend(self._submodule(waiting.popleft(), self._directory / f"submodule-{number}"))
+        if not self._entries:
+            said = f" in {self._code.path!r}" if self._code.path else ""
+            raise GitRefusedError(f"commit {commit} has no files{said}")
+        try:
+            tree = content_tree(self._entries)
+        except MalformedTreeError as error:
+            raise GitRefusedError(f"commit {commit} is no tree of files: {error}") from None
+        return FetchedCommit(commit=commit, tree=tree, files=self._files)
+
+    def _submodule(self, part: _Part, directory: Path) -> Sequence[_Part]:
+        """Have a submodule in the tree; the submodules that lie in it."""
+        directory.mkdir(mode=0o700)
+        with _named(f"the submodule {part.place!r} at {part.code.url}"):
+            if part.depth > DEEPEST_SUBMODULE:
+                raise GitRefusedError(f"it lies in {DEEPEST_SUBMODULE} others, and no more are looked into")
+            return self._fetched(part, directory)[1]
+
+    def _fetched(self, part: _Part, directory: Path) -> tuple[str, Sequence[_Part]]:
+        """Have one repository in the tree: its commit, and its submodules."""
+        url = read_git_url(part.code.url)
         if url is None:
             raise GitRefusedError("that is no address of a repository")
-        address = _address_of(url)
-        repository, home = self._directory / "repository", self._directory / "home"
+        address, given = _address_of(url), self._opens(url)
+        repository, home = directory / "repository", directory / "home"
         home.mkdir(mode=0o700)
-        stall = self._limits.stall
-        with opened(url, self._keys) as keys:
+        seconds, stall = self._limits.seconds, self._limits.stall
+        with opened(url, given) as keys:
             settings = commands.network_settings(url, address, keys, stall)
             self._program = program = GitProgram(
-                directory=self._directory,
+                directory=directory,
                 environment=dict(commands.git_environment(home, url, address, keys, stall)),
-                command=lambda words: commands.git_command(repository, words, settings),
-                secrets=self._keys.values,
+                command=lambda words, limit: commands.git_command(repository, words, settings, limit),
+                secrets=given.values,
             )
             if self._stopped:
                 raise GitAwayError("it was stopped")
-            program.output(commands.init_words(repository), self._limits.seconds)
-            program.output(commands.fetch_words(self._code), self._limits.seconds)
-        commit = program.output(commands.commit_words(), self._limits.seconds).decode().strip()
-        return self._read(program, commit)
+            program.output(commands.init_words(repository), seconds)
+            program.output(commands.fetch_words(part.code), seconds)
+        commit = program.output(commands.commit_words(), seconds).decode().strip()
+        listed = reading.list_commit(program, commit, part.code.path.strip("/"), seconds)
+        self._read(program, part, commit, [each for each in listed if not each.is_submodule], directory / "contents")
+        links = [each for each in listed if each.is_submodule] if self._code.submodules else []
+        found = self._submodules_of(program, part, commit, links) if links else ()
+        shutil.rmtree(repository, ignore_errors=True)  # one repository at a time takes up the disk
+        return commit, found
 
-    def _read(self, program: GitProgram, commit: str) -> FetchedCommit:
-        listed = self._listed(program, commit)
-        contents = self._directory / "contents"
+    def _read(
+        self, program: GitProgram, part: _Part, commit: str, listed: Sequence[reading.ListedFile], contents: Path
+    ) -> None:
+        """Have the files of a commit in the tree."""
         contents.mkdir(mode=0o700)
-        entries, files = list[ContentEntry](), dict[str, Path]()
-        objects = list(dict.fromkeys(each.object for each in listed))
-        read = dict[str, tuple[str, int]]()
-        with program.started(commands.read_words(), self._limits.seconds, objects) as running:
-            for name in objects:
-                read[name] = _write(running, name, contents / name)
-            running.done()
+        self._size += sum(each.size for each in listed)
+        self._refuse_too_much(commit, len(self._entries) + len(listed))
+        read = reading.read_files(program, listed, contents, self._limits.seconds)
         for each in listed:
-            digest, size = read[each.object]
-            place = contents / each.object
-            if each.mode == _LINK:
-                target = _target(each.path, place, size)
-                entries.append(ContentEntry(path=each.path, kind=ContentKind.LINK, content=target))
-                continue
-            kind = ContentKind.PROGRAM if each.mode == _PROGRAM else ContentKind.FILE
-            entries.append(ContentEntry(path=each.path, kind=kind, size=size, content=digest))
-            files[digest] = place
-        try:
-            tree = content_tree(entries)
-        except MalformedTreeError as error:
-            raise GitRefusedError(f"commit {commit} is no tree of files: {error}") from None
-        return FetchedCommit(commit=commit, tree=tree, files=files)
+            found = read[each.object]
+            self._entries.append(reading.entry_of(each, part.at(each.path), found))
+            if not each.is_link:
+                self._files[found.digest] = found.place
 
-    def _listed(self, program: GitProgram, commit: str) -> Sequence[_Listed]:
-        """What stands in the wanted directory, as far as it is files and links."""
-        path = self._code.path.strip("/")
+    def _submodules_of(
+        self, program: GitProgram, part: _Part, commit: str, links: Sequence[reading.ListedFile]
+    ) -> Sequence[_Part]:
+        """The submodules below the wanted directory of a repository."""
+        above = f"{part.code.path.strip('/')}/" if part.code.path else ""
         try:
-            answer = program.output(commands.list_words(commit, path), self._limits.seconds)
+            told = read_gitmodules(program.output(commands.submodule_words(commit), self._limits.seconds))
         except GitAwayError as error:
-            if not path:
-                raise
-            raise GitRefusedError(f"commit {commit} has no directory {path!r}") from error
-        listed = [each for each in _lines(answer) if each.mode != _OTHER_COMMIT]
-        size = sum(each.size for each in listed)
-        if not listed:
-            raise GitRefusedError(f"commit {commit} has no files{f' in {path!r}' if path else ''}")
-        if size > self._limits.size:
+            raise GitRefusedError(f"its .gitmodules cannot be read ({error})") from error
+        linked = [SubmoduleLink(path=above + each.path, commit=each.object) for each in links]
+        return [
+            _Part(
+                code=GitCode(url=each.url, commit=each.commit),
+                place=part.at(each.path.removeprefix(above)),
+                depth=part.depth + 1,
+            )
+            for each in submodules_of(part.code.url, linked, told)
+        ]
+
+    def _refuse_too_much(self, commit: str, files: int) -> None:
+        whole = f"commit {commit}{' with what came before it' if self._entries else ''}"
+        if self._size > self._limits.size:
             raise GitRefusedError(
-                f"commit {commit} has {size_text(size)}; {size_text(self._limits.size)} are the most that is taken as "
+                f"{whole} has {size_text(self._size)}; {size_text(self._limits.size)} are the most that is taken as "
                 "code: name a directory of it with `path`, and have large files as inputs"
             )
-        if len(listed) > self._limits.files:
+        if files > self._limits.files:
             raise GitRefusedError(
-                f"commit {commit} has {len(listed)} files; {self._limits.files} are the most that are taken as code: "
+                f"{whole} has {files} files; {self._limits.files} are the most that are taken as code: "
                 "name a directory of it with `path`"
             )
-        return listed
 
 
-def _lines(answer: bytes) -> Iterator[_Listed]:
-    """The lines of `ls-tree`, with paths that files can have. Raises GitRefusedError."""
-    for line in answer.split(b"\0"):
-        if not line:
-            continue
-        facts, _, raw = line.partition(b"\t")
-        mode, _, name, size = facts.decode("ascii").split()
-        try:
-            path = raw.decode()
-            refuse_bad_content_path(path)
-        except UnicodeDecodeError:
-            raise GitRefusedError(f"{raw!r} of it is no UTF-8: rename it") from None
-        except MalformedTreeError as error:
-            raise GitRefusedError(str(error)) from None
-        if mode not in {_FILE, _OLD_FILE, _PROGRAM, _LINK, _OTHER_COMMIT}:
-            raise GitRefusedError(f"{path!r} of it is neither a file nor a link")
-        yield _Listed(path, mode, name, int(size) if size.isdecimal() else 0)
-
-
-def _write(running: RunningGit, name: str, place: Path) -> tuple[str, int]:
-    """Have the next object that git gives in a file: its SHA-256 and its bytes."""
-    header = running.line().split()
-    if len(header) != _HEADER_FIELDS or header[0].decode() != name or header[1] != b"blob":
-        running.done()
-        raise GitAwayError("git gave less than it had listed")
-    size = left = int(header[2])
-    content = sha256()
-    descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        while left:
-            data = running.read(min(left, _READ))
-            if not data:
-                running.done()
-                raise GitAwayError("git ended before it had given all files")
-            file.write(data)
-            content.update(data)
-            left -= len(data)
-    running.read(1)  # the end of the line
-    return content.hexdigest(), size
-
-
-def _target(path: str, place: Path, size: int) -> str:
-    """Where a link leads. Raises GitRefusedError where that is out of the code."""
-    if size > LONGEST_CONTENT_PATH:
-        raise GitRefusedError(f"{path!r} leads to what is no path")
+@contextmanager
+def _named(what: str) -> Iterator[None]:
+    """Have faults say of what they are."""
     try:
-        target = place.read_bytes().decode()
-    except UnicodeDecodeError:
-        raise GitRefusedError(f"{path!r} leads to what is no UTF-8") from None
-    if link_leads_out(path, target):
-        raise GitRefusedError(
-            f"{path!r} leads to {target!r}, which is not in the code: put what it leads to into the repository"
-        )
-    return target
+        yield
+    except GitRefusedError as error:
+        raise GitRefusedError(f"{what}: {error}") from None
+    except GitAwayError as error:
+        raise GitAwayError(f"{what}: {error}") from None
 
 
 def _address_of(url: GitUrl) -> str:

@@ -17,7 +17,14 @@ def code_to_wire(code: JobCode) -> model_pb2.Code:
         size=code.size,
         git=None
         if git is None
-        else model_pb2.GitCode(url=git.url, ref=git.ref, commit=git.commit, path=git.path, secret=git.secret),
+        else model_pb2.GitCode(
+            url=git.url,
+            ref=git.ref,
+            commit=git.commit,
+            path=git.path,
+            secret=git.secret,
+            submodules=git.submodules,
+        ),
         read_only=not code.writable,
     )
 
@@ -28,7 +35,14 @@ def code_from_wire(message: model_pb2.Code) -> JobCode:
     return JobCode(
         tree=message.tree,
         size=message.size,
-        git=GitCode(url=git.url, ref=git.ref, commit=git.commit, path=git.path, secret=git.secret)
+        git=GitCode(
+            url=git.url,
+            ref=git.ref,
+            commit=git.commit,
+            path=git.path,
+            secret=git.secret,
+            submodules=git.submodules,
+        )
         if message.HasField("git")
         else None,
         writable=not message.read_only,

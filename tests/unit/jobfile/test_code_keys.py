@@ -24,6 +24,15 @@ def test_a_repository_is_named_with_what_is_wanted_of_it() -> None:
     assert dump_job(loaded(text))["code"] == said
 
 
+def test_submodules_come_along_where_the_job_says_so() -> None:
+    code = loaded(f"{HEAD}code: {{git: '{URL}', submodules: true}}\n").roles[0].code
+    assert code == JobCode(git=GitCode(url=URL, submodules=True))
+    assert dump_job(loaded(f"{HEAD}code: {{git: '{URL}', submodules: true}}\n"))["code"] == {
+        "git": URL,
+        "submodules": True,
+    }
+
+
 def test_code_that_executions_share_is_said_of_every_kind(tmp_path: Path) -> None:
     for said in ({"git": URL}, {"tree": "ab" * 32, "size": 61}, {"folder": str(tmp_path)}):
         keys = ", ".join(f"{key}: {value}" for key, value in said.items())
@@ -43,8 +52,8 @@ def test_what_was_fetched_is_written_as_its_commit_and_not_as_a_tree() -> None:
     [
         (f"{{git: '{URL}', folder: .}}", "code: needs exactly one of folder, git and tree"),
         ("{}", "code: needs exactly one of folder, git and tree"),
-        ("{folder: ., ref: main}", "code: has ref, commit, path or secret, which are for git"),
-        (f"{{git: '{URL}', submodules: true}}", "code.submodules: unknown key"),
+        ("{folder: ., ref: main}", "code: has ref, commit, path, secret or submodules, which are for git"),
+        ("{folder: ., submodules: true}", "code: has ref, commit, path, secret or submodules, which are for git"),
         (f"{{git: '{URL}', lfs: true}}", "code.lfs: unknown key"),
     ],
 )

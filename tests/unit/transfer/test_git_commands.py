@@ -27,7 +27,7 @@ SSH = address("ssh://git@git.example.org:2222/team/train.git")
 
 def whole(url: GitUrl, keys: OpenKeys, *words: str) -> list[str]:
     settings = commands.network_settings(url, "192.0.2.7", keys, 60)
-    return list(commands.git_command(Path("/r"), words, settings))
+    return list(commands.git_command(Path("/r"), words, settings, 60))
 
 
 def test_no_argument_has_a_token_and_no_ref_can_be_an_option() -> None:
@@ -35,6 +35,12 @@ def test_no_argument_has_a_token_and_no_ref_can_be_an_option() -> None:
     said = whole(WEB, TOKEN, *commands.fetch_words(code))
     assert not [word for word in said if "t0k3n" in word or "robot" in word]
     assert said[-3:] == ["--", code.url, "+main:refs/muster/wanted"]
+
+
+def test_git_ends_by_itself_soon_after_its_time() -> None:
+    said = whole(WEB, TOKEN, "fetch")
+    assert said[2].endswith('exec timeout -s KILL "$seconds" "$@"')
+    assert said[6] == "65"
 
 
 def test_the_commit_goes_before_the_branch_and_without_both_the_head_is_taken() -> None:
