@@ -1,10 +1,11 @@
-"""Images that the agent has pulled, as the coordinator hears of them; and its orders to clear some."""
+"""Images that the agent has pulled, as the coordinator hears of them; and its orders to clear or pull some."""
 
 import asyncio
 import logging
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
+from agent.image_pulls import OrderedPulls
 from agent.mailbox import Outbox
 from agent.told_changes import ToldChanges, next_order
 from muster.domain.data.kept.image import (
@@ -16,6 +17,7 @@ from muster.domain.data.kept.image import (
     ImageNews,
     ToldImage,
 )
+from muster.domain.data.kept.pull import ImagePull
 from muster.rpc.v1 import agents_pb2 as pb
 from muster.wire.data.pulled_images import cleared_images_to_wire, image_news_to_wire
 
@@ -53,9 +55,10 @@ class HasImages(Protocol):
 
 
 class KeptImagesHere:
-    """What one node tells of the images that its agent has pulled, and how it clears them."""
+    """What one node tells of the images that its agent has pulled, and how it clears and pulls them."""
 
-    def __init__(self, runtimes: Iterable[object], outbox: Outbox) -> None:
+    def __init__(self, runtimes: Collection[object], outbox: Outbox) -> None:
+        self._pulls = OrderedPulls(runtimes, outbox)
         self._pulled = [each.images for each in runtimes if isinstance(each, HasImages)]
         self._outbox = outbox
         self._changes = ToldChanges(self._revision, self._look, self._send)
@@ -65,8 +68,11 @@ class KeptImagesHere:
         """All of them, for Hello; what is told from here on is what changes."""
         return self._changes.all()
 
-    def clear(self, order: ImageClearance) -> None:
-        """Have images cleared, and answer."""
+    def order(self, order: ImageClearance | ImagePull) -> None:
+        """Have images cleared or pulled, and answer."""
+        if isinstance(order, ImagePull):
+            self._pulls.take(order)
+            return
         try:
             self._orders.put_nowait(order)
         except asyncio.QueueFull:
@@ -74,6 +80,11 @@ class KeptImagesHere:
 
     async def run(self) -> None:
         """Tell what changes, and carry out orders, until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._pulls.run(), name="pulls of images")
+            await self._tell_and_clear()
+
+    async def _tell_and_clear(self) -> None:
         while True:
             await self._changes.tell()
             if (order := await next_order(self._orders)) is not None:

@@ -35,6 +35,7 @@ from agent.secrets.calls import SecretCalls
 from muster import wire
 from muster.domain.attachments.request import AttachmentOrder, NoticeForAttached
 from muster.domain.data.kept.image import ImageClearance
+from muster.domain.data.kept.pull import ImagePull
 from muster.domain.data.volume import VolumeRemoval
 from muster.rpc import protocol
 from muster.rpc.channel import AGENT_CHANNEL_OPTIONS, Credentials, open_channel
@@ -42,7 +43,7 @@ from muster.rpc.v1 import agents_pb2 as pb
 from muster.rpc.v1 import agents_pb2_grpc, attachments_pb2
 from muster.wire import checks
 from muster.wire.attachments.requests import attachment_order_from_wire, notice_for_attached_from_wire
-from muster.wire.data.pulled_images import image_clearance_from_wire
+from muster.wire.data.image_pulls import image_order_from_wire
 from muster.wire.data.volumes import volume_removal_from_wire
 
 log = logging.getLogger(__name__)
@@ -112,8 +113,8 @@ class VolumesOfNode(Protocol):
 class ImagesOfNode(Protocol):
     """What knows the images that the agent has pulled."""
 
-    def clear(self, order: ImageClearance) -> None:
-        """Have images cleared, and answer."""
+    def order(self, order: ImageClearance | ImagePull) -> None:
+        """Have images cleared or pulled, and answer."""
         ...
 
 
@@ -297,8 +298,8 @@ class Link:
                     self._tell_attached(message.notice)
                 case "remove_volume":
                     self._remove_volume(message.remove_volume)
-                case "clear_images":
-                    self._clear_images(message.clear_images)
+                case "clear_images" | "pull_image":
+                    self._order_images(message)
             self._advance(_event(message, plans, self._clock))
 
     def _attach(self, message: attachments_pb2.AttachmentOrder) -> None:
@@ -315,11 +316,11 @@ class Link:
         except wire.WireError as error:
             log.warning("an order to remove a volume cannot be read", extra={"cause": str(error)})
 
-    def _clear_images(self, message: pb.ImageClearance) -> None:
+    def _order_images(self, message: pb.CoordinatorMessage) -> None:
         try:
-            self._mail.images.clear(image_clearance_from_wire(message))
+            self._mail.images.order(image_order_from_wire(message))
         except wire.WireError as error:
-            log.warning("an order to clear images cannot be read", extra={"cause": str(error)})
+            log.warning("an order about images cannot be read", extra={"cause": str(error)})
 
     def _tell_attached(self, message: attachments_pb2.NoticeForAttached) -> None:
         try:

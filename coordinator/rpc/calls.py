@@ -54,6 +54,8 @@ _OURS: Mapping[str, Mapping[str, str]] = {
     "ImageService": {
         "List": "images.list",
         "Clear": "images.clear",
+        "Pull": "images.pull",
+        "Pulled": "images.pulled",
     },
     "WindowService": {
         "List": "windows.list",

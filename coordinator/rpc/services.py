@@ -41,6 +41,8 @@ from coordinator.service.bundles import BundleOperations
 from coordinator.service.data.checkpoints import CheckpointOperations
 from coordinator.service.data.images import ImageOperations
 from coordinator.service.data.left import OutputOperations
+from coordinator.service.data.pull_book import RunningPulls
+from coordinator.service.data.pulls import PullOperations
 from coordinator.service.data.swarms import Swarms
 from coordinator.service.data.trees import DepotSide
 from coordinator.service.data.uploads import DataOperations
@@ -224,7 +226,7 @@ def add_clients(
     telemetry_pb2_grpc.add_TelemetryServiceServicer_to_server(telemetry, server)
     trust = TrustService(_trust(parts, authority))
     trust_pb2_grpc.add_TrustServiceServicer_to_server(trust, server)
-    _add_beside_nodes(server, parts)
+    _add_beside_nodes(server, parts, closings)
     projects = ProjectOperations(
         operations,
         parts.engine,
@@ -257,12 +259,15 @@ def add_clients(
         closings.append(bundles.closing.set)
 
 
-def _add_beside_nodes(server: grpc.aio.Server, parts: Parts) -> None:
+def _add_beside_nodes(server: grpc.aio.Server, parts: Parts, closings: Closings) -> None:
     """Serve what is asked of nodes beside themselves: their windows, images and pools."""
     operations = parts.operations
     windows = WindowService(WindowOperations(operations, parts.engine))
     nodes_pb2_grpc.add_WindowServiceServicer_to_server(windows, server)
-    images = ImageService(ImageOperations(operations, parts.engine, parts.kept.images))
+    running = RunningPulls(parts.kept.pulls)
+    pulls = PullOperations(operations, parts.engine, running, parts.secrets, parts.audit)
+    images = ImageService(ImageOperations(operations, parts.engine, parts.kept.images), pulls)
+    closings.append(running.close)
     nodes_pb2_grpc.add_ImageServiceServicer_to_server(images, server)
     pools = PoolService(PoolOperations(operations, parts.engine, parts.registry))
     pools_pb2_grpc.add_PoolServiceServicer_to_server(pools, server)

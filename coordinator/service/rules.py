@@ -93,6 +93,8 @@ RULES: Mapping[str, OperationRule] = {
     "nodes.join": OperationRule(AccessScope.PUBLIC),
     "images.list": _FLEET_LOOK,
     "images.clear": _FLEET_ORDER,
+    "images.pull": _FLEET_ORDER,
+    "images.pulled": _FLEET_LOOK,
     "fleet.events": _FLEET_LOOK,
     "coordinator.show": OperationRule(AccessScope.ANYWHERE),
     "events.list": OperationRule(AccessScope.ANYWHERE),

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from agent.core.launching.handover import RegistryLogin
 from agent.runtimes.docker.runtime import Confines, DockerRuntime
 from agent.secrets.store import ExecutionSecrets
 from muster.domain.fleet.secret import DeliveredSecret, SecretKind
@@ -73,6 +74,25 @@ async def test_an_image_is_pulled_with_the_credentials_of_the_project(
     other, own = credentials("registry.example.org", "unused", "other"), credentials(f"https://{images.address}/v2/")
     await Project(other, own).prepare(docker_socket, tmp_path, name)
     assert json.loads(request(docker_socket, "GET", f"/images/{name}/json"))["RepoTags"] == [name]
+    assert not having(HOME_OF_DOCKER, [PASSWORD.encode()])
+
+
+async def test_an_image_is_pulled_on_an_order_with_its_login_and_counts_as_pulled_by_the_agent(
+    docker_socket: Path, tmp_path: Path, images: Registry, name: str
+) -> None:
+    said: list[str] = []
+    runtime = DockerRuntime(docker_socket, f"test-{tmp_path.name}", Confines(min_free=0))
+    try:
+        with pytest.raises(ExecutionError, match="the project has no credentials for"):
+            await runtime.pull_image(name, None, said.append)
+        login = RegistryLogin(username="puller", password=PASSWORD)
+        there = await runtime.pull_image(name, login, said.append)
+        [told] = runtime.images.told()
+    finally:
+        await runtime.close()
+
+    assert (there.digest, there.bytes > 0) == (*images.manifests, True)
+    assert (told.id, told.names, said[0]) == (there.id, (name,), f"pulling {name}")
     assert not having(HOME_OF_DOCKER, [PASSWORD.encode()])
 
 

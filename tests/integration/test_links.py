@@ -20,6 +20,7 @@ from agent.mailbox import Inbox, Outbox
 from agent.secrets.calls import SecretCalls
 from muster.domain.attachments.request import AttachmentOrder, NoticeForAttached
 from muster.domain.data.kept.image import ImageClearance
+from muster.domain.data.kept.pull import ImagePull
 from muster.domain.data.volume import VolumeRemoval
 from muster.domain.fleet.node import NodeState
 from muster.domain.ids import ExecutionId, NodeId
@@ -244,8 +245,8 @@ class Nobody:
     def remove(self, order: VolumeRemoval) -> None:
         raise AssertionError(f"nothing is kept: {order}")
 
-    def clear(self, order: ImageClearance) -> None:
-        raise AssertionError(f"nothing was pulled: {order}")
+    def order(self, order: ImageClearance | ImagePull) -> None:
+        raise AssertionError(f"nothing is pulled: {order}")
 
 
 @asynccontextmanager

@@ -31,6 +31,7 @@ BODIES: dict[str, Any] = {
     "change_job": {"priority": 1},
     "label_node": {"labels": {"rack": "7"}},
     "put_pool": {},
+    "pull_image": {"image": "team/none:1"},
     "put_window": {"begins": "2030-01-01T00:00:00Z", "ends": "2030-01-02T00:00:00Z", "labels": {"rack": "7"}},
     "put_quotas": {"projects": {"vision": {"weight": 2}}},
     "put_secret": {"values": {"key": "0123"}},
@@ -52,6 +53,7 @@ NAMES = {
     "attempt": "1",
     "checkpoint": "none",
     "volume": "none",
+    "pull": "none",
 }
 OWN_ACCOUNT = {"make_token", "revoke_token", "put_subscription"}
 """What may be done to what is one's own, or about it, by who may not more: the service looks whose it is."""

@@ -13,6 +13,7 @@ from muster.domain.data.kept.image import (
     ImageView,
     ToldImage,
 )
+from muster.domain.data.kept.pull import ImagePull, NodePull, PulledHere, PullNews, PullStep, PullView
 
 _ids = st.from_regex(r"sha256:[0-9a-f]{8}", fullmatch=True)
 _image_names = st.from_regex(r"[a-z]{1,8}/[a-z]{1,8}(:[0-9]|@sha256:[0-9a-f]{8})", fullmatch=True)
@@ -40,4 +41,33 @@ image_views = st.builds(
     used_at=_moments,
     jobs=st.lists(_nodes, max_size=3).map(tuple),
     connected=st.booleans(),
+)
+
+_words = st.text(max_size=20)
+_pulled_here = st.builds(PulledHere, id=_ids, digest=_ids, bytes=_sizes)
+image_pulls = st.builds(ImagePull, number=_numbers, image=_image_names, username=_words, password=_words)
+pull_news = st.builds(
+    PullNews,
+    number=_numbers,
+    step=st.sampled_from(PullStep),
+    doing=_words,
+    why=_words,
+    pulled=st.none() | _pulled_here,
+)
+node_pulls = st.builds(
+    NodePull,
+    node=_nodes,
+    step=st.sampled_from(PullStep),
+    doing=_words,
+    why=_words,
+    id=st.just("") | _ids,
+    digest=st.just("") | _ids,
+    bytes=_sizes,
+)
+pull_views = st.builds(
+    PullView,
+    id=_numbers,
+    image=_image_names,
+    revision=st.integers(0, 2**63 - 1),
+    nodes=st.lists(node_pulls, max_size=3).map(tuple),
 )

@@ -25,7 +25,7 @@ from muster.rpc.v1 import (
     telemetry_pb2,
     trust_pb2,
 )
-from muster.wire.data import images, outputs, pulled_images, saved, swarms, volumes
+from muster.wire.data import image_pulls, images, outputs, pulled_images, saved, swarms, volumes
 from muster.wire.feeds import batches
 from muster.wire.notifications import happenings, subscriptions
 from muster.wire.telemetry import coordinator_figures
@@ -116,6 +116,10 @@ PAIRS = (
     Pair("image_fate", image_values.image_fates, model_pb2.ImageFate, pulled_images),
     Pair("cleared_images", image_values.cleared_images, agents_pb2.ClearedImages, pulled_images),
     Pair("image_view", image_values.image_views, nodes_pb2.ImageOfNode, pulled_images),
+    Pair("image_pull", image_values.image_pulls, agents_pb2.ImagePull, image_pulls),
+    Pair("pull_news", image_values.pull_news, agents_pb2.PullNews, image_pulls),
+    Pair("node_pull", image_values.node_pulls, nodes_pb2.NodePull, image_pulls),
+    Pair("pull_view", image_values.pull_views, nodes_pb2.PullOfImage, image_pulls),
     Pair("found_image", volume_values.found_images, model_pb2.FoundImage, images),
     Pair("image_pass", volume_values.image_passes, agents_pb2.ImageResponse, images),
     Pair("depot_use", quota_values.depot_uses, data_pb2.StorageResponse),

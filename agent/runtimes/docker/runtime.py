@@ -27,6 +27,7 @@ from agent.core.containers.spec import (
     needs_rehearsal,
     rehearsal_body,
 )
+from agent.core.launching.handover import RegistryLogin
 from agent.core.launching.job_user import JobUser, user_of
 from agent.executions.inputs import noted_inputs
 from agent.executions.layout import STARTED, ExecutionDirectory
@@ -42,6 +43,7 @@ from agent.runtimes.docker.first import bring_first
 from agent.runtimes.docker.holder import HolderImage, holder_image
 from agent.runtimes.docker.images.agreement import ImageBringer, ImageTerms
 from agent.runtimes.docker.images.clearing import ImageClearing
+from agent.runtimes.docker.images.on_order import pulled_on_order
 from agent.runtimes.docker.images.pulled import PulledImages
 from agent.runtimes.docker.images.pulling import present, refuse_foreign
 from agent.runtimes.docker.programs import ContainerPrograms
@@ -50,6 +52,7 @@ from agent.runtimes.docker.secrets import mask_after_restart
 from agent.runtimes.docker.side_work import begun
 from agent.runtimes.runtime import Progress, Sandbox
 from agent.secrets.store import ExecutionSecrets
+from muster.domain.data.kept.pull import PulledHere
 from muster.domain.fleet.node import RuntimeOffer
 from muster.domain.gangs.plan import Assignment
 from muster.domain.gangs.roster import PortLease
@@ -150,6 +153,11 @@ class DockerRuntime:
                 await containers.remove()
             raise
         return self._sandbox(containers, directory, spool, prepared)
+
+    async def pull_image(self, image: str, login: RegistryLogin | None, progress: Progress) -> PulledHere:
+        """Have an image before an execution needs it; raises ExecutionError."""
+        with as_failures():
+            return await pulled_on_order(self._engine, self._bringer, self.images, image, login, progress)
 
     async def recover(self, executions: Path) -> Sequence[tuple[Sandbox, LogSpool, bool]]:
         """The user containers of this agent whose directory is still there; all others of this agent are removed.

@@ -3,17 +3,20 @@
 from coordinator.rpc.callers import Context, caller
 from coordinator.rpc.refusals import translated
 from coordinator.service.data.images import ImageOperations
+from coordinator.service.data.pulls import PullOperations
 from muster.rpc.v1 import nodes_pb2 as pb
 from muster.rpc.v1 import nodes_pb2_grpc
 from muster.wire import checks
+from muster.wire.data.image_pulls import image_named, pull_view_to_wire
 from muster.wire.data.pulled_images import image_fate_to_wire, image_view_to_wire, images_named
 
 
 class ImageService(nodes_pb2_grpc.ImageServiceServicer):
     """Translates calls about images of nodes."""
 
-    def __init__(self, images: ImageOperations) -> None:
+    def __init__(self, images: ImageOperations, pulls: PullOperations) -> None:
         self._images = images
+        self._pulls = pulls
 
     @translated
     async def List(self, request: pb.ListImagesRequest, context: Context) -> pb.ListImagesResponse:
@@ -28,3 +31,18 @@ class ImageService(nodes_pb2_grpc.ImageServiceServicer):
         node = checks.identifier(request.node, "ClearImagesRequest.node")
         images = images_named(request.images, "ClearImagesRequest.images")
         return pb.ClearImagesResponse(fates=map(image_fate_to_wire, await self._images.clear(caller(), node, images)))
+
+    @translated
+    async def Pull(self, request: pb.PullImageRequest, context: Context) -> pb.PullImageResponse:
+        """Have nodes pull an image."""
+        image = image_named(request.image, "PullImageRequest.image")
+        checks.few(request.nodes, "PullImageRequest.nodes")
+        nodes = [checks.identifier(each, "PullImageRequest.nodes") for each in request.nodes]
+        view = await self._pulls.pull(caller(), image, nodes=nodes, pool=request.pool, project=request.project)
+        return pb.PullImageResponse(pull=pull_view_to_wire(view))
+
+    @translated
+    async def Pulled(self, request: pb.PulledRequest, context: Context) -> pb.PulledResponse:
+        """How far a pull is."""
+        pull = checks.identifier(request.pull, "PulledRequest.pull")
+        return pb.PulledResponse(pull=pull_view_to_wire(await self._pulls.pulled(caller(), pull, request.revision)))

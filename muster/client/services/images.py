@@ -5,9 +5,11 @@ from typing import Any
 
 from muster.client.calls import Calls
 from muster.domain.data.kept.image import ImageFate, ImageView
+from muster.domain.data.kept.pull import PullView
 from muster.domain.errors import InvalidJobError
 from muster.rpc.v1 import nodes_pb2 as pb
 from muster.rpc.v1.nodes_pb2_grpc import ImageServiceStub
+from muster.wire.data.image_pulls import pull_view_from_wire
 from muster.wire.data.pulled_images import image_fate_from_wire, image_view_from_wire
 
 CLEARED_WITHIN = 40.0
@@ -61,3 +63,26 @@ class ImagesClient:
         # Never repeated: a second answer would not tell what the first order removed.
         answer = await self._calls.ask(self._stub.Clear, request, pauses=(), patience=CLEARED_WITHIN)
         return tuple(map(image_fate_from_wire, answer.fates))
+
+    async def pull(self, image: str, *, nodes: Collection[str] = (), pool: str = "", project: str = "") -> PullView:
+        """Have nodes pull an image before a job needs it; how that begins, without waiting for them.
+
+        `nodes`: their names; none: all of the pool, or all that have a container engine. The registry is shown the
+        credentials of the project, which is the only one of yours where none is named.
+
+        >>> pull = await client.images.pull("registry.example.com/team/train:1.4", pool="h100")
+        """
+        request = pb.PullImageRequest(image=image, nodes=nodes, pool=pool, project=project)
+        answer = await self._calls.ask(self._stub.Pull, request, pauses=())  # a second one would pull once more
+        return pull_view_from_wire(answer.pull)
+
+    async def pulled(self, pull: str, *, revision: int = 0) -> PullView:
+        """How far a pull is; waits for some seconds until that is other than at a revision.
+
+        Raises UnknownNameError once the coordinator has forgotten the pull, as it does when it starts anew.
+
+        >>> while not pull.is_over:
+        ...     pull = await client.images.pulled(pull.id, revision=pull.revision)
+        """
+        answer = await self._calls.ask(self._stub.Pulled, pb.PulledRequest(pull=pull, revision=revision))
+        return pull_view_from_wire(answer.pull)

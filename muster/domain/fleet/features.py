@@ -90,6 +90,9 @@ ONE_IMAGE = "one-image"
 CLEAR_IMAGES = "clear-images"
 """The agent tells which images it has pulled, and takes some away where it is told to."""
 
+PULL_IMAGES = "pull-images"
+"""The agent pulls images before jobs need them, where it is told to."""
+
 SWARM = "swarm"
 """The agent gives pieces of code and inputs to the other nodes of an attempt; one with `--no-peers` does not say it."""
 
@@ -121,6 +124,7 @@ ALL_FEATURES = frozenset(
         STORE_AGAIN,
         ONE_IMAGE,
         CLEAR_IMAGES,
+        PULL_IMAGES,
         SWARM,
     }
 )
@@ -154,6 +158,7 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         STORE_AGAIN: "storing outputs again",
         ONE_IMAGE: "one image for all ranks of a job",
         CLEAR_IMAGES: "listing and clearing images",
+        PULL_IMAGES: "pulling images on an order",
         SWARM: "code and inputs from other nodes",
     }
 )

@@ -192,6 +192,7 @@ class AgentMessage(_message.Message):
     REMOVED_VOLUME_FIELD_NUMBER: _builtins.int
     PULLED_IMAGES_FIELD_NUMBER: _builtins.int
     CLEARED_IMAGES_FIELD_NUMBER: _builtins.int
+    PULL_NEWS_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def hello(self) -> Global___Hello:
         """The first one, once."""
@@ -228,6 +229,10 @@ class AgentMessage(_message.Message):
     def cleared_images(self) -> Global___ClearedImages:
         """The answer to `clear_images`."""
 
+    @_builtins.property
+    def pull_news(self) -> Global___PullNews:
+        """What has come of `pull_image` so far."""
+
     def __init__(
         self,
         *,
@@ -240,12 +245,13 @@ class AgentMessage(_message.Message):
         removed_volume: Global___RemovedVolume | None = ...,
         pulled_images: Global___PulledImages | None = ...,
         cleared_images: Global___ClearedImages | None = ...,
+        pull_news: Global___PullNews | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["attachment", b"attachment", "cleared_images", b"cleared_images", "heartbeat", b"heartbeat", "hello", b"hello", "inventory", b"inventory", "kept_volumes", b"kept_volumes", "message", b"message", "pulled_images", b"pulled_images", "removed_volume", b"removed_volume", "reports", b"reports"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["attachment", b"attachment", "cleared_images", b"cleared_images", "heartbeat", b"heartbeat", "hello", b"hello", "inventory", b"inventory", "kept_volumes", b"kept_volumes", "message", b"message", "pull_news", b"pull_news", "pulled_images", b"pulled_images", "removed_volume", b"removed_volume", "reports", b"reports"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attachment", b"attachment", "cleared_images", b"cleared_images", "heartbeat", b"heartbeat", "hello", b"hello", "inventory", b"inventory", "kept_volumes", b"kept_volumes", "message", b"message", "pulled_images", b"pulled_images", "removed_volume", b"removed_volume", "reports", b"reports"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attachment", b"attachment", "cleared_images", b"cleared_images", "heartbeat", b"heartbeat", "hello", b"hello", "inventory", b"inventory", "kept_volumes", b"kept_volumes", "message", b"message", "pull_news", b"pull_news", "pulled_images", b"pulled_images", "removed_volume", b"removed_volume", "reports", b"reports"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_message: _TypeAlias = _typing.Literal["hello", "heartbeat", "inventory", "reports", "attachment", "kept_volumes", "removed_volume", "pulled_images", "cleared_images"]  # noqa: Y015
+    _WhichOneofReturnType_message: _TypeAlias = _typing.Literal["hello", "heartbeat", "inventory", "reports", "attachment", "kept_volumes", "removed_volume", "pulled_images", "cleared_images", "pull_news"]  # noqa: Y015
     _WhichOneofArgType_message: _TypeAlias = _typing.Literal["message", b"message"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_message) -> _WhichOneofReturnType_message | None: ...
 
@@ -265,6 +271,7 @@ class CoordinatorMessage(_message.Message):
     NOTICE_FIELD_NUMBER: _builtins.int
     REMOVE_VOLUME_FIELD_NUMBER: _builtins.int
     CLEAR_IMAGES_FIELD_NUMBER: _builtins.int
+    PULL_IMAGE_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def welcome(self) -> Global___Welcome:
         """The answer to Hello."""
@@ -297,6 +304,10 @@ class CoordinatorMessage(_message.Message):
     def clear_images(self) -> Global___ImageClearance:
         """Images that the agent has pulled are to go."""
 
+    @_builtins.property
+    def pull_image(self) -> Global___ImagePull:
+        """An image is to be pulled."""
+
     def __init__(
         self,
         *,
@@ -308,12 +319,13 @@ class CoordinatorMessage(_message.Message):
         notice: _attachments_pb2.NoticeForAttached | None = ...,
         remove_volume: Global___VolumeRemoval | None = ...,
         clear_images: Global___ImageClearance | None = ...,
+        pull_image: Global___ImagePull | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["attachment", b"attachment", "clear_images", b"clear_images", "heartbeat_ack", b"heartbeat_ack", "message", b"message", "notice", b"notice", "plan", b"plan", "remove_volume", b"remove_volume", "renew_soon", b"renew_soon", "welcome", b"welcome"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["attachment", b"attachment", "clear_images", b"clear_images", "heartbeat_ack", b"heartbeat_ack", "message", b"message", "notice", b"notice", "plan", b"plan", "pull_image", b"pull_image", "remove_volume", b"remove_volume", "renew_soon", b"renew_soon", "welcome", b"welcome"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attachment", b"attachment", "clear_images", b"clear_images", "heartbeat_ack", b"heartbeat_ack", "message", b"message", "notice", b"notice", "plan", b"plan", "remove_volume", b"remove_volume", "renew_soon", b"renew_soon", "welcome", b"welcome"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attachment", b"attachment", "clear_images", b"clear_images", "heartbeat_ack", b"heartbeat_ack", "message", b"message", "notice", b"notice", "plan", b"plan", "pull_image", b"pull_image", "remove_volume", b"remove_volume", "renew_soon", b"renew_soon", "welcome", b"welcome"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_message: _TypeAlias = _typing.Literal["welcome", "plan", "heartbeat_ack", "attachment", "renew_soon", "notice", "remove_volume", "clear_images"]  # noqa: Y015
+    _WhichOneofReturnType_message: _TypeAlias = _typing.Literal["welcome", "plan", "heartbeat_ack", "attachment", "renew_soon", "notice", "remove_volume", "clear_images", "pull_image"]  # noqa: Y015
     _WhichOneofArgType_message: _TypeAlias = _typing.Literal["message", b"message"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_message) -> _WhichOneofReturnType_message | None: ...
 
@@ -650,6 +662,110 @@ class ClearedImages(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ClearedImages: _TypeAlias = ClearedImages  # noqa: Y015
+
+@_typing.final
+class ImagePull(_message.Message):
+    """The order to pull an image, before a job needs it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NUMBER_FIELD_NUMBER: _builtins.int
+    IMAGE_FIELD_NUMBER: _builtins.int
+    USERNAME_FIELD_NUMBER: _builtins.int
+    PASSWORD_FIELD_NUMBER: _builtins.int
+    number: _builtins.str
+    """Names the order, for what is told of it."""
+    image: _builtins.str
+    """The image, as a job would name it."""
+    username: _builtins.str
+    """With `password`: who pulls, for its registry; empty: nobody in particular."""
+    password: _builtins.str
+    """What goes with it."""
+    def __init__(
+        self,
+        *,
+        number: _builtins.str = ...,
+        image: _builtins.str = ...,
+        username: _builtins.str = ...,
+        password: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["image", b"image", "number", b"number", "password", b"password", "username", b"username"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ImagePull: _TypeAlias = ImagePull  # noqa: Y015
+
+@_typing.final
+class PullNews(_message.Message):
+    """What has come of such an order so far."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NUMBER_FIELD_NUMBER: _builtins.int
+    STEP_FIELD_NUMBER: _builtins.int
+    DOING_FIELD_NUMBER: _builtins.int
+    WHY_FIELD_NUMBER: _builtins.int
+    PULLED_FIELD_NUMBER: _builtins.int
+    number: _builtins.str
+    """That of the order."""
+    step: _builtins.str
+    """`pulling`, `pulled` or `failed`."""
+    doing: _builtins.str
+    """How much of it is there, for people."""
+    why: _builtins.str
+    """Why the node could not get it."""
+    @_builtins.property
+    def pulled(self) -> Global___PulledHere:
+        """What the node has got; absent: nothing yet."""
+
+    def __init__(
+        self,
+        *,
+        number: _builtins.str = ...,
+        step: _builtins.str = ...,
+        doing: _builtins.str = ...,
+        why: _builtins.str = ...,
+        pulled: Global___PulledHere | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["pulled", b"pulled"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["doing", b"doing", "number", b"number", "pulled", b"pulled", "step", b"step", "why", b"why"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PullNews: _TypeAlias = PullNews  # noqa: Y015
+
+@_typing.final
+class PulledHere(_message.Message):
+    """An image that a node has got."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    DIGEST_FIELD_NUMBER: _builtins.int
+    BYTES_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    """What the engine of the node calls it."""
+    digest: _builtins.str
+    """The digest of its manifest in its registry; empty: the engine does not know it."""
+    bytes: _builtins.int
+    """How much it is by the engine's word."""
+    def __init__(
+        self,
+        *,
+        id: _builtins.str = ...,
+        digest: _builtins.str = ...,
+        bytes: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["bytes", b"bytes", "digest", b"digest", "id", b"id"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PulledHere: _TypeAlias = PulledHere  # noqa: Y015
 
 @_typing.final
 class Heartbeat(_message.Message):

@@ -989,3 +989,195 @@ class ClearImagesResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ClearImagesResponse: _TypeAlias = ClearImagesResponse  # noqa: Y015
+
+@_typing.final
+class PullImageRequest(_message.Message):
+    """Nodes are to pull an image."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    IMAGE_FIELD_NUMBER: _builtins.int
+    NODES_FIELD_NUMBER: _builtins.int
+    POOL_FIELD_NUMBER: _builtins.int
+    PROJECT_FIELD_NUMBER: _builtins.int
+    image: _builtins.str
+    """The image, as a job would name it."""
+    pool: _builtins.str
+    """The pool whose nodes are meant, without `nodes`; empty: all nodes with a container engine."""
+    project: _builtins.str
+    """The project whose credentials the registry is shown; empty: the default one."""
+    @_builtins.property
+    def nodes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The nodes; none: all of the pool."""
+
+    def __init__(
+        self,
+        *,
+        image: _builtins.str = ...,
+        nodes: _abc.Iterable[_builtins.str] | None = ...,
+        pool: _builtins.str = ...,
+        project: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["image", b"image", "nodes", b"nodes", "pool", b"pool", "project", b"project"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PullImageRequest: _TypeAlias = PullImageRequest  # noqa: Y015
+
+@_typing.final
+class PullImageResponse(_message.Message):
+    """What is known as a pull begins."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PULL_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def pull(self) -> Global___PullOfImage:
+        """The pull."""
+
+    def __init__(
+        self,
+        *,
+        pull: Global___PullOfImage | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["pull", b"pull"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["pull", b"pull"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PullImageResponse: _TypeAlias = PullImageResponse  # noqa: Y015
+
+@_typing.final
+class PulledRequest(_message.Message):
+    """Asks how far a pull is."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PULL_FIELD_NUMBER: _builtins.int
+    REVISION_FIELD_NUMBER: _builtins.int
+    pull: _builtins.str
+    """Its id."""
+    revision: _builtins.int
+    """The revision that the caller knows; 0: none."""
+    def __init__(
+        self,
+        *,
+        pull: _builtins.str = ...,
+        revision: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["pull", b"pull", "revision", b"revision"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PulledRequest: _TypeAlias = PulledRequest  # noqa: Y015
+
+@_typing.final
+class PulledResponse(_message.Message):
+    """How far a pull is."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PULL_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def pull(self) -> Global___PullOfImage:
+        """The pull."""
+
+    def __init__(
+        self,
+        *,
+        pull: Global___PullOfImage | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["pull", b"pull"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["pull", b"pull"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PulledResponse: _TypeAlias = PulledResponse  # noqa: Y015
+
+@_typing.final
+class PullOfImage(_message.Message):
+    """The pull of an image on several nodes."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    IMAGE_FIELD_NUMBER: _builtins.int
+    REVISION_FIELD_NUMBER: _builtins.int
+    NODES_FIELD_NUMBER: _builtins.int
+    id: _builtins.str
+    """Names the pull, until it is forgotten."""
+    image: _builtins.str
+    """The image."""
+    revision: _builtins.int
+    """Counts up whenever something has changed."""
+    @_builtins.property
+    def nodes(self) -> _containers.RepeatedCompositeFieldContainer[Global___NodePull]:
+        """What is known of each node, by name."""
+
+    def __init__(
+        self,
+        *,
+        id: _builtins.str = ...,
+        image: _builtins.str = ...,
+        revision: _builtins.int = ...,
+        nodes: _abc.Iterable[Global___NodePull] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id", "image", b"image", "nodes", b"nodes", "revision", b"revision"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PullOfImage: _TypeAlias = PullOfImage  # noqa: Y015
+
+@_typing.final
+class NodePull(_message.Message):
+    """The pull of an image on one node."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NODE_FIELD_NUMBER: _builtins.int
+    STEP_FIELD_NUMBER: _builtins.int
+    DOING_FIELD_NUMBER: _builtins.int
+    WHY_FIELD_NUMBER: _builtins.int
+    ID_FIELD_NUMBER: _builtins.int
+    DIGEST_FIELD_NUMBER: _builtins.int
+    BYTES_FIELD_NUMBER: _builtins.int
+    node: _builtins.str
+    """The node."""
+    step: _builtins.str
+    """`waiting`, `pulling`, `pulled` or `failed`."""
+    doing: _builtins.str
+    """How much of it is there, for people."""
+    why: _builtins.str
+    """Why the node could not get it."""
+    id: _builtins.str
+    """What the engine of the node calls the image."""
+    digest: _builtins.str
+    """The digest of its manifest in its registry."""
+    bytes: _builtins.int
+    """How much it is by the engine's word."""
+    def __init__(
+        self,
+        *,
+        node: _builtins.str = ...,
+        step: _builtins.str = ...,
+        doing: _builtins.str = ...,
+        why: _builtins.str = ...,
+        id: _builtins.str = ...,
+        digest: _builtins.str = ...,
+        bytes: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["bytes", b"bytes", "digest", b"digest", "doing", b"doing", "id", b"id", "node", b"node", "step", b"step", "why", b"why"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___NodePull: _TypeAlias = NodePull  # noqa: Y015

@@ -595,6 +595,16 @@ class ImageServiceStub(object):
                 request_serializer=muster_dot_rpc_dot_v1_dot_nodes__pb2.ClearImagesRequest.SerializeToString,
                 response_deserializer=muster_dot_rpc_dot_v1_dot_nodes__pb2.ClearImagesResponse.FromString,
                 _registered_method=True)
+        self.Pull = channel.unary_unary(
+                '/muster.rpc.v1.ImageService/Pull',
+                request_serializer=muster_dot_rpc_dot_v1_dot_nodes__pb2.PullImageRequest.SerializeToString,
+                response_deserializer=muster_dot_rpc_dot_v1_dot_nodes__pb2.PullImageResponse.FromString,
+                _registered_method=True)
+        self.Pulled = channel.unary_unary(
+                '/muster.rpc.v1.ImageService/Pulled',
+                request_serializer=muster_dot_rpc_dot_v1_dot_nodes__pb2.PulledRequest.SerializeToString,
+                response_deserializer=muster_dot_rpc_dot_v1_dot_nodes__pb2.PulledResponse.FromString,
+                _registered_method=True)
 
 
 class ImageServiceServicer(object):
@@ -615,6 +625,20 @@ class ImageServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Pull(self, request, context):
+        """Has nodes pull an image before a job needs it; the answer does not wait for them.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Pulled(self, request, context):
+        """How far a pull is. The answer waits for some seconds until that is other than the caller knows.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_ImageServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -627,6 +651,16 @@ def add_ImageServiceServicer_to_server(servicer, server):
                     servicer.Clear,
                     request_deserializer=muster_dot_rpc_dot_v1_dot_nodes__pb2.ClearImagesRequest.FromString,
                     response_serializer=muster_dot_rpc_dot_v1_dot_nodes__pb2.ClearImagesResponse.SerializeToString,
+            ),
+            'Pull': grpc.unary_unary_rpc_method_handler(
+                    servicer.Pull,
+                    request_deserializer=muster_dot_rpc_dot_v1_dot_nodes__pb2.PullImageRequest.FromString,
+                    response_serializer=muster_dot_rpc_dot_v1_dot_nodes__pb2.PullImageResponse.SerializeToString,
+            ),
+            'Pulled': grpc.unary_unary_rpc_method_handler(
+                    servicer.Pulled,
+                    request_deserializer=muster_dot_rpc_dot_v1_dot_nodes__pb2.PulledRequest.FromString,
+                    response_serializer=muster_dot_rpc_dot_v1_dot_nodes__pb2.PulledResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -684,6 +718,60 @@ class ImageService(object):
             '/muster.rpc.v1.ImageService/Clear',
             muster_dot_rpc_dot_v1_dot_nodes__pb2.ClearImagesRequest.SerializeToString,
             muster_dot_rpc_dot_v1_dot_nodes__pb2.ClearImagesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Pull(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/muster.rpc.v1.ImageService/Pull',
+            muster_dot_rpc_dot_v1_dot_nodes__pb2.PullImageRequest.SerializeToString,
+            muster_dot_rpc_dot_v1_dot_nodes__pb2.PullImageResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Pulled(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/muster.rpc.v1.ImageService/Pulled',
+            muster_dot_rpc_dot_v1_dot_nodes__pb2.PulledRequest.SerializeToString,
+            muster_dot_rpc_dot_v1_dot_nodes__pb2.PulledResponse.FromString,
             options,
             channel_credentials,
             insecure,

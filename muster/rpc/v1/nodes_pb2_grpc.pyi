@@ -219,6 +219,10 @@ class ImageServiceStub:
     """The images by node and id."""
     Clear: _grpc.UnaryUnaryMultiCallable[_nodes_pb2.ClearImagesRequest, _nodes_pb2.ClearImagesResponse]
     """Takes images away from one node that nobody uses."""
+    Pull: _grpc.UnaryUnaryMultiCallable[_nodes_pb2.PullImageRequest, _nodes_pb2.PullImageResponse]
+    """Has nodes pull an image before a job needs it; the answer does not wait for them."""
+    Pulled: _grpc.UnaryUnaryMultiCallable[_nodes_pb2.PulledRequest, _nodes_pb2.PulledResponse]
+    """How far a pull is. The answer waits for some seconds until that is other than the caller knows."""
 
 @_typing.type_check_only
 class ImageServiceAsyncStub(ImageServiceStub):
@@ -229,6 +233,10 @@ class ImageServiceAsyncStub(ImageServiceStub):
     """The images by node and id."""
     Clear: _aio.UnaryUnaryMultiCallable[_nodes_pb2.ClearImagesRequest, _nodes_pb2.ClearImagesResponse]  # type: ignore[assignment]
     """Takes images away from one node that nobody uses."""
+    Pull: _aio.UnaryUnaryMultiCallable[_nodes_pb2.PullImageRequest, _nodes_pb2.PullImageResponse]  # type: ignore[assignment]
+    """Has nodes pull an image before a job needs it; the answer does not wait for them."""
+    Pulled: _aio.UnaryUnaryMultiCallable[_nodes_pb2.PulledRequest, _nodes_pb2.PulledResponse]  # type: ignore[assignment]
+    """How far a pull is. The answer waits for some seconds until that is other than the caller knows."""
 
 class ImageServiceServicer(metaclass=_abc_1.ABCMeta):
     """Images that agents have pulled onto their nodes."""
@@ -248,5 +256,21 @@ class ImageServiceServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_nodes_pb2.ClearImagesResponse, _abc.Awaitable[_nodes_pb2.ClearImagesResponse]]:
         """Takes images away from one node that nobody uses."""
+
+    @_abc_1.abstractmethod
+    def Pull(
+        self,
+        request: _nodes_pb2.PullImageRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_nodes_pb2.PullImageResponse, _abc.Awaitable[_nodes_pb2.PullImageResponse]]:
+        """Has nodes pull an image before a job needs it; the answer does not wait for them."""
+
+    @_abc_1.abstractmethod
+    def Pulled(
+        self,
+        request: _nodes_pb2.PulledRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_nodes_pb2.PulledResponse, _abc.Awaitable[_nodes_pb2.PulledResponse]]:
+        """How far a pull is. The answer waits for some seconds until that is other than the caller knows."""
 
 def add_ImageServiceServicer_to_server(servicer: ImageServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

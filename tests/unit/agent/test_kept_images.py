@@ -38,7 +38,7 @@ async def answered(runtime: object, images: tuple[str, ...]) -> tuple[list[Image
     outbox = Outbox()
     messages = outbox.open()
     here = KeptImagesHere([runtime], outbox)
-    here.clear(ImageClearance(number="1", images=images))
+    here.order(ImageClearance(number="1", images=images))
     running = asyncio.create_task(here.run())
     news: list[ImageNews] = []
     try:

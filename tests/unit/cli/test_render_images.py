@@ -1,7 +1,8 @@
 """How images of nodes look, and what has become of those that were to go."""
 
-from muster.cli.commands.data.images_table import FATES, fates_table, images_table
+from muster.cli.commands.data.images_table import FATES, fates_table, images_table, pull_table
 from muster.domain.data.kept.image import ClearOutcome, ImageFate, ImageView
+from muster.domain.data.kept.pull import NodePull, PullStep, PullView
 from muster.domain.quantity import moment_text
 from tests.unit.cli.values import at, shown
 
@@ -28,3 +29,14 @@ def test_what_has_become_of_an_image_is_said_with_the_reason_of_the_engine() -> 
 
     assert "stays, as the engine did not remove it: no space" in shown(fates_table([fate]))
     assert set(FATES) == set(ClearOutcome)
+
+
+def test_what_came_of_a_pull_is_said_by_node_with_the_digest_or_the_reason() -> None:
+    there = NodePull(node="a", step=PullStep.PULLED, id="sha256:12", digest=ID, bytes=2**30)
+    away = NodePull(node="b", step=PullStep.FAILED, why="no space")
+    lines = shown(pull_table(PullView(id="pull-1", image="team/app:1", nodes=(there, away)))).splitlines()
+
+    assert [line.split() for line in lines[1:]] == [
+        ["a", "4e1d0c35a0f7", "1", "GiB", "pulled"],
+        ["b", "-", "-", "failed:", "no", "space"],
+    ]

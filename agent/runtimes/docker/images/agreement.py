@@ -67,7 +67,7 @@ class ImageBringer:
     ) -> Image:
         role, login_for = assignment.role, _asked_once(login_for)
         if not is_agreed_on(role):
-            return here or await self._named(role.image or "", login_for, progress)
+            return here or await self.named(role.image or "", login_for, progress)
         found = await self._told(assignment, progress)
         if found is None:
             found, here = await self._found(role, here, login_for, progress)
@@ -91,7 +91,7 @@ class ImageBringer:
         if here is None:
             if digest := await self._images.digest(whole_name(name), await login_for(name)):
                 return FoundImage(image=name, digest=digest), await self._images.find(name)
-            here = await self._named(name, login_for, progress)
+            here = await self.named(name, login_for, progress)
         return FoundImage(image=name, digest=digest_in_registry(name, here.known_as), id=here.id), here
 
     async def _same(
@@ -112,8 +112,8 @@ class ImageBringer:
             self._pulled_images.note(image.id, found.image)
         return image
 
-    async def _named(self, name: str, login_for: LoginFor, progress: Progress) -> Image:
-        """An image that was pulled by the name in the job."""
+    async def named(self, name: str, login_for: LoginFor, progress: Progress) -> Image:
+        """An image that was pulled by its name, and is noted; raises ExecutionError."""
         image = await pulled(self._images, name, login_for, progress)
         self._pulled_images.note(image.id, name, size=image.bytes)
         return image

@@ -6,9 +6,11 @@ from dataclasses import dataclass, field
 
 from coordinator.rpc.agents.downlink import Downlink
 from coordinator.rpc.agents.kept.images import ImageLine
+from coordinator.rpc.agents.kept.pulls import PullLine
 from coordinator.rpc.agents.kept.volumes import VolumeLine
 from coordinator.service.data.kept_images import KeptImageBook
 from coordinator.service.data.kept_volumes import KeptVolumeBook
+from coordinator.service.data.pull_book import PullBook
 from muster.domain.data.kept.image import ToldImage
 from muster.domain.data.volume import KeptVolume
 from muster.domain.ids import NodeId
@@ -24,6 +26,7 @@ class KeptBooks:
 
     volumes: KeptVolumeBook = field(default_factory=KeptVolumeBook)
     images: KeptImageBook = field(default_factory=KeptImageBook)
+    pulls: PullBook = field(default_factory=PullBook)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,13 +53,14 @@ class NodeKeepLines:
     def __init__(self, books: KeptBooks, node: NodeId, down: Downlink) -> None:
         self._volumes = VolumeLine(books.volumes, node, down)
         self._images = ImageLine(books.images, node, down)
+        self._pulls = PullLine(books.pulls, node, down)
 
     @contextmanager
     def open(self, kept: KeptOnNode) -> Iterator[None]:
         """While the stream is open, orders go down on it; `kept`: all that the node keeps as it begins."""
-        with self._volumes.open(kept.volumes), self._images.open(kept.images):
+        with self._volumes.open(kept.volumes), self._images.open(kept.images), self._pulls.open(()):
             yield
 
     def take(self, message: pb.AgentMessage) -> bool:
         """Take in a message, if it is about what nodes keep; whether it is. Raises WireError."""
-        return self._volumes.take(message) or self._images.take(message)
+        return self._volumes.take(message) or self._images.take(message) or self._pulls.take(message)

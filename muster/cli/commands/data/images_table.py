@@ -1,4 +1,4 @@
-"""Images of nodes as tables, and in words what has become of those that were to go."""
+"""Images of nodes as tables, and in words what has become of those that were to go or to come."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -7,6 +7,7 @@ from muster.cli.commands.data.volumes_table import users_text
 from muster.cli.output.plain.columns import Column
 from muster.cli.output.tables import TextTable, listing
 from muster.domain.data.kept.image import ClearOutcome, ImageFate, ImageView
+from muster.domain.data.kept.pull import PullView
 from muster.domain.quantity import moment_text, size_text
 
 FATES: Mapping[ClearOutcome, str] = MappingProxyType(
@@ -55,6 +56,22 @@ def fates_table(fates: Sequence[ImageFate]) -> TextTable:
                 f"{FATES[each.outcome]}: {each.why}" if each.why else FATES[each.outcome],
             )
             for each in fates
+        ),
+    )
+
+
+def pull_table(pull: PullView) -> TextTable:
+    """A line for each node that was to pull an image."""
+    return listing(
+        ("NODE", "DIGEST", Column("SIZE", right=True), "WHAT"),
+        (
+            (
+                each.node,
+                short_id(each.digest or each.id) or "-",
+                size_text(each.bytes) if each.bytes else "-",
+                f"{each.step}: {each.why}" if each.why else each.step,
+            )
+            for each in pull.nodes
         ),
     )
 
