@@ -2,16 +2,13 @@
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Protocol, runtime_checkable
 
 from agent.core.launching.handover import RegistryLogin
-from agent.mailbox import Outbox
 from agent.runtimes.runtime import Progress
 from muster.domain.data.kept.pull import ImagePull, PulledHere, PullNews, PullStep
 from muster.domain.jobs.failure import ExecutionError, FailureKind
-from muster.rpc.v1 import agents_pb2 as pb
-from muster.wire.data.image_pulls import pull_news_to_wire
 
 log = logging.getLogger(__name__)
 
@@ -34,9 +31,10 @@ class PullsImages(Protocol):
 class OrderedPulls:
     """Pulls images onto one node where the coordinator says so."""
 
-    def __init__(self, runtimes: Iterable[object], outbox: Outbox) -> None:
+    def __init__(self, runtimes: Iterable[object], tell: Callable[[PullNews], object]) -> None:
+        """`tell`: where news of orders go."""
         self._pulling = next((each for each in runtimes if isinstance(each, PullsImages)), None)
-        self._outbox = outbox
+        self._tell = tell
         self._orders: asyncio.Queue[ImagePull] = asyncio.Queue(MOST_PULLS_WAITING)
 
     def take(self, order: ImagePull) -> None:
@@ -77,6 +75,3 @@ class OrderedPulls:
         except TimeoutError:
             message = f"image {order.image} was not there after {PULL_TIME / 60:.0f} minutes; the registry is too slow"
             raise ExecutionError(FailureKind.IMAGE, message) from None
-
-    def _tell(self, news: PullNews) -> None:
-        self._outbox.send(pb.AgentMessage(pull_news=pull_news_to_wire(news)))

@@ -17,8 +17,9 @@ from muster.domain.data.kept.image import (
     ImageNews,
     ToldImage,
 )
-from muster.domain.data.kept.pull import ImagePull
+from muster.domain.data.kept.pull import ImagePull, PullNews
 from muster.rpc.v1 import agents_pb2 as pb
+from muster.wire.data.image_pulls import pull_news_to_wire
 from muster.wire.data.pulled_images import cleared_images_to_wire, image_news_to_wire
 
 log = logging.getLogger(__name__)
@@ -58,7 +59,7 @@ class KeptImagesHere:
     """What one node tells of the images that its agent has pulled, and how it clears and pulls them."""
 
     def __init__(self, runtimes: Collection[object], outbox: Outbox) -> None:
-        self._pulls = OrderedPulls(runtimes, outbox)
+        self._pulls = OrderedPulls(runtimes, self._tell_pull)
         self._pulled = [each.images for each in runtimes if isinstance(each, HasImages)]
         self._outbox = outbox
         self._changes = ToldChanges(self._revision, self._look, self._send)
@@ -107,6 +108,9 @@ class KeptImagesHere:
     async def _look(self) -> Mapping[str, ToldImage]:
         told = [image for each in self._pulled for image in each.told()]
         return {each.id: each for each in told[:MOST_IMAGES_TOLD]}
+
+    def _tell_pull(self, news: PullNews) -> None:
+        self._outbox.send(pb.AgentMessage(pull_news=pull_news_to_wire(news)))
 
     def _send(self, new: Collection[ToldImage], gone: Collection[str]) -> bool:
         news = ImageNews(images=tuple(new), gone=tuple(gone))

@@ -55,7 +55,7 @@ _OURS: Mapping[str, Mapping[str, str]] = {
         "List": "images.list",
         "Clear": "images.clear",
         "Pull": "images.pull",
-        "Pulled": "images.pulled",
+        "Pulled": "images.watch",
     },
     "WindowService": {
         "List": "windows.list",

@@ -94,7 +94,7 @@ RULES: Mapping[str, OperationRule] = {
     "images.list": _FLEET_LOOK,
     "images.clear": _FLEET_ORDER,
     "images.pull": _FLEET_ORDER,
-    "images.pulled": _FLEET_LOOK,
+    "images.watch": _FLEET_LOOK,
     "fleet.events": _FLEET_LOOK,
     "coordinator.show": OperationRule(AccessScope.ANYWHERE),
     "events.list": OperationRule(AccessScope.ANYWHERE),

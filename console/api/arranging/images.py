@@ -90,7 +90,7 @@ IMAGE_ROUTES = (
     Route(
         verb="GET",
         path="/v1/images/pulls/{pull}",
-        operation="images.pulled",
+        operation="images.watch",
         handler=get_pull,
         answer=PullView,
     ),

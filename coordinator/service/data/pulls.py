@@ -61,7 +61,7 @@ class PullOperations:
 
     async def pulled(self, caller: Caller, pull: str, revision: int) -> PullView:
         """How far a pull is, once that is other than at a revision, or some seconds have passed."""
-        async with self._operations.begin(caller, "images.pulled", pull):
+        async with self._operations.begin(caller, "images.watch", pull):
             return await self._running.seen(pull, revision)
 
     async def _login(self, operation: Operation, project: str, image: str) -> tuple[str, str]:

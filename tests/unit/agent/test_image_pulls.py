@@ -5,12 +5,9 @@ from contextlib import suppress
 
 from agent.core.launching.handover import RegistryLogin
 from agent.image_pulls import MOST_PULLS_WAITING, OrderedPulls
-from agent.mailbox import Outbox
 from agent.runtimes.runtime import Progress
 from muster.domain.data.kept.pull import ImagePull, PulledHere, PullNews, PullStep
 from muster.domain.jobs.failure import ExecutionError, FailureKind
-from muster.rpc.v1 import agents_pb2 as pb
-from muster.wire.data.image_pulls import pull_news_from_wire
 
 APP = "team/app:1"
 THERE = PulledHere(id="sha256:app", digest="sha256:dd", bytes=7)
@@ -33,17 +30,15 @@ class Engine:
 
 async def told(runtime: object, *orders: ImagePull, ends: int) -> list[PullNews]:
     """What a node tells until so many orders have ended."""
-    outbox = Outbox()
-    messages = outbox.open()
-    pulls = OrderedPulls([runtime], outbox)
+    told_news: asyncio.Queue[PullNews] = asyncio.Queue()
+    pulls = OrderedPulls([runtime], told_news.put_nowait)
     for order in orders:
         pulls.take(order)
     running = asyncio.create_task(pulls.run())
     news: list[PullNews] = []
     try:
         while sum(each.step is not PullStep.PULLING for each in news) < ends:
-            message: pb.AgentMessage = await messages.get()
-            news.append(pull_news_from_wire(message.pull_news))
+            news.append(await told_news.get())
         return news
     finally:
         running.cancel()

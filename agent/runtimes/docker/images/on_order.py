@@ -19,7 +19,7 @@ async def pulled_on_order(
     login: RegistryLogin | None,
     progress: Progress,
 ) -> PulledHere:
-    """The image, as the registry has it now under that name; room is made for it first. Raises ExecutionError."""
+    """The image, as the registry has it now under that name; space is cleared for it first. Raises ExecutionError."""
 
     async def login_for(_: str) -> RegistryLogin | None:
         return login

@@ -17,7 +17,7 @@ from muster.domain.quantity import counted
 
 images = typer.Typer(name="images", cls=Group, invoke_without_command=True)
 
-PULL_LOOK = 0.2
+_PULL_LOOK = 0.2
 """Seconds between two looks at how far a pull is, at the least."""
 
 MOST_DRAWN = 10
@@ -29,7 +29,7 @@ _REFUSED = frozenset({ClearOutcome.IN_USE, ClearOutcome.UNKNOWN, ClearOutcome.FA
 @images.callback()
 @answers
 async def every_image(context: typer.Context, *, output: Output = Format.TABLE) -> None:
-    """List the images that agents have pulled onto nodes, clear some, or pull one.
+    """List images that agents have pulled, clear some, or pull one.
 
     Examples:
       muster images
@@ -136,7 +136,7 @@ async def pull_image(
         try:
             while not pull.is_over:
                 _draw(pull)
-                await asyncio.sleep(PULL_LOOK)
+                await asyncio.sleep(_PULL_LOOK)
                 pull = await client.images.pulled(pull.id, revision=pull.revision)
         except asyncio.CancelledError:
             clear_status()

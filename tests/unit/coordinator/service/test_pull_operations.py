@@ -1,4 +1,4 @@
-"""Who may have nodes pull an image, which nodes do, and what is known of it; without a transport."""
+"""Operations on pulls: callers that may have nodes pull an image, nodes that do, and what is known; without a transport."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -46,7 +46,7 @@ class Line:
 
 
 class Fleet(NamedTuple):
-    """Of four nodes the first two pull; the agent of the third is too old, and the fourth has no engine."""
+    """Four nodes: the first two pull, the agent of the third is too old, and the fourth has no engine."""
 
     trusted: Trusted
     pulls: PullOperations

@@ -38,7 +38,10 @@ class MemoryTrust:
         return []
 
     def load_secret(self, project: str, name: str) -> StoredSecret | None:
-        raise NotImplementedError
+        stored = [each for each in self.changes if isinstance(each, StoredSecret)]
+        return next(
+            (each for each in reversed(stored) if (each.secret.project, each.secret.name) == (project, name)), None
+        )
 
     def audit(self, wish: AuditWish) -> Sequence[AuditEntry]:
         del wish
