@@ -1,4 +1,4 @@
-"""Operations on pulls: callers that may have nodes pull an image, nodes that do, and what is known; without a transport."""
+"""Operations on pulls of images: callers that may, nodes that do, and what is known of them; without a transport."""
 
 import asyncio
 from collections.abc import AsyncIterator
