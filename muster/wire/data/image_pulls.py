@@ -2,6 +2,7 @@
 
 from muster.domain.data.kept.image import ImageClearance
 from muster.domain.data.kept.pull import ImagePull, NodePull, PulledHere, PullNews, PullStep, PullView
+from muster.domain.fleet.secret import MAX_VALUE
 from muster.domain.jobs.image import is_image
 from muster.rpc.v1 import agents_pb2, nodes_pb2
 from muster.wire import checks
@@ -28,8 +29,8 @@ def image_pull_from_wire(message: agents_pb2.ImagePull) -> ImagePull:
     return ImagePull(
         number=checks.identifier(message.number, "ImagePull.number"),
         image=image_named(message.image, "ImagePull.image"),
-        username=checks.text(message.username, "ImagePull.username"),
-        password=checks.text(message.password, "ImagePull.password"),
+        username=_value(message.username, "ImagePull.username"),
+        password=_value(message.password, "ImagePull.password"),
     )
 
 
@@ -111,6 +112,13 @@ def image_named(name: str, where: str) -> str:
     if not is_image(name):
         raise WireError(where, f"{checks.message(name)[:80]!r} is not the name of an image")
     return checks.text(name, where)
+
+
+def _value(value: str, where: str) -> str:
+    """A value of a secret, which may be a whole file of keys."""
+    if len(value) > MAX_VALUE:
+        raise WireError(where, f"has more than {MAX_VALUE} characters")
+    return value
 
 
 def _plain(value: str, where: str) -> str:

@@ -7,7 +7,9 @@ from agent.core.launching.handover import RegistryLogin
 from agent.image_pulls import MOST_PULLS_WAITING, OrderedPulls
 from agent.runtimes.runtime import Progress
 from muster.domain.data.kept.pull import ImagePull, PulledHere, PullNews, PullStep
+from muster.domain.fleet.secret import MAX_VALUE
 from muster.domain.jobs.failure import ExecutionError, FailureKind
+from muster.wire.data.image_pulls import image_pull_from_wire, image_pull_to_wire
 
 APP = "team/app:1"
 THERE = PulledHere(id="sha256:app", digest="sha256:dd", bytes=7)
@@ -74,6 +76,12 @@ async def test_a_node_without_an_engine_and_one_with_too_many_orders_say_so() ->
     assert news[0].number == str(MOST_PULLS_WAITING + 1)
     assert news[0].why.startswith("16 images wait to be pulled onto it")
     assert (news[1].number, news[1].why) == ("1", "the node has no container engine")
+
+
+def test_a_password_may_be_a_whole_file_of_keys() -> None:
+    order = ImagePull(number="1", image=APP, username="_json_key", password="x" * MAX_VALUE)
+
+    assert image_pull_from_wire(image_pull_to_wire(order)) == order
 
 
 def test_an_order_keeps_its_password_to_itself() -> None:
