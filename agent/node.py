@@ -59,7 +59,7 @@ from muster.domain.attachments.request import ServedAttachment
 from muster.domain.data.kept.image import ToldImage
 from muster.domain.data.volume import KeptVolume
 from muster.domain.errors import MusterError, UnavailableError
-from muster.domain.fleet.features import ALL_FEATURES, ATTACH, GIT_CODE, GIT_SUBMODULES, MAIN_PROGRAM, SWARM
+from muster.domain.fleet.features import ALL_FEATURES, ATTACH, GIT_CODE, GIT_LFS, GIT_SUBMODULES, MAIN_PROGRAM, SWARM
 from muster.domain.fleet.node import Inventory
 from muster.domain.ids import ExecutionId, GpuUuid, NodeId
 from muster.domain.jobs.job import RuntimeKind
@@ -283,7 +283,7 @@ class Introduction:
         """Features of this version that this node does not have."""
         lacking = frozenset[str]() if self._config.attach else frozenset({ATTACH, MAIN_PROGRAM})
         lacking |= frozenset() if self._config.pieces else {SWARM}
-        return lacking if shutil.which("git") else lacking | {GIT_CODE, GIT_SUBMODULES}
+        return lacking if shutil.which("git") else lacking | {GIT_CODE, GIT_LFS, GIT_SUBMODULES}
 
     def applied(self, stream: int) -> int:
         """Revision of the last plan on a stream that was applied; 0: none was."""

@@ -1,6 +1,7 @@
 """A real Git server over HTTPS, which is git's own `http-backend`, and a repository that tests change."""
 
 import base64
+import json
 import os
 import ssl
 import subprocess
@@ -8,6 +9,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -44,6 +46,10 @@ class GitServer:
     asked: list[str] = field(default_factory=list)
     """The paths that were asked for."""
     authorizations: list[str] = field(default_factory=list)
+    large: dict[str, bytes] = field(default_factory=dict)
+    """Large files that it has, by the SHA-256 of what they should hold."""
+    storage: "GitServer | None" = None
+    """The server that large files are fetched from; None: this one."""
 
     @property
     def url(self) -> str:
@@ -76,6 +82,12 @@ class GitServer:
         self.git("config", "--file", ".gitmodules", f"submodule.{path}.url", url)
         self.git("update-index", "--add", "--cacheinfo", f"160000,{commit},{path}")
         (self.work / path).mkdir(parents=True)
+
+    def pointer(self, content: bytes) -> str:
+        """Have a large file at the server: the small file that stands for it."""
+        digest = sha256(content).hexdigest()
+        (self.storage or self).large[digest] = content
+        return f"version https://git-lfs.github.com/spec/v1\noid sha256:{digest}\nsize {len(content)}\n"
 
     def commit(self, files: dict[str, str], message: str = "more", branch: str = "main") -> str:
         """Have files with these contents in a new commit of a branch; its name."""
@@ -125,7 +137,24 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             if self.command == "POST":
                 told.lets_go.wait()
-            self._hand_on(url.path, url.query, body)
+            if url.path.endswith("/info/lfs/objects/batch"):
+                self._say(200, {}, self._places(json.loads(body)))
+            elif url.path.startswith("/large/"):
+                content = told.large.get(url.path.removeprefix("/large/"))
+                self._say(404 if content is None else 200, {}, content or b"")
+            else:
+                self._hand_on(url.path, url.query, body)
+
+    def _places(self, question: dict[str, list[dict[str, str]]]) -> bytes:
+        """Where large files are, as the batch API of Git LFS says it."""
+        storage = self.server.told.storage or self.server.told
+        found = [
+            {**each, "actions": {"download": {"href": f"https://127.0.0.1:{storage.port}/large/{each['oid']}?s=1"}}}
+            if each["oid"] in storage.large
+            else {**each, "error": {"code": 404, "message": "not here"}}
+            for each in question["objects"]
+        ]
+        return json.dumps({"transfer": "basic", "objects": found}).encode()
 
     def _hand_on(self, path: str, query: str, body: bytes) -> None:
         environment = {

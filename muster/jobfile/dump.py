@@ -112,6 +112,7 @@ def _code(code: JobCode | None) -> dict[str, Any] | str | None:
             path=git.path or None,
             secret=git.secret or None,
             submodules=git.submodules or None,
+            lfs=git.lfs or None,
             **shared,
         )
     if code.tree:

@@ -156,6 +156,44 @@ def test_a_submodule_that_cannot_be_fetched_is_named_with_its_url(
         with_submodules(server, tmp_path / "away")
 
 
+def test_large_files_come_in_place_of_those_that_stand_for_them_and_a_storage_elsewhere_sees_no_token(
+    server: GitServer, other: GitServer, tmp_path: Path
+) -> None:
+    server.user, server.token = "robot", TOKEN
+    server.storage = other
+    server.commit({"lib/model.bin": server.pointer(b"large " * 1000), "same.bin": server.pointer(b"large " * 1000)})
+
+    found = fetch_large(server, tmp_path / "elsewhere")
+
+    digest = sha256(b"large " * 1000).hexdigest()
+    assert [each.path for each in found.tree.entries if each.content == digest] == ["lib/model.bin", "same.bin"]
+    assert found.files[digest].read_bytes() == b"large " * 1000
+    assert [path for path in other.asked if path.startswith("/large/")] == [f"/large/{digest}"]
+    assert set(other.authorizations) == {""}
+
+    server.storage, server.large = None, other.large
+    assert fetch_large(server, tmp_path / "here").tree == found.tree
+    server.large = {digest: b"small"}
+    with pytest.raises(GitAwayError, match="broke off"):
+        fetch_large(server, tmp_path / "short")
+    server.large = {digest: b"other " * 1000}
+    with pytest.raises(GitRefusedError, match="does not hold what its SHA-256 says"):
+        fetch_large(server, tmp_path / "wrong")
+    server.large = {}
+    with pytest.raises(GitRefusedError, match=f"does not give the large file {digest[:12]} .code 404"):
+        fetch_large(server, tmp_path / "gone")
+    server.commit({"lib/model.bin": server.pointer(b"x").replace("size 1", f"size {256 * 1024 * 1024 + 1}")})
+    with pytest.raises(GitRefusedError, match=r"have 256.*are the most that is fetched"):
+        fetch_large(server, tmp_path / "too-large", path="lib")
+
+
+def fetch_large(server: GitServer, place: Path, path: str = "") -> FetchedCommit:
+    values = {"server": f"127.0.0.1:{server.port}".encode(), "username": b"robot", "token": TOKEN.encode()}
+    place.mkdir()
+    code = GitCode(url=server.url, path=path, lfs=True)
+    return GitFetch(code, lambda url: keys_shown_to(url, values), place, SOON).run()
+
+
 @pytest.mark.parametrize(
     ("ref", "path", "sentence"),
     [

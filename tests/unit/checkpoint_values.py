@@ -20,6 +20,7 @@ git_codes = st.builds(
     path=st.just("") | labels,
     secret=st.just("") | labels,
     submodules=st.booleans(),
+    lfs=st.booleans(),
 )
 repos = st.none() | st.builds(JobCode, git=git_codes)
 codes = st.builds(

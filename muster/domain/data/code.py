@@ -49,6 +49,8 @@ class GitCode:
     """The secret of the project that opens the repository; empty: everybody may read it."""
     submodules: bool = False
     """Whether the repositories that it names as its submodules come along."""
+    lfs: bool = False
+    """Whether large files come along, for which small ones of Git LFS stand in it."""
 
     @property
     def wanted(self) -> str:
@@ -86,7 +88,8 @@ def git_text(code: GitCode) -> str:
     """A commit of a repository for people: `https://git.example.org/train.git main 1f2e3d4c5b6a in trainer`."""
     said = [code.url, *([code.ref] if code.ref and code.ref != code.commit else []), code.commit[:COMMIT_SHOWN]]
     place = f" in {code.path}" if code.path else ""
-    return " ".join(each for each in said if each) + place + (" with submodules" if code.submodules else "")
+    more = ["submodules"] * code.submodules + ["large files"] * code.lfs
+    return " ".join(each for each in said if each) + place + (f" with {' and '.join(more)}" if more else "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -36,6 +36,9 @@ GIT_CODE = "git-code"
 GIT_SUBMODULES = "git-submodules"
 """The agent fetches the submodules of code from Git repositories; one on a node without git does not say it."""
 
+GIT_LFS = "git-lfs"
+"""The agent fetches large files of code from Git repositories; one on a node without git does not say it."""
+
 SHARED_CODE = "shared-code"
 """The agent has executions share one directory of code that nobody may write to."""
 
@@ -106,6 +109,7 @@ ALL_FEATURES = frozenset(
         CODE,
         GIT_CODE,
         GIT_SUBMODULES,
+        GIT_LFS,
         SHARED_CODE,
         VOLUMES,
         KEPT_VOLUMES,
@@ -140,6 +144,7 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         CODE: "code that jobs bring along",
         GIT_CODE: "code from Git repositories, for which the node must have git",
         GIT_SUBMODULES: "submodules of Git repositories",
+        GIT_LFS: "large files of Git repositories",
         SHARED_CODE: "code that executions share",
         VOLUMES: "volumes",
         KEPT_VOLUMES: "volumes that stay on the node",
@@ -179,6 +184,7 @@ def needed(spec: JobSpec, role: Role) -> frozenset[str]:
         code=role.code is not None,
         git_code=git is not None,
         git_submodules=git is not None and git.submodules,
+        git_lfs=git is not None and git.lfs,
         shared_code=role.code is not None and not role.code.writable,
         inputs=bool(role.inputs),
         input_trees=any(each.source for each in role.inputs),
@@ -205,6 +211,7 @@ def _words(  # noqa: PLR0913 - one for each feature
     code: bool,
     git_code: bool,
     git_submodules: bool,
+    git_lfs: bool,
     shared_code: bool,
     volumes: bool,
     kept_volumes: bool,
@@ -229,6 +236,7 @@ def _words(  # noqa: PLR0913 - one for each feature
         CODE: code,
         GIT_CODE: git_code,
         GIT_SUBMODULES: git_submodules,
+        GIT_LFS: git_lfs,
         SHARED_CODE: shared_code,
         VOLUMES: volumes,
         KEPT_VOLUMES: kept_volumes,

@@ -53,6 +53,12 @@ class CodeKeys(Section):
         "`git`.",
         default=False,
     )
+    lfs: fields.Flag = key(
+        "`true`, `false`",
+        "Whether large files come along, for which small files of Git LFS stand in the repository; up to 256 MiB in "
+        "all, over `https://`. Needs `git`.",
+        default=False,
+    )
     tree: Annotated[fields.Filled | None, Also({"pattern": f"^{job_values.CODE_TREE}$"})] = key(
         "SHA-256", "The tree of a folder that was sent, as `muster upload` prints it."
     )
@@ -73,8 +79,14 @@ class CodeKeys(Section):
             raise FieldError("needs exactly one of folder, git and tree")
         if (self.tree is None) != (self.size is None):
             raise FieldError("needs tree and size together, as `muster upload -o json` prints them")
-        if self.git is None and {self.ref, self.commit, self.path, self.secret, self.submodules or None} != {None}:
-            raise FieldError("has ref, commit, path, secret or submodules, which are for git")
+        if self.git is None and {
+            self.ref,
+            self.commit,
+            self.path,
+            self.secret,
+            self.submodules or self.lfs or None,
+        } != {None}:
+            raise FieldError("has ref, commit, path, secret, submodules or lfs, which are for git")
         return self
 
     @property
@@ -83,7 +95,9 @@ class CodeKeys(Section):
         if self.git is None:
             return JobCode(tree=self.tree or "", size=self.size or 0, writable=self.writable)
         more = {name: getattr(self, name) or "" for name in ("ref", "commit", "path", "secret")}
-        return JobCode(git=GitCode(url=self.git, submodules=self.submodules, **more), writable=self.writable)
+        return JobCode(
+            git=GitCode(url=self.git, submodules=self.submodules, lfs=self.lfs, **more), writable=self.writable
+        )
 
 
 def _code_form(value: object) -> object:

@@ -898,6 +898,7 @@ class GitCode(_message.Message):
     PATH_FIELD_NUMBER: _builtins.int
     SECRET_FIELD_NUMBER: _builtins.int
     SUBMODULES_FIELD_NUMBER: _builtins.int
+    LFS_FIELD_NUMBER: _builtins.int
     url: _builtins.str
     """Where the repository is."""
     ref: _builtins.str
@@ -910,6 +911,8 @@ class GitCode(_message.Message):
     """The secret of the project that opens the repository; empty: none."""
     submodules: _builtins.bool
     """Whether the repositories that it names as its submodules come along."""
+    lfs: _builtins.bool
+    """Whether large files come along, for which small ones of Git LFS stand in it."""
     def __init__(
         self,
         *,
@@ -919,10 +922,11 @@ class GitCode(_message.Message):
         path: _builtins.str = ...,
         secret: _builtins.str = ...,
         submodules: _builtins.bool = ...,
+        lfs: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["commit", b"commit", "path", b"path", "ref", b"ref", "secret", b"secret", "submodules", b"submodules", "url", b"url"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["commit", b"commit", "lfs", b"lfs", "path", b"path", "ref", b"ref", "secret", b"secret", "submodules", b"submodules", "url", b"url"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

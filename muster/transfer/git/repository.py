@@ -1,9 +1,8 @@
 """A commit of a repository, fetched into a directory of this machine, and read as a content tree."""
 
 import shutil
-import socket
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,12 +11,14 @@ from muster.domain.data.code import GitCode, GitUrl, read_git_url
 from muster.domain.data.tree import ContentEntry, ContentTree, MalformedTreeError, content_tree
 from muster.domain.data.upload import CODE_LIMIT
 from muster.domain.quantity import size_text
-from muster.transfer.addresses import is_of_link, leads_to_link
 from muster.transfer.folder import CODE_FILES
 from muster.transfer.git import commands, reading
 from muster.transfer.git.access import GitKeys, opened
 from muster.transfer.git.faults import GitAwayError, GitMissingError, GitRefusedError
+from muster.transfer.git.large_files import LargeFiles
+from muster.transfer.git.lfs import LARGEST_POINTER, read_pointer
 from muster.transfer.git.program import GitProgram
+from muster.transfer.git.servers import address_of
 from muster.transfer.git.submodules import (
     DEEPEST_SUBMODULE,
     MOST_SUBMODULES,
@@ -84,10 +85,12 @@ class GitFetch:
         self._entries: list[ContentEntry] = []
         self._files: dict[str, Path] = {}
         self._size = 0
+        self._large = LargeFiles(opens, self._limits.stall)
 
     def stop(self) -> None:
         """Have it end soon."""
         self._stopped = True
+        self._large.stop()
         if self._program is not None:
             self._program.stop()
 
@@ -125,7 +128,7 @@ class GitFetch:
         url = read_git_url(part.code.url)
         if url is None:
             raise GitRefusedError("that is no address of a repository")
-        address, given = _address_of(url), self._opens(url)
+        address, given = address_of(url), self._opens(url)
         repository, home = directory / "repository", directory / "home"
         home.mkdir(mode=0o700)
         seconds, stall = self._limits.seconds, self._limits.stall
@@ -157,11 +160,33 @@ class GitFetch:
         self._size += sum(each.size for each in listed)
         self._refuse_too_much(commit, len(self._entries) + len(listed))
         read = reading.read_files(program, listed, contents, self._limits.seconds)
+        if self._code.lfs:
+            read |= self._large_files(part, commit, {each.object: each for each in listed if not each.is_link}, read)
         for each in listed:
             found = read[each.object]
             self._entries.append(reading.entry_of(each, part.at(each.path), found))
             if not each.is_link:
                 self._files[found.digest] = found.place
+
+    def _large_files(
+        self,
+        part: _Part,
+        commit: str,
+        listed: Mapping[str, reading.ListedFile],
+        read: Mapping[str, reading.ReadFile],
+    ) -> dict[str, reading.ReadFile]:
+        """Have the large files that some of these files stand for, in their place."""
+        small = {name: read[name] for name in listed if read[name].size <= LARGEST_POINTER}
+        stand = {name: pointer for name, each in small.items() if (pointer := read_pointer(each.place.read_bytes()))}
+        if not stand:
+            return {}
+        wanted = list({each.digest: each for each in stand.values()}.values())
+        self._size += sum(each.size for each in wanted)
+        self._refuse_too_much(commit, len(self._entries))
+        into = read[next(iter(stand))].place.parent / "large"
+        into.mkdir(mode=0o700)
+        found = self._large.fetch(part.code.url, wanted, into)
+        return {name: reading.ReadFile(each.digest, each.size, found[each.digest]) for name, each in stand.items()}
 
     def _submodules_of(
         self, program: GitProgram, part: _Part, commit: str, links: Sequence[reading.ListedFile]
@@ -205,16 +230,3 @@ def _named(what: str) -> Iterator[None]:
         raise GitRefusedError(f"{what}: {error}") from None
     except GitAwayError as error:
         raise GitAwayError(f"{what}: {error}") from None
-
-
-def _address_of(url: GitUrl) -> str:
-    """The address that git goes to. Raises GitRefusedError for those of the link itself."""
-    try:
-        found = socket.getaddrinfo(url.host, url.port, type=socket.SOCK_STREAM)
-    except OSError as error:
-        raise GitAwayError(f"{url.host} is not found: {error.strerror or error}") from None
-    addresses = [str(each[4][0]) for each in found]
-    for address in addresses:
-        if is_of_link(address):
-            raise GitRefusedError(leads_to_link(url.host, address))
-    return addresses[0]

@@ -24,6 +24,7 @@ def code_to_wire(code: JobCode) -> model_pb2.Code:
             path=git.path,
             secret=git.secret,
             submodules=git.submodules,
+            lfs=git.lfs,
         ),
         read_only=not code.writable,
     )
@@ -42,6 +43,7 @@ def code_from_wire(message: model_pb2.Code) -> JobCode:
             path=git.path,
             secret=git.secret,
             submodules=git.submodules,
+            lfs=git.lfs,
         )
         if message.HasField("git")
         else None,

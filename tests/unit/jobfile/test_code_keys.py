@@ -24,13 +24,10 @@ def test_a_repository_is_named_with_what_is_wanted_of_it() -> None:
     assert dump_job(loaded(text))["code"] == said
 
 
-def test_submodules_come_along_where_the_job_says_so() -> None:
-    code = loaded(f"{HEAD}code: {{git: '{URL}', submodules: true}}\n").roles[0].code
-    assert code == JobCode(git=GitCode(url=URL, submodules=True))
-    assert dump_job(loaded(f"{HEAD}code: {{git: '{URL}', submodules: true}}\n"))["code"] == {
-        "git": URL,
-        "submodules": True,
-    }
+def test_submodules_and_large_files_come_along_where_the_job_says_so() -> None:
+    text = f"{HEAD}code: {{git: '{URL}', submodules: true, lfs: true}}\n"
+    assert loaded(text).roles[0].code == JobCode(git=GitCode(url=URL, submodules=True, lfs=True))
+    assert dump_job(loaded(text))["code"] == {"git": URL, "submodules": True, "lfs": True}
 
 
 def test_code_that_executions_share_is_said_of_every_kind(tmp_path: Path) -> None:
@@ -52,9 +49,9 @@ def test_what_was_fetched_is_written_as_its_commit_and_not_as_a_tree() -> None:
     [
         (f"{{git: '{URL}', folder: .}}", "code: needs exactly one of folder, git and tree"),
         ("{}", "code: needs exactly one of folder, git and tree"),
-        ("{folder: ., ref: main}", "code: has ref, commit, path, secret or submodules, which are for git"),
-        ("{folder: ., submodules: true}", "code: has ref, commit, path, secret or submodules, which are for git"),
-        (f"{{git: '{URL}', lfs: true}}", "code.lfs: unknown key"),
+        ("{folder: ., ref: main}", "code: has ref, commit, path, secret, submodules or lfs, which are for git"),
+        ("{folder: ., submodules: true}", "code: has ref, commit, path, secret, submodules or lfs, which are for git"),
+        ("{folder: ., lfs: true}", "has ref, commit, path, secret, submodules or lfs, which are for git"),
     ],
 )
 def test_what_does_not_belong_together_is_refused_with_its_place(code: str, why: str) -> None:

@@ -55,6 +55,10 @@ WRONG_CODE: Sequence[tuple[JobSpec, str]] = (
         "roles[0].code.secret: is missing: ssh:// needs a secret of kind git",
     ),
     (
+        role(job(), code=JobCode(git=GitCode(url="ssh://git@git.example.org/a.git", lfs=True, secret="deploy"))),
+        "roles[0].code.lfs: is only for https://",
+    ),
+    (
         role(job(), code=SHARED, files=(InlineFile(path="a.json", content=b""),)),
         'roles[0].files[0].path: "a.json" would lie in the code, which nobody may write to',
     ),

@@ -108,6 +108,8 @@ def _git_faults(code: JobCode, git: GitCode) -> Iterator[Fault]:
         yield from told(("code", "commit"), git_commit(git.commit))
     if git.path:
         yield from told(("code", "path"), git_path(git.path))
+    if git.lfs and (found := read_git_url(git.url)) is not None and found.is_ssh:
+        yield Fault(path=("code", "lfs"), message="is only for https://: large files are not fetched over ssh://")
     if git.secret:
         yield from told(("code", "secret"), values.label(git.secret))
     elif (found := read_git_url(git.url)) is not None and found.is_ssh:
