@@ -33,6 +33,7 @@ from bench import (
     throughput,
     transitions,
 )
+from bench.data import section as data
 from bench.disk import file_system
 from bench.figures import Findings, Part
 from bench.programs import ProgramError, run
@@ -62,8 +63,9 @@ SECTIONS: Mapping[str, Callable[[Setting], Awaitable[None]]] = {
     "attaching": attaching.measure,
     "telemetry": telemetry.measure,
     "rest": rest.measure,
+    "data": data.measure,
 }
-PEERS = ("slurm", "ray", "torch", "docker", "mpi", "sshd")
+PEERS = ("slurm", "ray", "torch", "docker", "mpi", "sshd", "rsync", "curl")
 WITHIN = 90.0
 """Minutes for all of it, where nothing else is said: nothing may hang for ever."""
 KEPT = "MUSTER_BENCH_KEPT"

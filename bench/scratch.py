@@ -22,12 +22,16 @@ DEBIAN = {
     "docker": ("docker.io", "busybox-static", "iproute2"),
     "compiler": ("gcc", "libc6-dev"),
     "sshd": ("openssh-server", "openssh-client"),
+    "rsync": ("rsync",),
+    "curl": ("curl",),
 }
 NEEDS = {
     "slurm": ("slurmctld", "slurmd", "srun", "munged", "/usr/include/slurm/pmi2.h", "gcc"),
     "docker": ("dockerd", "/bin/busybox"),
     "compiler": ("gcc",),
     "sshd": ("/usr/sbin/sshd", "ssh"),
+    "rsync": ("rsync",),
+    "curl": ("curl",),
 }
 """Programs, and files, whose presence says that the packages are installed."""
 PYTHON = {
