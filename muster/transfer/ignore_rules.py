@@ -38,14 +38,14 @@ class IgnoreRules:
     def ignores(self, path: str, *, directory: bool) -> bool:
         """Whether something is left out that stands in a directory which is not."""
         shown = f"{path}/" if directory else path
-        decided = self._excluded.check_file(shown).include
+        decided = self._excluded.check_file(shown).include if self._excluded else None
         above = path
         while decided is None and above:
             above = above.rpartition("/")[0]
             rules = self._of_directory.get(above)
             if rules is not None:
                 decided = rules.check_file(shown[len(above) + 1 :] if above else shown).include
-        if decided is None:
+        if decided is None and ".git" in path:  # most paths are none of these rules' business
             decided = self._always.check_file(shown).include
         return bool(decided)
 

@@ -33,6 +33,7 @@ LARGEST_CONTENT = 1 << 62
 """Bytes of one file, which no disk has."""
 
 _LONGEST_NAME = 255
+_NO_NAMES = frozenset({"", ".", ".."})
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _FIELDS = 4
 
@@ -137,11 +138,11 @@ def refuse_bad_content_path(path: str) -> None:
         raise MalformedTreeError(f"{path[:80]!r}… has {len(raw)} bytes; a path has at most {LONGEST_CONTENT_PATH}")
     if _CONTROL.search(path):
         raise MalformedTreeError(f"{path!r} has control characters: rename it")
-    for name in path.split("/"):
-        if name in {"", ".", ".."}:
-            raise MalformedTreeError(f"{path!r} is no path within a directory")
-        if len(name.encode()) > _LONGEST_NAME:
-            raise MalformedTreeError(f"{path[:80]!r}: a name has at most {_LONGEST_NAME} bytes")
+    names = path.split("/")
+    if not _NO_NAMES.isdisjoint(names):
+        raise MalformedTreeError(f"{path!r} is no path within a directory")
+    if len(raw) > _LONGEST_NAME and any(len(name.encode()) > _LONGEST_NAME for name in names):
+        raise MalformedTreeError(f"{path[:80]!r}: a name has at most {_LONGEST_NAME} bytes")
 
 
 def link_leads_out(path: str, target: str) -> bool:
