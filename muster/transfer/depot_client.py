@@ -3,7 +3,7 @@
 import asyncio
 import os
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +13,7 @@ import grpc
 import grpc.aio
 
 from muster.domain.data.swarm import ContentSpan
-from muster.domain.data.tree import ContentObject, ContentTree, MalformedTreeError, read_content_tree
+from muster.domain.data.tree import ContentObject, ContentTree, MalformedTreeError, read_content_tree, tree_name
 from muster.domain.errors import MusterError, UnavailableError
 from muster.rpc.channel import CHANNEL_OPTIONS, Credentials, open_channel
 from muster.rpc.status import ERRORS
@@ -47,6 +47,8 @@ class FolderSent:
 
     tree: str
     """The name of its tree."""
+    size: int
+    """Bytes of the canonical form of the tree."""
     new: int
     """Objects that the depot did not have."""
     sent: int
@@ -59,6 +61,23 @@ class FileSource(Protocol):
     def read(self, offset: int, length: int) -> bytes:
         """A part of it; less where it has become shorter. Raises OSError."""
         ...
+
+
+class _FilesOf(Mapping[str, Path]):
+    """The files of a folder by what they hold; a path is only made for what is sent."""
+
+    def __init__(self, folder: Folder) -> None:
+        self._folder = folder.path
+        self._paths = {each.content: each.path for each in folder.tree.entries if not each.is_link}
+
+    def __getitem__(self, digest: str) -> Path:
+        return self._folder / self._paths[digest]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._paths)
+
+    def __len__(self) -> int:
+        return len(self._paths)
 
 
 class DepotClient:
@@ -90,8 +109,7 @@ class DepotClient:
 
         `told` hears how many bytes of how many have been sent.
         """
-        entries = (each for each in folder.tree.entries if not each.is_link)
-        return await self.send_tree(folder.tree, {each.content: folder.path / each.path for each in entries}, told)
+        return await self.send_tree(folder.tree, _FilesOf(folder), told)
 
     async def send_tree(
         self,
@@ -101,21 +119,22 @@ class DepotClient:
     ) -> FolderSent:
         """The same of a tree whose files are read otherwise: by what they hold, where they are read from."""
         form = content.form
-        name = content.digest
+        name = tree_name(form)
         tree = ContentObject(digest=name, size=len(form))
-        sources: dict[str, Path | FileSource | bytes] = {**files, name: form}
         objects = {each.digest: each for each in (*content.objects, tree)}
-        new, sent = await self._send(objects, sources, told)
-        return FolderSent(tree=name, new=new, sent=sent)
+        new, sent = await self._send(objects, files, {name: form}, told)
+        return FolderSent(tree=name, size=len(form), new=new, sent=sent)
 
     async def _send(
         self,
         objects: Mapping[str, ContentObject],
-        sources: "Mapping[str, Path | FileSource | bytes]",
+        files: "Mapping[str, Path | FileSource]",
+        forms: Mapping[str, bytes],
         told: Callable[[int, int], None] | None,
     ) -> tuple[int, int]:
         """Send objects that the depot does not have: how many these were, and how many bytes were sent."""
         begun = await self.missing(tuple(objects.values()))
+        sources = {digest: forms[digest] if digest in forms else files[digest] for digest in begun}
         sending = _Sending({digest: objects[digest] for digest in begun}, begun, sources, told)
         if begun:
             call = self._stub.Put(sending.requests(), metadata=self._metadata)
@@ -130,8 +149,8 @@ class DepotClient:
     async def send_list(self, content: ContentTree) -> None:
         """Send a tree without what its files hold, which is elsewhere. Raises MusterError."""
         form = content.form
-        tree = ContentObject(digest=content.digest, size=len(form))
-        await self._send({tree.digest: tree}, {tree.digest: form}, None)
+        tree = ContentObject(digest=tree_name(form), size=len(form))
+        await self._send({tree.digest: tree}, {}, {tree.digest: form}, None)
 
     async def tree(self, digest: str, size: int) -> ContentTree:
         """A tree by its name and the bytes of its canonical form. Raises MusterError."""

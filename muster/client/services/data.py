@@ -62,7 +62,7 @@ class DataClient:
             sent = await depot.send(read, told)
         return UploadedFolder(
             tree=sent.tree,
-            size=len(read.tree.form),
+            size=sent.size,
             files=len(read.tree.entries),
             bytes=read.tree.size,
             new=sent.new,

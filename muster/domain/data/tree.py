@@ -89,7 +89,7 @@ class ContentTree:
     @property
     def digest(self) -> str:
         """The name of the tree: SHA-256 of its canonical form."""
-        return sha256(self.form).hexdigest()
+        return tree_name(self.form)
 
     @property
     def size(self) -> int:
@@ -104,6 +104,11 @@ class ContentTree:
             if not each.is_link:
                 found.setdefault(each.content, ContentObject(digest=each.content, size=each.size))
         return tuple(found.values())
+
+
+def tree_name(form: bytes) -> str:
+    """The name of the tree with this canonical form."""
+    return sha256(form).hexdigest()
 
 
 def content_tree(entries: Iterable[ContentEntry]) -> ContentTree:
