@@ -11,12 +11,12 @@ Every call may block, and may come from any thread.
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from stat import S_IMODE, S_ISDIR, S_ISLNK
+from stat import S_IMODE, S_ISLNK
 from threading import Lock
 
 from agent.code.copies import lay_out
 from agent.executions.trees import put_aside, remove_read_only
-from muster.domain.data.tree import ContentKind, ContentTree
+from muster.domain.data.tree import ContentEntry, ContentKind, ContentTree
 from muster.transfer.objects import ObjectFiles
 
 SHARED_CODE_DIRECTORY = "code"
@@ -89,22 +89,27 @@ def _close(place: Path) -> None:
 def _is_whole(place: Path, tree: ContentTree) -> bool:
     """Whether a directory has all files of a tree and no others, as they were laid out."""
     wanted = {each.path: each for each in tree.entries}
-    found = 0
-    for within, directories, names in os.walk(place):
-        for name in (*directories, *names):
-            path = Path(within, name)
-            status = path.lstat()
-            if S_ISDIR(status.st_mode):
-                continue
-            entry = wanted.get(str(path.relative_to(place)))
-            if entry is None or S_ISLNK(status.st_mode) != entry.is_link:
+    found, below = 0, [""]
+    while below:
+        within = below.pop()
+        try:
+            there = list(os.scandir(place / within))
+        except OSError:  # also where nothing was laid out yet
+            return False
+        for each in there:
+            path = f"{within}{each.name}"
+            if each.is_dir(follow_symlinks=False):
+                below.append(f"{path}/")
+            elif (entry := wanted.get(path)) is None or not _is_as_laid_out(each, entry):
                 return False
-            if entry.is_link:
-                same = str(path.readlink()) == entry.content
             else:
-                mode = _SEEN if entry.kind is ContentKind.PROGRAM else _READ
-                same = (S_IMODE(status.st_mode), status.st_size, status.st_mtime) == (mode, entry.size, LAID_OUT_AT)
-            if not same:
-                return False
-            found += 1
+                found += 1
     return found == len(wanted)
+
+
+def _is_as_laid_out(there: "os.DirEntry[str]", entry: ContentEntry) -> bool:
+    status = there.stat(follow_symlinks=False)
+    if S_ISLNK(status.st_mode) or entry.is_link:
+        return S_ISLNK(status.st_mode) and entry.is_link and str(Path(there.path).readlink()) == entry.content
+    mode = _SEEN if entry.kind is ContentKind.PROGRAM else _READ
+    return (S_IMODE(status.st_mode), status.st_size, status.st_mtime) == (mode, entry.size, LAID_OUT_AT)
