@@ -31,3 +31,18 @@ def test_what_is_left_out_of_typing_comes_when_it_is_asked_for() -> None:
         [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
     )
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "False\nTrue True\n", "")
+
+
+def test_the_values_of_an_agent_share_their_methods() -> None:
+    program = (
+        "import agent.__main__, agent.main, dataclasses, gc; "
+        "values = [each for each in gc.get_objects() if isinstance(each, type) and dataclasses.is_dataclass(each)"
+        " and each.__module__.startswith(('agent.', 'muster.')) and '__slots__' in vars(each)"
+        " and each.__dataclass_params__.frozen and not each.__dataclass_params__.order]; "
+        "own = [each.__setattr__.__code__ for each in values]; "
+        "print(len(own) > 200, len(set(own)))"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "True 1\n", "")
