@@ -2,12 +2,14 @@
 
 import os
 
+from muster.lean import heap
 from muster.lean.absent import AGENTS_DO_WITHOUT, leave_out
 from muster.lean.typing_names import leave_typing_extensions_out
 from muster.lean.values import share_methods_of_values
 
 leave_typing_extensions_out()
 share_methods_of_values()
+heap.keep_together()
 leave_out(*AGENTS_DO_WITHOUT)  # what does want them (the Docker runtime) takes this back
 
 # gRPC looks at it when it is loaded. An agent has one connection and says little at a time: one thread that waits for

@@ -57,7 +57,7 @@ from coordinator.trust.authority import FleetAuthority
 from coordinator.trust.registry import Registry
 from coordinator.trust.subscriptions import Subscriptions
 from coordinator.trust.token_uses import write_seldom
-from coordinator.tuning import garbage, heap
+from coordinator.tuning import garbage
 from muster import __version__
 from muster.daemon.journal import configure
 from muster.daemon.refusal import refusing
@@ -65,6 +65,7 @@ from muster.daemon.systemd import Systemd
 from muster.domain.event import FleetEventKind
 from muster.domain.fleet.access import EVERYWHERE
 from muster.domain.ids import JobId
+from muster.lean import heap
 
 if TYPE_CHECKING:
     from coordinator.logins.desk import LoginDesk

@@ -9,7 +9,7 @@ import asyncio
 import gc
 from collections.abc import Callable
 
-from coordinator.tuning import heap
+from muster.lean import heap
 
 MANY_ENDED_STREAMS = 100
 """Streams that have ended; below that it is not worth the trouble."""

@@ -1,6 +1,7 @@
-"""How the C library, in which gRPC has its memory, deals with that of thousands of connections.
+"""How the C library, in which gRPC has its memory, deals with that of many threads and of thousands of connections.
 
-"5,000 nodes: coordinator memory" of `make bench ONLY=scale` pays for this.
+"5,000 nodes: coordinator memory" of `make bench ONLY=scale` pays for this, and
+"agent resident memory, idle" of `make bench ONLY=resident` pays for it as well.
 """
 
 import ctypes
