@@ -10,8 +10,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-import psutil
-
 from muster.domain.gangs.roster import PortLease
 from muster.domain.ids import ExecutionId
 from muster.domain.jobs.failure import ExecutionError, FailureKind
@@ -185,6 +183,8 @@ def ephemeral_range() -> tuple[int, int] | None:
 
 def culprit(number: int) -> str:
     """The process that listens on a TCP port, in words: `process 4242 (python)`, as far as this user may see."""
+    import psutil  # noqa: PLC0415 - a tenth of a second and 1 MB that only a port which is taken is worth
+
     with suppress(psutil.Error, OSError):
         found = [each for each in psutil.net_connections(kind="tcp") if each.laddr and each.laddr.port == number]
         for pid in (each.pid for each in found if each.pid is not None and not each.raddr):

@@ -1,17 +1,18 @@
 """What the node is besides its GPUs, and the address at which other nodes reach it."""
 
 import ipaddress
+import os
 import platform
 import re
+import shutil
 import socket
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-import psutil
-
 from agent.core.launching.site import NetworkInterface
+from agent.inventory.interfaces import running_interfaces
 from muster.domain.errors import MusterError, UnavailableError
 
 IpAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -45,10 +46,10 @@ class HardwareFacts:
 
 def facts(state: Path) -> HardwareFacts:
     """Look at the node; the disk is the one that holds (or will hold) the agent's state. Blocks."""
-    disk = psutil.disk_usage(str(_existing(state)))
+    disk = shutil.disk_usage(_existing(state))
     return HardwareFacts(
-        cpus=psutil.cpu_count() or 1,
-        memory=psutil.virtual_memory().total,
+        cpus=os.cpu_count() or 1,
+        memory=_memory(),
         disk_total=disk.total,
         disk_free=disk.free,
         kernel=platform.release(),
@@ -60,35 +61,17 @@ def facts(state: Path) -> HardwareFacts:
 
 def interfaces() -> Interfaces:
     """List the interfaces that are up, with their addresses. Blocks."""
-    up = {name for name, stats in psutil.net_if_stats().items() if stats.isup}
-    return {
-        name: sorted(
-            (_address(each.address) for each in found if each.family in (socket.AF_INET, socket.AF_INET6)),
-            key=lambda address: address.version,
-        )
-        for name, found in sorted(psutil.net_if_addrs().items())
-        if name in up
-    }
+    return {name: [each.ip for each in found] for name, found in running_interfaces().items()}
 
 
 def interface_of(address: str) -> NetworkInterface | None:
     """Find the interface that has an address; any address of 127.0.0.0/8 is loopback's. Blocks."""
     wanted = _address(address)
-    for name, own in interfaces().items():
-        mine = next((each for each in own if each == wanted or (wanted.is_loopback and each.is_loopback)), None)
-        if mine is not None:
-            return NetworkInterface(name=name, subnet=_subnet(name, mine))
+    for name, own in running_interfaces().items():
+        for each in own:
+            if each.ip == wanted or (wanted.is_loopback and each.ip.is_loopback):
+                return NetworkInterface(name=name, subnet=str(each.network))
     return None
-
-
-def _subnet(interface: str, address: IpAddress) -> str | None:
-    """The network of one of an interface's addresses in CIDR form; None where the system does not tell its mask."""
-    masks = (each.netmask for each in psutil.net_if_addrs()[interface] if each.address == str(address))
-    mask = next(masks, None)
-    if mask is None:
-        return None
-    bits = int(ipaddress.ip_address(mask)).bit_count()
-    return str(ipaddress.ip_network((address, bits), strict=False))
 
 
 def data_address(coordinator: str, wanted: str | None) -> str:
@@ -189,6 +172,13 @@ def _split(coordinator: str) -> tuple[str, int]:
 def _existing(path: Path) -> Path:
     """The path, or the nearest directory above it that is there."""
     return next(each for each in (path.absolute(), *path.absolute().parents) if each.exists())
+
+
+def _memory() -> int:
+    """Bytes of memory, as containers of machines are told them as well."""
+    told = re.search(r"^MemTotal:\s+(\d+) kB$", Path("/proc/meminfo").read_text(encoding="ascii"), re.MULTILINE)
+    assert told, "every kernel tells it"
+    return int(told[1]) * 1024
 
 
 def _os() -> str:

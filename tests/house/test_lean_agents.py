@@ -5,7 +5,17 @@ import sys
 
 from tests.house.generate_stubs import ROOT
 
-DISPENSABLE = ("_hashlib", "_ssl", "bz2", "cryptography", "http.client", "muster.rpc.v1.jobs_pb2", "pydantic", "yaml")
+DISPENSABLE = (
+    "_hashlib",
+    "_ssl",
+    "bz2",
+    "cryptography",
+    "http.client",
+    "muster.rpc.v1.jobs_pb2",
+    "psutil",
+    "pydantic",
+    "yaml",
+)
 """OpenSSL alone is 4 MB. Each of these is loaded by whoever needs it, then."""
 
 
