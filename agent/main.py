@@ -45,6 +45,7 @@ from muster.daemon.refusal import refusing
 from muster.daemon.systemd import Systemd
 from muster.domain.ids import NodeId
 from muster.domain.jobs.job import RuntimeKind
+from muster.lean import heap
 from muster.lean.absent import AGENTS_DO_WITHOUT, take_back
 from muster.rpc.channel import NOTHING, Credentials
 from muster.trust.files import read_secret
@@ -188,6 +189,7 @@ async def _run_until(
         systemd.ready(f"runs {', '.join(node.name for node in nodes)}")
         if settings.ready_file is not None:
             settings.ready_file.write_text("ready\n")
+        heap.give_back()
         await stopped.wait()
         for task in running:
             task.cancel()
