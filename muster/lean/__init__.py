@@ -1,1 +1,1 @@
-"""What libraries load and Muster does without: starts of commands and the memory of agents pay for it."""
+"""What libraries load or make and Muster does without: starts of commands and the memory of agents pay for it."""
