@@ -22,9 +22,11 @@ A job whose file has `checkpoint` goes on from what it saved, also on other node
     with worker.checkpoint("step-1200") as directory:
         save(directory / "model.pt")
 
-What it prints with `metrics` is plotted by `muster metrics`:
+What it prints with `metrics` is plotted by `muster metrics`; what it leaves can be described:
 
     worker.metrics(step=step, loss=loss)
+    save(worker.output("model/final.pt"))
+    worker.describe("model/final.pt", loss=loss)
 """
 
 import json
@@ -41,12 +43,12 @@ from typing import Any, NamedTuple
 
 CONFIG_DIR = "/muster/config"
 """Where a container finds the roster files when MUSTER_CONFIG_DIR is not set."""
-
-
 STATUS_DIR = "/muster/status"
 """Where a container tells its agent how far it is when MUSTER_STATUS_DIR is not set."""
 OUTPUTS_DIR = "/muster/outputs"
 """Where a container puts what it wants to have kept when MUSTER_OUTPUTS_DIR is not set."""
+MOST_DESCRIBED = 64 * 1024
+"""Bytes that can be said of one output."""
 NOTICE_LOOK = 1.0
 """Seconds between two looks of whoever waits for the notice."""
 
@@ -181,10 +183,8 @@ def checkpointed() -> None:
     except FileNotFoundError as error:
         with suppress(OSError):
             temporary.unlink()
-        raise NotInAJobError(
-            f"there is no directory {directory}: this code does not run inside a Muster job, "
-            "or MUSTER_STATUS_DIR is wrong",
-        ) from error
+        outside = "this code does not run inside a Muster job, or MUSTER_STATUS_DIR is wrong"
+        raise NotInAJobError(f"there is no directory {directory}: {outside}") from error
 
 
 @contextmanager
@@ -215,6 +215,63 @@ def checkpoint(name: str) -> Iterator[Path]:
     fresh.rename(place)
     _sync(where)
     checkpointed()
+
+
+def inputs(name: str) -> "tuple[Path, ...]":
+    """The files of an input of the job, as `inputs.json` lists them; sidecars that describe others are not among them.
+
+    Raises NotInAJobError where there is no such list, and KeyError for a name that the job file does not have.
+
+    >>> [path.name for path in inputs("images")]
+    ['0001.png', '0002.png']
+    """
+    file = Path(os.environ.get("MUSTER_CONFIG_DIR", CONFIG_DIR), "inputs.json")
+    if not file.exists():
+        raise NotInAJobError(f"there is no {file}: this job has no inputs (key `inputs`), or this is no Muster job")
+    listed = _read(file)
+    try:
+        places = {each: tuple(Path(one["path"]) for one in said["files"]) for each, said in listed.items()}
+    except (KeyError, TypeError, AttributeError) as error:
+        raise NotInAJobError(f"{file} is not as Muster writes it: {error!r}") from error
+    if name not in places:
+        raise KeyError(f"the job has no input {name}; it has {', '.join(places) or 'none'}")
+    return places[name]
+
+
+def output(path: "str | os.PathLike[str]") -> Path:
+    """Where to write a file so that it is kept after the end: this path in the outputs directory.
+
+    The directories above it are made. Raises ValueError for a path that leads out of the outputs directory.
+
+    >>> save(output("model/final.pt"))
+    """
+    directory = Path(os.environ.get("MUSTER_OUTPUTS_DIR", OUTPUTS_DIR))
+    place = Path(os.path.normpath(directory / path))
+    if directory not in place.parents:
+        raise ValueError(f"{path} is not in the outputs directory {directory}: give a path in it")
+    place.parent.mkdir(parents=True, exist_ok=True)
+    return place
+
+
+def describe(path: "str | os.PathLike[str]", **facts: object) -> None:
+    """Say something of an output, which `muster outputs -o json` shows with it, and other jobs have with their input.
+
+    What was said before of other names stays. A number that is not finite becomes text. Raises ValueError for a path
+    that leads out of the outputs directory or more than 64 KiB, and TypeError for what JSON does not have.
+
+    >>> describe("model/final.pt", loss=0.12, epoch=30)
+    """
+    place = output(path)
+    beside = place.with_name(f"{place.name}.metadata.json")
+    said = _read(beside) if beside.exists() else {}
+    if not isinstance(said, dict):
+        raise TypeError(f"{beside} is no JSON object: remove it")
+    content = json.dumps({**said, **{key: _finite(each) for key, each in facts.items()}})
+    if len(content) > MOST_DESCRIBED:
+        raise ValueError(f"{len(content)} bytes are said of {path}; {MOST_DESCRIBED} are the most")
+    fresh = beside.with_name(f".{beside.name}.{os.getpid()}")
+    fresh.write_text(content, encoding="utf-8")
+    fresh.replace(beside)
 
 
 def publish(path: "str | os.PathLike[str]") -> Path:
@@ -278,6 +335,10 @@ def _plain(key: str, value: object) -> "float | str | bool":
     return value if isinstance(value, int) or math.isfinite(value) else str(value)
 
 
+def _finite(value: Any) -> Any:  # noqa: ANN401 - JSON
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
 def load(path: str | os.PathLike[str] | None = None) -> Worker:
     """The execution that asks and its peers, from `distributed.json` (or the file given).
 
@@ -295,12 +356,10 @@ def _read(file: Path) -> Any:  # noqa: ANN401 - JSON
     try:
         return json.loads(file.read_bytes())
     except FileNotFoundError as error:
-        raise NotInAJobError(
-            f"there is no roster at {file}: this code does not run inside a Muster job "
-            "(start it with `muster run` or `muster submit`, or set MUSTER_CONFIG_DIR)",
-        ) from error
+        outside = "this code does not run inside a Muster job (start it with `muster run`, or set MUSTER_CONFIG_DIR)"
+        raise NotInAJobError(f"there is no roster at {file}: {outside}") from error
     except (OSError, ValueError, RecursionError) as error:
-        raise NotInAJobError(f"cannot read the roster {file}: {error}") from error
+        raise NotInAJobError(f"cannot read {file}: {error}") from error
 
 
 def _worker(document: dict[str, Any], environ: Mapping[str, str]) -> Worker:

@@ -1,5 +1,6 @@
 """What code in a container learns from the roster files that Muster writes."""
 
+import json
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from muster import worker
+from muster.domain.data.output_metadata import MOST_FILE_METADATA
 from muster.domain.gangs.roster import Member, PortLease, Roster, config_files
 from muster.domain.ids import GpuUuid, JobId, NodeId, execution_id
 from muster.domain.jobs.job import Network
@@ -241,6 +243,60 @@ def test_outside_of_a_job_that_saves_there_is_no_checkpoint(monkeypatch: pytest.
     assert worker.restored() is None
     monkeypatch.setenv("MUSTER_CHECKPOINT", str(tmp_path))
     assert worker.restored() == tmp_path
+
+
+@pytest.fixture
+def outputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The outputs directory of a job."""
+    monkeypatch.setenv("MUSTER_OUTPUTS_DIR", str(tmp_path))
+    return tmp_path
+
+
+def test_the_files_of_an_input_are_those_that_the_list_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MUSTER_CONFIG_DIR", str(tmp_path))
+    with pytest.raises(worker.NotInAJobError, match="this job has no inputs"):
+        worker.inputs("words")
+    files = [{"name": "a.txt", "path": "/muster/inputs/words/a.txt", "size": 8, "uri": "https://example.org/a.txt"}]
+    (tmp_path / "inputs.json").write_text(json.dumps({"words": {"files": files}, "none": {"files": []}}))
+
+    assert worker.inputs("words") == (Path("/muster/inputs/words/a.txt"),)
+    assert worker.inputs("none") == ()
+    with pytest.raises(KeyError, match="no input wodrs; it has words, none"):
+        worker.inputs("wodrs")
+    (tmp_path / "inputs.json").write_text('["words"]')
+    with pytest.raises(worker.NotInAJobError, match="not as Muster writes it"):
+        worker.inputs("words")
+
+
+def test_an_output_has_its_directories_and_stays_in_the_outputs_directory(outputs: Path) -> None:
+    assert worker.output("model/final.pt") == outputs / "model/final.pt"
+    assert (outputs / "model").is_dir()
+    assert worker.output(outputs / "a/../b") == outputs / "b"
+    for path in ("../x", "/etc/passwd", "a/../../x", "."):
+        with pytest.raises(ValueError, match="is not in the outputs directory"):
+            worker.output(path)
+
+
+def test_what_is_said_of_an_output_stands_beside_it(outputs: Path) -> None:
+    worker.describe("model.pt", loss=float("nan"), epoch=2)
+    worker.describe("model.pt", loss=0.5, **{"valohai.tags": ["best"]})
+
+    told = json.loads((outputs / "model.pt.metadata.json").read_text())
+    assert told == {"loss": 0.5, "epoch": 2, "valohai.tags": ["best"]}
+    assert [each.name for each in outputs.iterdir()] == ["model.pt.metadata.json"]
+    assert worker.MOST_DESCRIBED == MOST_FILE_METADATA
+
+
+def test_what_cannot_be_said_of_an_output_is_refused_and_what_was_said_stays(outputs: Path) -> None:
+    worker.describe("model.pt", loss=float("inf"))
+    with pytest.raises(ValueError, match="are the most"):
+        worker.describe("model.pt", note="x" * worker.MOST_DESCRIBED)
+    with pytest.raises(TypeError):
+        worker.describe("model.pt", note=object())
+    assert json.loads((outputs / "model.pt.metadata.json").read_text()) == {"loss": "inf"}
+    (outputs / "model.pt.metadata.json").write_text("[]")
+    with pytest.raises(TypeError, match="is no JSON object"):
+        worker.describe("model.pt", loss=1)
 
 
 def test_what_is_published_is_on_the_disk_and_nobody_may_write_to_it(
