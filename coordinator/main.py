@@ -54,6 +54,7 @@ from coordinator.trust.audit.exports.exporter import Exporter
 from coordinator.trust.audit.log import AuditLog
 from coordinator.trust.audit.retention import prune_seldom
 from coordinator.trust.authority import FleetAuthority
+from coordinator.trust.policies import Policies
 from coordinator.trust.registry import Registry
 from coordinator.trust.subscriptions import Subscriptions
 from coordinator.trust.token_uses import write_seldom
@@ -139,6 +140,7 @@ async def run(
                 audit=audit,
                 secrets=secrets,
                 subscriptions=Subscriptions(trust, secrets, registry.projects),
+                policies=Policies(trust, registry.projects),
                 log_quota=quota if quota.limited else None,
                 bundles=BundleStore(directory.bundles, signers=settings.bundle_signers),
                 logins=logins,

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from muster.domain.fleet.access import Access, AccountKind, Permissions
     from muster.domain.fleet.attach_permission import Attachers, AttachPermission
     from muster.domain.fleet.node import NodeState, NodeView
+    from muster.domain.fleet.policies.policy import JobPolicy, PolicyRule
     from muster.domain.fleet.pool import Pool
     from muster.domain.fleet.secret import SecretKind
     from muster.domain.fleet.window import Window
@@ -98,6 +99,10 @@ _FROM: Mapping[str, tuple[str, ...]] = {
     "muster.domain.fleet.node": (
         "NodeState",
         "NodeView",
+    ),
+    "muster.domain.fleet.policies.policy": (
+        "JobPolicy",
+        "PolicyRule",
     ),
     "muster.domain.fleet.pool": ("Pool",),
     "muster.domain.fleet.secret": ("SecretKind",),
@@ -190,6 +195,7 @@ __all__ = [
     "JobFileError",
     "JobId",
     "JobPhase",
+    "JobPolicy",
     "JobSpec",
     "JobView",
     "JobsRefusedError",
@@ -206,6 +212,7 @@ __all__ = [
     "Packing",
     "PermissionDeniedError",
     "Permissions",
+    "PolicyRule",
     "Pool",
     "PortRequest",
     "PullPolicy",

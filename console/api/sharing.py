@@ -15,10 +15,12 @@ from console.api.asking import AsCaller
 from console.api.reading import Fields, Page, Time
 from console.api.route import Listed, Route
 from muster.domain.fleet.access import Project
+from muster.domain.fleet.policies.policy import JobPolicy
 from muster.domain.fleet.quota_plan import planned, told
 from muster.domain.fleet.secret import Secret, SecretKind
 from muster.domain.fleet.standing_view import QueueLine, UnitStandingView
 from muster.domain.usage import UsageBy, UsageReport
+from muster.jobfile.policies import policy_rules
 from muster.quota_file import units_of
 
 OfProject = Annotated[str, Query(alias="project", description="Only this project; none: all that one may look at.")]
@@ -106,6 +108,23 @@ async def show_usage(  # noqa: PLR0913 - one for each condition
     return one(request, report)
 
 
+async def list_policies(client: AsCaller, project: str) -> Response:
+    """The policies that jobs of a project keep, that of the fleet first; of the project `*` only that of the fleet."""
+    return many(await client.projects.policies(project))
+
+
+async def put_policy(
+    request: Request,
+    client: AsCaller,
+    project: str,
+    wanted: Annotated[
+        Mapping[str, Any], Body(description="`rules` by key of the job file, as `muster projects policy` reads them.")
+    ],
+) -> Response:
+    """Say what jobs of a project, or with `*` of the fleet, may say; without rules they may say anything."""
+    return one(request, await client.projects.set_policy(project, policy_rules(wanted)))
+
+
 async def list_secrets(client: AsCaller, project: str) -> Response:
     """The secrets of a project by name, without their values."""
     return many(await client.secrets.list(project))
@@ -142,6 +161,21 @@ SHARING_ROUTES = (
         handler=remove_project,
         answer=None,
         status=HTTPStatus.NO_CONTENT,
+    ),
+    Route(
+        verb="GET",
+        path="/v1/projects/{project}/policies",
+        operation="policies.get",
+        handler=list_policies,
+        answer=Listed(JobPolicy),
+    ),
+    Route(
+        verb="PUT",
+        path="/v1/projects/{project}/policy",
+        operation="policies.set",
+        handler=put_policy,
+        answer=JobPolicy,
+        example='-X PUT --json \'{"rules": {"workers": {"max": 16}}}\' \'{url}/v1/projects/{project}/policy\'',
     ),
     Route(
         verb="GET",

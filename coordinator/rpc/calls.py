@@ -88,6 +88,8 @@ _OURS: Mapping[str, Mapping[str, str]] = {
         "Allow": "projects.allow",
         "LimitStorage": "projects.storage",
         "Remove": "projects.remove",
+        "GetPolicies": "policies.get",
+        "SetPolicy": "policies.set",
         "Quotas": "quotas.list",
         "SetQuotas": "quotas.set",
         "Queue": "queue.list",

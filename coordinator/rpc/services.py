@@ -58,6 +58,7 @@ from coordinator.service.notifications.subscriptions import SubscriptionOperatio
 from coordinator.service.operations import Operations
 from coordinator.service.projects import ProjectOperations
 from coordinator.service.queueing.job_orders import JobOrders
+from coordinator.service.queueing.policies import PolicyOperations
 from coordinator.service.queueing.pools import PoolOperations
 from coordinator.service.queueing.quotas import QuotaOperations
 from coordinator.service.queueing.usage import UsageOperations
@@ -80,6 +81,7 @@ from coordinator.store.logs.quota import LogQuota
 from coordinator.store.store import Store
 from coordinator.trust.audit.log import AuditLog
 from coordinator.trust.authority import FleetAuthority
+from coordinator.trust.policies import Policies
 from coordinator.trust.registry import Registry
 from coordinator.trust.secrets.secrets import Secrets
 from coordinator.trust.subscriptions import Subscriptions
@@ -158,6 +160,7 @@ class Parts:
     audit: AuditLog
     secrets: Secrets
     subscriptions: Subscriptions
+    policies: Policies
     fleet: str = ""
     """The id of the fleet."""
     log_quota: LogQuota | None = None
@@ -201,8 +204,8 @@ def add_clients(
     permissions_of = parts.registry.permissions_of if authority is not None else lambda _: OPEN
     operations = parts.operations
     archive = Archive.of(parts.engine, parts.logs, parts.store)
-    desk = SubmitDesk(permissions_of, parts.secrets, parts.depot)
-    orders = JobOrders(operations, parts.engine)
+    desk = SubmitDesk(permissions_of, parts.secrets, parts.depot, parts.policies.that_hold)
+    orders = JobOrders(operations, parts.engine, parts.policies.that_hold)
     jobs = JobService(JobOperations(operations, parts.engine, desk, archive), orders, parts.reader_patience)
     jobs_pb2_grpc.add_JobServiceServicer_to_server(jobs, server)
     attachments_pb2_grpc.add_AttachmentServiceServicer_to_server(AttachmentService(attachments), server)
@@ -231,7 +234,7 @@ def add_clients(
         operations,
         parts.engine,
         parts.registry,
-        (parts.secrets, parts.subscriptions, parts.kept.volumes),
+        (parts.secrets, parts.subscriptions, parts.policies, parts.kept.volumes),
         open_for_all=authority is None,
     )
     feed = FeedService(
@@ -240,7 +243,9 @@ def add_clients(
     feed_pb2_grpc.add_FeedServiceServicer_to_server(feed, server)
     quotas = QuotaOperations(operations, parts.engine, parts.registry)
     usage = UsageOperations(operations, parts.engine, archive.past)
-    projects_pb2_grpc.add_ProjectServiceServicer_to_server(ProjectService(projects, quotas, usage), server)
+    policies = PolicyOperations(operations, parts.policies)
+    served = ProjectService(projects, quotas, usage, policies)
+    projects_pb2_grpc.add_ProjectServiceServicer_to_server(served, server)
     sessions = SessionOperations(operations, parts.registry, parts.console)
     logins = LoginService(LoginOperations(operations, parts.registry, parts.logins, parts.console), sessions)
     trust_pb2_grpc.add_LoginServiceServicer_to_server(logins, server)

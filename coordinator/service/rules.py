@@ -123,6 +123,8 @@ RULES: Mapping[str, OperationRule] = {
     "projects.allow": _ADMIN_CHANGE,
     "projects.storage": _ADMIN_CHANGE,
     "projects.remove": _ADMIN_CHANGE,
+    "policies.get": OperationRule(AccessScope.ANYWHERE),
+    "policies.set": _ADMIN_CHANGE,
     "quotas.list": _OWN_LOOK,
     "quotas.set": _ADMIN_CHANGE,
     "usage.show": OperationRule(AccessScope.ANYWHERE),

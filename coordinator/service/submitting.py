@@ -2,7 +2,7 @@
 
 import asyncio
 import secrets
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -18,10 +18,12 @@ from coordinator.trust.secrets.secrets import Secrets
 from coordinator.trust.secrets.uses import spelled_out
 from muster.domain.errors import ExhaustedError, MusterError
 from muster.domain.fleet.access import Permissions
+from muster.domain.fleet.policies.policy import JobPolicy
 from muster.domain.ids import JobId
 from muster.domain.jobs.job import JobSpec
 from muster.domain.jobs.rules.filling_in import filled_in
 from muster.domain.jobs.rules.job_rules import refuse_faults
+from muster.jobfile.policies import refuse_broken_policies
 
 MAX_SUBMITS = 4000
 """Most submits that are being taken in at once; bounds memory however many clients there are."""
@@ -61,10 +63,16 @@ class SubmitDesk:
     """Checks submissions, and bounds how many are being taken in."""
 
     def __init__(
-        self, permissions_of: Callable[[str], Permissions], secrets: Secrets, depot: DepotSide | None = None
+        self,
+        permissions_of: Callable[[str], Permissions],
+        secrets: Secrets,
+        depot: DepotSide | None = None,
+        policies_of: Callable[[str], Sequence[JobPolicy]] = lambda _: (),
     ) -> None:
         self._permissions_of = permissions_of
         """What a project is opened for."""
+        self._policies_of = policies_of
+        """The policies that jobs of a project keep."""
         self._secrets = secrets
         self._depot = depot
         self._submits = 0
@@ -91,10 +99,11 @@ class SubmitDesk:
     def checked(self, caller: Caller, submission: Submission) -> JobSubmitted:
         """The event for a submission, with what it says of secrets in full.
 
-        Raises an error for what breaks a rule, names a secret that its project lacks, or wants what the project is not
-        opened for.
+        Raises an error for what breaks a rule or a policy, names a secret that its project lacks, or wants what the
+        project is not opened for.
         """
         spec = refuse_faults(filled_in(submission.spec))
+        refuse_broken_policies(spec, self._policies_of(spec.project))
         spec = without_fetched_code(spelled_out(spec, self._secrets.of_project(spec.project)))
         require_open(spec, self._permissions_of(spec.project))
         return JobSubmitted(

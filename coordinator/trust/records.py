@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Protocol, TypeAlias
 
 from muster.domain.fleet.access import Account, AuditAnchor, AuditEntry, EnrolledNode, IssuedJoinToken, IssuedToken
+from muster.domain.fleet.policies.policy import JobPolicy
 from muster.domain.fleet.secret import Secret
 from muster.domain.notifications.subscription import Subscription
 
@@ -65,6 +66,13 @@ class RemovedSubscription:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RemovedPolicy:
+    """A policy that is to be forgotten."""
+
+    project: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TokensUsed:
     """When API tokens were shown last, by id; of a token that is gone by now nothing is kept."""
 
@@ -83,6 +91,8 @@ TrustChange: TypeAlias = (
     | RemovedSecret
     | Subscription
     | RemovedSubscription
+    | JobPolicy
+    | RemovedPolicy
 )
 """A record to be kept in place of the one with its key, or to be forgotten."""
 
@@ -96,6 +106,7 @@ class TrustSnapshot:
     join_tokens: tuple[StoredJoinToken, ...] = ()
     nodes: tuple[EnrolledNode, ...] = ()
     subscriptions: tuple[Subscription, ...] = ()
+    policies: tuple[JobPolicy, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

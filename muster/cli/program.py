@@ -196,11 +196,12 @@ def _add_nodes(app: typer.Typer) -> None:
 
 def _add_trust(app: typer.Typer) -> None:
     from muster.cli.commands import tokens, trust
-    from muster.cli.commands.sharing import projects
+    from muster.cli.commands.sharing import policies, projects
 
     app.add_typer(trust.users, name="users")
     app.add_typer(trust.accounts, name="accounts")
     app.add_typer(tokens.tokens, name="tokens")
+    projects.projects.command("policy")(policies.policy)
     app.add_typer(projects.projects, name="projects")
 
 

@@ -24,6 +24,7 @@ from tests.small_bundles import make_bundle
 
 JOB = "name: filed\ncommand: [sh, -c, 'true']\n"
 QUOTAS = "projects:\n  vision: {department: research, limit: {gpus: 4}}\n"
+POLICY = "rules:\n  workers: {max: 16}\n"
 MACHINES = "nodes:\n  - host: 127.0.0.1:1\n"
 BY_PROGRAMS = (
     Line(
@@ -114,6 +115,7 @@ def prepare(directory: Path) -> None:
     (directory / "job.yaml").write_text(JOB)
     (directory / "machines.yaml").write_text(MACHINES)
     (directory / "quotas.yaml").write_text(QUOTAS)
+    (directory / "policy.yaml").write_text(POLICY)
     (directory / "vars.env").write_text("B=2\n")
     (directory / "secret").write_text("swordfish")
     (directory / "key.txt").write_text("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")

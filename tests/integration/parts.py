@@ -15,6 +15,7 @@ from coordinator.store.logs.logs import LogStore
 from coordinator.store.records.sql import SqlStore
 from coordinator.store.trust.sql import SqlTrust
 from coordinator.trust.audit.log import AuditLog
+from coordinator.trust.policies import Policies
 from coordinator.trust.registry import Registry
 from coordinator.trust.secrets.secrets import Secrets
 from coordinator.trust.subscriptions import Subscriptions
@@ -56,6 +57,7 @@ async def working_parts(directory: Path, **more: Any) -> AsyncIterator[Parts]:
             audit=AuditLog(registry),
             secrets=secrets,
             subscriptions=Subscriptions(trust, secrets, registry.projects),
+            policies=Policies(trust, registry.projects),
             **more,
         )
         async with asyncio.TaskGroup() as tasks:

@@ -34,6 +34,7 @@ BODIES: dict[str, Any] = {
     "pull_image": {"image": "team/none:1"},
     "put_window": {"begins": "2030-01-01T00:00:00Z", "ends": "2030-01-02T00:00:00Z", "labels": {"rack": "7"}},
     "put_quotas": {"projects": {"vision": {"weight": 2}}},
+    "put_policy": {"rules": {"workers": {"max": 16}}},
     "put_secret": {"values": {"key": "0123"}},
     "put_subscription": {"target": "mail", "to": ["ada@example.com"]},
     "add_account": {"name": "new", "kind": "user"},

@@ -19,6 +19,7 @@ from coordinator.store.logs.logs import LogStore
 from coordinator.store.records.memory import MemoryStore
 from coordinator.store.trust.sql import SqlTrust
 from coordinator.trust.audit.log import AuditLog
+from coordinator.trust.policies import Policies
 from coordinator.trust.registry import Registry
 from coordinator.trust.secrets.secrets import Secrets
 from coordinator.trust.subscriptions import Subscriptions
@@ -123,6 +124,7 @@ async def parts(directory: Path) -> AsyncIterator[Parts]:
             audit=AuditLog(registry),
             secrets=secrets,
             subscriptions=Subscriptions(trust, secrets, registry.projects),
+            policies=Policies(trust, registry.projects),
         )
     finally:
         logs.close()

@@ -28,6 +28,7 @@ from muster.rpc.v1 import (
 from muster.wire.data import image_pulls, images, outputs, pulled_images, saved, swarms, volumes
 from muster.wire.feeds import batches
 from muster.wire.notifications import happenings, subscriptions
+from muster.wire.sharing import policies
 from muster.wire.telemetry import coordinator_figures
 from tests.unit import (
     attachment_values,
@@ -38,6 +39,7 @@ from tests.unit import (
     node_values,
     output_values,
     point_values,
+    policy_values,
     quota_values,
     sample_values,
     secret_values,
@@ -76,6 +78,7 @@ PAIRS = (
     Pair("enrolled_node", trust_values.enrolled_nodes, trust_pb2.EnrolledNode),
     Pair("join_token", trust_values.join_tokens, trust_pb2.JoinToken),
     Pair("project", trust_values.projects, projects_pb2.Project),
+    Pair("job_policy", policy_values.policies, projects_pb2.JobPolicy, policies),
     Pair("unit_change", quota_values.changes, projects_pb2.UnitChange),
     Pair("unit_standing", quota_values.standings, projects_pb2.UnitStanding),
     Pair("pool", quota_values.set_pools, pools_pb2.Pool),

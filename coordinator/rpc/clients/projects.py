@@ -3,11 +3,13 @@
 from coordinator.rpc.callers import Context, caller
 from coordinator.rpc.refusals import translated
 from coordinator.service.projects import ProjectOperations
+from coordinator.service.queueing.policies import PolicyOperations
 from coordinator.service.queueing.quotas import QuotaOperations
 from coordinator.service.queueing.usage import UsageOperations
 from muster.rpc.v1 import projects_pb2 as pb
 from muster.rpc.v1 import projects_pb2_grpc
 from muster.wire import checks
+from muster.wire.sharing.policies import job_policy_to_wire, policy_rules_from_wire
 from muster.wire.sharing.projects import permissions_from_wire, project_to_wire
 from muster.wire.sharing.quotas import changes_from_wire, queue_page_to_wire, unit_standing_to_wire
 from muster.wire.sharing.usage import usage_report_to_wire, usage_wish_from_wire
@@ -16,10 +18,17 @@ from muster.wire.sharing.usage import usage_report_to_wire, usage_wish_from_wire
 class ProjectService(projects_pb2_grpc.ProjectServiceServicer):
     """Translates calls about projects."""
 
-    def __init__(self, projects: ProjectOperations, quotas: QuotaOperations, usage: UsageOperations) -> None:
+    def __init__(
+        self,
+        projects: ProjectOperations,
+        quotas: QuotaOperations,
+        usage: UsageOperations,
+        policies: PolicyOperations,
+    ) -> None:
         self._projects = projects
         self._quotas = quotas
         self._usage = usage
+        self._policies = policies
 
     @translated
     async def List(self, request: pb.ListProjectsRequest, context: Context) -> pb.ListProjectsResponse:
@@ -53,6 +62,18 @@ class ProjectService(projects_pb2_grpc.ProjectServiceServicer):
     async def Remove(self, request: pb.RemoveProjectRequest, context: Context) -> pb.Project:
         """Forget a project that nothing uses."""
         return project_to_wire(await self._projects.remove(caller(), request.name))
+
+    @translated
+    async def GetPolicies(self, request: pb.GetPoliciesRequest, context: Context) -> pb.GetPoliciesResponse:
+        """The policies that jobs of a project keep."""
+        found = await self._policies.get(caller(), request.project)
+        return pb.GetPoliciesResponse(policies=map(job_policy_to_wire, found))
+
+    @translated
+    async def SetPolicy(self, request: pb.SetPolicyRequest, context: Context) -> pb.JobPolicy:
+        """The policy of a project, or of the fleet, from now on."""
+        rules = policy_rules_from_wire(request.rules)
+        return job_policy_to_wire(await self._policies.set(caller(), request.project, rules))
 
     @translated
     async def Quotas(self, request: pb.QuotasRequest, context: Context) -> pb.QuotasResponse:

@@ -1,5 +1,7 @@
 """Orders about one job: when it may be placed, and what it is changed to. Also how any order is carried out."""
 
+from collections.abc import Callable, Sequence
+
 from coordinator.core.answers import Accepted
 from coordinator.core.events import (
     ChangeRequested,
@@ -18,8 +20,10 @@ from coordinator.service.operations import Operation, Operations
 from coordinator.trust.caller import Caller
 from coordinator.views.jobs import job_view, resolve
 from muster.domain.fleet.access import Access
+from muster.domain.fleet.policies.policy import JobPolicy
 from muster.domain.jobs.queueing.change import JobChange
 from muster.domain.jobs.view import JobView
+from muster.jobfile.policies import refuse_broken_policies
 
 JobOrder = (
     StopRequested
@@ -49,9 +53,16 @@ async def ordered(engine: Engine, order: JobOrder) -> JobView:
 class JobOrders:
     """What callers may say of when a job is placed; a job is named by its id, the beginning of one, or its name."""
 
-    def __init__(self, operations: Operations, engine: Engine) -> None:
+    def __init__(
+        self,
+        operations: Operations,
+        engine: Engine,
+        policies_of: Callable[[str], Sequence[JobPolicy]] = lambda _: (),
+    ) -> None:
+        """`policies_of`: the policies that jobs of a project keep."""
         self._operations = operations
         self._engine = engine
+        self._policies_of = policies_of
 
     async def hold(self, caller: Caller, name: str) -> JobView:
         """Keep a job out of the queue until it is released; the job as it is then.
@@ -89,9 +100,11 @@ class JobOrders:
             )
 
     async def change(self, caller: Caller, name: str, change: JobChange) -> JobView:
-        """Make a job other than it was submitted; the job as it is then."""
+        """Make a job other than it was submitted; the job as it is then. What it broke of policies before it may."""
         async with self._operations.begin(caller, "jobs.change", name) as operation:
-            event = ChangeRequested(job=(await self._named(operation, name)).id, change=change, cause=operation.cause)
+            job = await self._named(operation, name)
+            refuse_broken_policies(change.applied(job.spec), self._policies_of(job.spec.project), job.spec)
+            event = ChangeRequested(job=job.id, change=change, cause=operation.cause)
             return await ordered(self._engine, event)
 
     async def _named(self, operation: Operation, name: str) -> Job:

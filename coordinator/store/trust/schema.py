@@ -1,4 +1,4 @@
-"""The tables of trust: accounts, tokens, secrets, subscriptions, enrolled nodes, the audit log."""
+"""The tables of trust: accounts, tokens, secrets, subscriptions, policies, enrolled nodes, the audit log."""
 
 from sqlalchemy import JSON, Column, ForeignKeyConstraint, Integer, LargeBinary, String, Table
 
@@ -49,6 +49,16 @@ subscriptions = Table(
     Column("updated_by", String, nullable=False),
 )
 """The keys of subscriptions are among the secrets."""
+
+policies = Table(
+    "policies",
+    metadata,
+    Column("project", String, primary_key=True),
+    Column("rules", JSON, nullable=False),
+    Column("updated_at", UtcTime),
+    Column("updated_by", String, nullable=False),
+)
+"""What jobs may say; the project `*` is the fleet."""
 
 grants = Table(
     "grants",

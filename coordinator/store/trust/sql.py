@@ -16,6 +16,7 @@ from coordinator.store.trust.audit_reserve import AuditReserve
 from coordinator.trust.records import (
     AuditWish,
     RemovedAccount,
+    RemovedPolicy,
     RemovedSecret,
     RemovedSubscription,
     RemovedToken,
@@ -36,6 +37,7 @@ from muster.domain.fleet.access import (
     IssuedJoinToken,
     IssuedToken,
 )
+from muster.domain.fleet.policies.policy import JobPolicy, PolicyRule
 from muster.domain.fleet.secret import Secret, SecretKind
 from muster.domain.ids import NodeId
 from muster.domain.notifications.event_types import EventSeverity
@@ -74,6 +76,7 @@ class SqlTrust:
                     for row in _rows(connection, schema.enrolled_nodes)
                 ),
                 subscriptions=tuple(map(_subscription, _rows(connection, schema.subscriptions))),
+                policies=tuple(map(_policy, _rows(connection, schema.policies))),
             )
 
     def commit_trust(self, changes: Sequence[TrustChange], entries: Sequence[AuditEntry] = ()) -> None:
@@ -148,7 +151,7 @@ class SqlTrust:
         """Let go of the database."""
         self._engine.dispose()
 
-    def _apply(self, connection: Connection, change: TrustChange) -> None:
+    def _apply(self, connection: Connection, change: TrustChange) -> None:  # noqa: C901 - a case for each kind of record
         match change:
             case Account():
                 row = {key: value for key, value in asdict(change).items() if key != "grants"}
@@ -157,7 +160,7 @@ class SqlTrust:
                 for project, access in change.grants.items():
                     grant = {"account": change.name, "project": project, "access": access}
                     connection.execute(insert(schema.grants), grant)
-            case RemovedAccount() | RemovedToken() | RemovedSecret() | RemovedSubscription():
+            case RemovedAccount() | RemovedToken() | RemovedSecret() | RemovedSubscription() | RemovedPolicy():
                 connection.execute(_removal(change))
             case StoredToken():
                 row = {**asdict(change.token), "digest": change.digest}
@@ -173,6 +176,8 @@ class SqlTrust:
             case Subscription():
                 kept = {column.name: getattr(change, column.name) for column in schema.subscriptions.columns}
                 self._put(connection, schema.subscriptions, {**kept, "labels": dict(change.labels)})
+            case JobPolicy():
+                self._put(connection, schema.policies, asdict(change))
             case _:
                 assert_never(change)
 
@@ -194,7 +199,7 @@ class SqlTrust:
         return done
 
 
-def _removal(change: RemovedAccount | RemovedToken | RemovedSecret | RemovedSubscription) -> Delete:
+def _removal(change: RemovedAccount | RemovedToken | RemovedSecret | RemovedSubscription | RemovedPolicy) -> Delete:
     match change:
         case RemovedAccount():
             return delete(schema.accounts).where(schema.accounts.c.name == change.name)
@@ -205,6 +210,8 @@ def _removal(change: RemovedAccount | RemovedToken | RemovedSecret | RemovedSubs
         case RemovedSubscription(project=project, name=name):
             table = schema.subscriptions
             return delete(table).where(table.c.project == project, table.c.name == name)
+        case RemovedPolicy(project=project):
+            return delete(schema.policies).where(schema.policies.c.project == project)
         case _:
             assert_never(change)
 
@@ -253,6 +260,11 @@ def _subscription(row: dict[str, Any]) -> Subscription:
     lists = {key: tuple(row[key]) for key in ("to", "events", "owners")}
     words = {"target": SubscriptionTarget(row["target"]), "minimum": EventSeverity(row["minimum"])}
     return Subscription(**{**row, **lists, **words})
+
+
+def _policy(row: dict[str, Any]) -> JobPolicy:
+    rules = {key: PolicyRule(**{**said, "options": tuple(said["options"])}) for key, said in row["rules"].items()}
+    return JobPolicy(**{**row, "rules": rules})
 
 
 def _is_secret(project: str, name: str) -> tuple[ColumnElement[bool], ...]:

@@ -1,11 +1,12 @@
 """The SDK for projects and what each is opened for, and for pools."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from muster.client.calls import Calls
 from muster.domain.fleet.access import Permissions, Project
+from muster.domain.fleet.policies.policy import JobPolicy, PolicyRule
 from muster.domain.fleet.pool import Pool
 from muster.domain.fleet.quota import UnitChange
 from muster.domain.fleet.standing_view import PoolView, QueuePage, UnitStandingView
@@ -14,6 +15,7 @@ from muster.rpc.v1 import pools_pb2
 from muster.rpc.v1 import projects_pb2 as pb
 from muster.rpc.v1.pools_pb2_grpc import PoolServiceStub
 from muster.rpc.v1.projects_pb2_grpc import ProjectServiceStub
+from muster.wire.sharing.policies import job_policy_from_wire, policy_rules_to_wire
 from muster.wire.sharing.pools import pool_to_wire, pool_view_from_wire
 from muster.wire.sharing.projects import permissions_to_wire, project_from_wire
 from muster.wire.sharing.quotas import queue_page_from_wire, unit_change_to_wire, unit_standing_from_wire
@@ -79,6 +81,24 @@ class ProjectsClient:
         """
         request = pb.RemoveProjectRequest(name=name)
         return project_from_wire(await self._calls.ask(self._stub.Remove, request, pauses=()))
+
+    async def policies(self, project: str) -> tuple[JobPolicy, ...]:
+        """The policies that jobs of a project keep, that of the fleet first; `*`: only that of the fleet.
+
+        >>> rules = {each.project: each.rules for each in await client.projects.policies("vision")}
+        """
+        answer = await self._calls.ask(self._stub.GetPolicies, pb.GetPoliciesRequest(project=project))
+        return tuple(map(job_policy_from_wire, answer.policies))
+
+    async def set_policy(self, project: str, rules: Mapping[str, PolicyRule]) -> JobPolicy:
+        """Say what jobs of a project may say, or with `*` those of the fleet; without rules they may say anything.
+
+        Jobs that were accepted stay what they were. Raises InvalidJobError for rules that no job file has a key for.
+
+        >>> await client.projects.set_policy("vision", {"workers": PolicyRule(max="16")})
+        """
+        request = pb.SetPolicyRequest(project=project, rules=policy_rules_to_wire(rules))
+        return job_policy_from_wire(await self._calls.ask(self._stub.SetPolicy, request))
 
     async def quotas(self) -> tuple[UnitStandingView, ...]:
         """Projects that one may look at and their departments: what they may have and what they hold, by name.

@@ -1,11 +1,12 @@
 """The synchronous form of `muster.client.services.projects`, made from it by `make sync`; change that one."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from muster.client.blocking.loop_thread import LoopThread
 from muster.client.services.projects import PoolsClient, ProjectsClient
 from muster.domain.fleet.access import Permissions, Project
+from muster.domain.fleet.policies.policy import JobPolicy, PolicyRule
 from muster.domain.fleet.pool import Pool
 from muster.domain.fleet.quota import UnitChange
 from muster.domain.fleet.standing_view import PoolView, QueuePage, UnitStandingView
@@ -63,6 +64,22 @@ class SyncProjectsClient:
         >>> client.projects.remove("vision")
         """
         return self._loop.run(self._own.remove(name))
+
+    def policies(self, project: str) -> tuple[JobPolicy, ...]:
+        """The policies that jobs of a project keep, that of the fleet first; `*`: only that of the fleet.
+
+        >>> rules = {each.project: each.rules for each in client.projects.policies("vision")}
+        """
+        return self._loop.run(self._own.policies(project))
+
+    def set_policy(self, project: str, rules: Mapping[str, PolicyRule]) -> JobPolicy:
+        """Say what jobs of a project may say, or with `*` those of the fleet; without rules they may say anything.
+
+        Jobs that were accepted stay what they were. Raises InvalidJobError for rules that no job file has a key for.
+
+        >>> client.projects.set_policy("vision", {"workers": PolicyRule(max="16")})
+        """
+        return self._loop.run(self._own.set_policy(project, rules))
 
     def quotas(self) -> tuple[UnitStandingView, ...]:
         """Projects that one may look at and their departments: what they may have and what they hold, by name.

@@ -316,6 +316,216 @@ class RemoveProjectRequest(_message.Message):
 Global___RemoveProjectRequest: _TypeAlias = RemoveProjectRequest  # noqa: Y015
 
 @_typing.final
+class PolicyRule(_message.Message):
+    """What a job may say under one key; values are written as in a job file."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    REQUIRED_FIELD_NUMBER: _builtins.int
+    MIN_FIELD_NUMBER: _builtins.int
+    MAX_FIELD_NUMBER: _builtins.int
+    STEP_FIELD_NUMBER: _builtins.int
+    OPTIONS_FIELD_NUMBER: _builtins.int
+    PATTERN_FIELD_NUMBER: _builtins.int
+    LOCKED_FIELD_NUMBER: _builtins.int
+    NO_EDIT_FIELD_NUMBER: _builtins.int
+    NO_ADD_FIELD_NUMBER: _builtins.int
+    required: _builtins.bool
+    """Whether the job must say something other than what it would have anyway."""
+    min: _builtins.str
+    """The least amount; empty: any."""
+    max: _builtins.str
+    """The largest amount; empty: any."""
+    step: _builtins.str
+    """The distance between allowed amounts, from `min` on, or from zero; empty: any."""
+    pattern: _builtins.str
+    """Values that are allowed, with wildcards; empty: the options decide."""
+    locked: _builtins.bool
+    """Whether the value stays what a job has that says nothing of it, here and in presets."""
+    no_edit: _builtins.bool
+    """Whether a job file may say nothing; only presets may."""
+    no_add: _builtins.bool
+    """Whether a job file may have no entries of its own in this map or list."""
+    @_builtins.property
+    def options(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Values that are allowed beside those that fit the pattern; empty: the pattern decides."""
+
+    def __init__(
+        self,
+        *,
+        required: _builtins.bool = ...,
+        min: _builtins.str = ...,
+        max: _builtins.str = ...,
+        step: _builtins.str = ...,
+        options: _abc.Iterable[_builtins.str] | None = ...,
+        pattern: _builtins.str = ...,
+        locked: _builtins.bool = ...,
+        no_edit: _builtins.bool = ...,
+        no_add: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["locked", b"locked", "max", b"max", "min", b"min", "no_add", b"no_add", "no_edit", b"no_edit", "options", b"options", "pattern", b"pattern", "required", b"required", "step", b"step"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PolicyRule: _TypeAlias = PolicyRule  # noqa: Y015
+
+@_typing.final
+class JobPolicy(_message.Message):
+    """The rules of a fleet or of one project."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    @_typing.final
+    class RulesEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        @_builtins.property
+        def value(self) -> Global___PolicyRule: ...
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: Global___PolicyRule | None = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _typing.Literal["value", b"value"]  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    PROJECT_FIELD_NUMBER: _builtins.int
+    RULES_FIELD_NUMBER: _builtins.int
+    UPDATED_AT_FIELD_NUMBER: _builtins.int
+    UPDATED_BY_FIELD_NUMBER: _builtins.int
+    project: _builtins.str
+    """The project; `*`: the fleet."""
+    updated_by: _builtins.str
+    """The account that has set it."""
+    @_builtins.property
+    def rules(self) -> _containers.MessageMap[_builtins.str, Global___PolicyRule]:
+        """The rules by key of the job file."""
+
+    @_builtins.property
+    def updated_at(self) -> _timestamp_pb2.Timestamp:
+        """When it was set; absent: it never was."""
+
+    def __init__(
+        self,
+        *,
+        project: _builtins.str = ...,
+        rules: _abc.Mapping[_builtins.str, Global___PolicyRule] | None = ...,
+        updated_at: _timestamp_pb2.Timestamp | None = ...,
+        updated_by: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["updated_at", b"updated_at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["project", b"project", "rules", b"rules", "updated_at", b"updated_at", "updated_by", b"updated_by"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___JobPolicy: _TypeAlias = JobPolicy  # noqa: Y015
+
+@_typing.final
+class GetPoliciesRequest(_message.Message):
+    """Asks for policies."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PROJECT_FIELD_NUMBER: _builtins.int
+    project: _builtins.str
+    """The project whose jobs keep them; `*`: only that of the fleet."""
+    def __init__(
+        self,
+        *,
+        project: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["project", b"project"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetPoliciesRequest: _TypeAlias = GetPoliciesRequest  # noqa: Y015
+
+@_typing.final
+class GetPoliciesResponse(_message.Message):
+    """Policies."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    POLICIES_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def policies(self) -> _containers.RepeatedCompositeFieldContainer[Global___JobPolicy]:
+        """That of the fleet first; only those that were set."""
+
+    def __init__(
+        self,
+        *,
+        policies: _abc.Iterable[Global___JobPolicy] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["policies", b"policies"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetPoliciesResponse: _TypeAlias = GetPoliciesResponse  # noqa: Y015
+
+@_typing.final
+class SetPolicyRequest(_message.Message):
+    """Says what jobs may say."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    @_typing.final
+    class RulesEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        @_builtins.property
+        def value(self) -> Global___PolicyRule: ...
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: Global___PolicyRule | None = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _typing.Literal["value", b"value"]  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    PROJECT_FIELD_NUMBER: _builtins.int
+    RULES_FIELD_NUMBER: _builtins.int
+    project: _builtins.str
+    """The project; `*`: the fleet."""
+    @_builtins.property
+    def rules(self) -> _containers.MessageMap[_builtins.str, Global___PolicyRule]:
+        """In place of the rules that it had; empty: it has no policy any more."""
+
+    def __init__(
+        self,
+        *,
+        project: _builtins.str = ...,
+        rules: _abc.Mapping[_builtins.str, Global___PolicyRule] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["project", b"project", "rules", b"rules"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SetPolicyRequest: _TypeAlias = SetPolicyRequest  # noqa: Y015
+
+@_typing.final
 class Amounts(_message.Message):
     """Amounts of resources; 2^60 is unlimited."""
 

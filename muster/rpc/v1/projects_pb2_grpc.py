@@ -65,6 +65,16 @@ class ProjectServiceStub(object):
                 request_serializer=muster_dot_rpc_dot_v1_dot_projects__pb2.RemoveProjectRequest.SerializeToString,
                 response_deserializer=muster_dot_rpc_dot_v1_dot_projects__pb2.Project.FromString,
                 _registered_method=True)
+        self.GetPolicies = channel.unary_unary(
+                '/muster.rpc.v1.ProjectService/GetPolicies',
+                request_serializer=muster_dot_rpc_dot_v1_dot_projects__pb2.GetPoliciesRequest.SerializeToString,
+                response_deserializer=muster_dot_rpc_dot_v1_dot_projects__pb2.GetPoliciesResponse.FromString,
+                _registered_method=True)
+        self.SetPolicy = channel.unary_unary(
+                '/muster.rpc.v1.ProjectService/SetPolicy',
+                request_serializer=muster_dot_rpc_dot_v1_dot_projects__pb2.SetPolicyRequest.SerializeToString,
+                response_deserializer=muster_dot_rpc_dot_v1_dot_projects__pb2.JobPolicy.FromString,
+                _registered_method=True)
         self.Quotas = channel.unary_unary(
                 '/muster.rpc.v1.ProjectService/Quotas',
                 request_serializer=muster_dot_rpc_dot_v1_dot_projects__pb2.QuotasRequest.SerializeToString,
@@ -134,6 +144,20 @@ class ProjectServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GetPolicies(self, request, context):
+        """The policies that jobs of a project keep: that of the fleet and its own.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def SetPolicy(self, request, context):
+        """Says what jobs of a project, or of the fleet, may say; jobs that were accepted stay what they were.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def Quotas(self, request, context):
         """Projects that the caller may look at and their departments: what they may have, and what they hold.
         """
@@ -194,6 +218,16 @@ def add_ProjectServiceServicer_to_server(servicer, server):
                     servicer.Remove,
                     request_deserializer=muster_dot_rpc_dot_v1_dot_projects__pb2.RemoveProjectRequest.FromString,
                     response_serializer=muster_dot_rpc_dot_v1_dot_projects__pb2.Project.SerializeToString,
+            ),
+            'GetPolicies': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetPolicies,
+                    request_deserializer=muster_dot_rpc_dot_v1_dot_projects__pb2.GetPoliciesRequest.FromString,
+                    response_serializer=muster_dot_rpc_dot_v1_dot_projects__pb2.GetPoliciesResponse.SerializeToString,
+            ),
+            'SetPolicy': grpc.unary_unary_rpc_method_handler(
+                    servicer.SetPolicy,
+                    request_deserializer=muster_dot_rpc_dot_v1_dot_projects__pb2.SetPolicyRequest.FromString,
+                    response_serializer=muster_dot_rpc_dot_v1_dot_projects__pb2.JobPolicy.SerializeToString,
             ),
             'Quotas': grpc.unary_unary_rpc_method_handler(
                     servicer.Quotas,
@@ -379,6 +413,60 @@ class ProjectService(object):
             '/muster.rpc.v1.ProjectService/Remove',
             muster_dot_rpc_dot_v1_dot_projects__pb2.RemoveProjectRequest.SerializeToString,
             muster_dot_rpc_dot_v1_dot_projects__pb2.Project.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetPolicies(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/muster.rpc.v1.ProjectService/GetPolicies',
+            muster_dot_rpc_dot_v1_dot_projects__pb2.GetPoliciesRequest.SerializeToString,
+            muster_dot_rpc_dot_v1_dot_projects__pb2.GetPoliciesResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SetPolicy(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/muster.rpc.v1.ProjectService/SetPolicy',
+            muster_dot_rpc_dot_v1_dot_projects__pb2.SetPolicyRequest.SerializeToString,
+            muster_dot_rpc_dot_v1_dot_projects__pb2.JobPolicy.FromString,
             options,
             channel_credentials,
             insecure,

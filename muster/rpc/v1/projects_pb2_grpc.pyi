@@ -47,6 +47,10 @@ class ProjectServiceStub:
     """Forgets a project that nothing uses, and gives it as it was. Refused while a job in it has not ended, a secret is
     kept in it, an account has access to it by name, or a token that counts was made for it. Jobs that have ended stay.
     """
+    GetPolicies: _grpc.UnaryUnaryMultiCallable[_projects_pb2.GetPoliciesRequest, _projects_pb2.GetPoliciesResponse]
+    """The policies that jobs of a project keep: that of the fleet and its own."""
+    SetPolicy: _grpc.UnaryUnaryMultiCallable[_projects_pb2.SetPolicyRequest, _projects_pb2.JobPolicy]
+    """Says what jobs of a project, or of the fleet, may say; jobs that were accepted stay what they were."""
     Quotas: _grpc.UnaryUnaryMultiCallable[_projects_pb2.QuotasRequest, _projects_pb2.QuotasResponse]
     """Projects that the caller may look at and their departments: what they may have, and what they hold."""
     SetQuotas: _grpc.UnaryUnaryMultiCallable[_projects_pb2.SetQuotasRequest, _projects_pb2.SetQuotasResponse]
@@ -75,6 +79,10 @@ class ProjectServiceAsyncStub(ProjectServiceStub):
     """Forgets a project that nothing uses, and gives it as it was. Refused while a job in it has not ended, a secret is
     kept in it, an account has access to it by name, or a token that counts was made for it. Jobs that have ended stay.
     """
+    GetPolicies: _aio.UnaryUnaryMultiCallable[_projects_pb2.GetPoliciesRequest, _projects_pb2.GetPoliciesResponse]  # type: ignore[assignment]
+    """The policies that jobs of a project keep: that of the fleet and its own."""
+    SetPolicy: _aio.UnaryUnaryMultiCallable[_projects_pb2.SetPolicyRequest, _projects_pb2.JobPolicy]  # type: ignore[assignment]
+    """Says what jobs of a project, or of the fleet, may say; jobs that were accepted stay what they were."""
     Quotas: _aio.UnaryUnaryMultiCallable[_projects_pb2.QuotasRequest, _projects_pb2.QuotasResponse]  # type: ignore[assignment]
     """Projects that the caller may look at and their departments: what they may have, and what they hold."""
     SetQuotas: _aio.UnaryUnaryMultiCallable[_projects_pb2.SetQuotasRequest, _projects_pb2.SetQuotasResponse]  # type: ignore[assignment]
@@ -136,6 +144,22 @@ class ProjectServiceServicer(metaclass=_abc_1.ABCMeta):
         """Forgets a project that nothing uses, and gives it as it was. Refused while a job in it has not ended, a secret is
         kept in it, an account has access to it by name, or a token that counts was made for it. Jobs that have ended stay.
         """
+
+    @_abc_1.abstractmethod
+    def GetPolicies(
+        self,
+        request: _projects_pb2.GetPoliciesRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_projects_pb2.GetPoliciesResponse, _abc.Awaitable[_projects_pb2.GetPoliciesResponse]]:
+        """The policies that jobs of a project keep: that of the fleet and its own."""
+
+    @_abc_1.abstractmethod
+    def SetPolicy(
+        self,
+        request: _projects_pb2.SetPolicyRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_projects_pb2.JobPolicy, _abc.Awaitable[_projects_pb2.JobPolicy]]:
+        """Says what jobs of a project, or of the fleet, may say; jobs that were accepted stay what they were."""
 
     @_abc_1.abstractmethod
     def Quotas(

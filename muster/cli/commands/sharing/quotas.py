@@ -179,7 +179,7 @@ async def apply_quotas(
       muster quota apply quotas.yaml --dry-run
       muster quota apply quotas.yaml --yes -o json
     """
-    document = _read(file)
+    document = values_of(file)
     async with session_of(context).client() as client:
         known = [each.unit for each in await client.projects.quotas()]
         changes = planned(known, units_of(document, known))
@@ -257,7 +257,8 @@ def _agreed(count: int) -> bool:
     return sys.stdin.readline().strip().lower() in {"y", "yes"}
 
 
-def _read(file: Path) -> Any:  # noqa: ANN401 - what a file says is checked by whom it is for
+def values_of(file: Path) -> Any:  # noqa: ANN401 - what a file says is checked by whom it is for
+    """What a file says, with every value as text; raises InvalidJobError for one that cannot be read."""
     from muster.jobfile.document import UnreadableError, read, unfold
 
     try:
