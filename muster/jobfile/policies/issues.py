@@ -168,7 +168,7 @@ def _allowed(rule: PolicyRule, least: float | None, most: float | None, step: fl
     plain = rule.max.isdecimal() and (not rule.min or rule.min.isdecimal()) and (not rule.step or rule.step.isdecimal())
     if plain and most is not None and least is not None:
         numbers = [str(each) for each in range(int(least), int(most) + 1, int(step or 1))][: _FEW + 1]
-        if len(numbers) <= _FEW:
+        if 0 < len(numbers) <= _FEW:
             return f"{_listed(numbers)} {'is' if len(numbers) == 1 else 'are'}"
     bounds = [f"at least {rule.min}"] if rule.min else []
     bounds += [f"at most {rule.max}"] if rule.max else []

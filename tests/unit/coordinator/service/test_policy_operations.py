@@ -36,7 +36,7 @@ async def test_only_admins_of_the_fleet_set_policies_and_the_audit_log_says_whic
     assert [(each.project, each.rules) for each in await policies.get(RED, "red")] == [("*", SMALL), ("red", LOW)]
     with pytest.raises(UnknownNameError, match="no project 'blue'"):
         await policies.get(RED, "blue")
-    assert (await trusted.told())[-2:] == [
+    assert [each for each in await trusted.told() if each[-1].startswith("ok")] == [
         (ADMIN.name, "policies.set", "*", "ok, +workers"),
         (ADMIN.name, "policies.set", "red", "ok, +priority"),
     ]
