@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from typing import Any
 
 from muster.domain.errors import InvalidJobError
@@ -74,8 +75,10 @@ class _JobValues:
     def __init__(self, spec: JobSpec) -> None:
         self._spec = spec
         self._job = dump(spec)
-        self._roles = [dump(replace(spec, roles=(replace(role, name=Role().name),))) for role in spec.roles]
-        self._plain = dump(JobSpec(name=spec.name, roles=(Role(),)))
+        self._roles = [self._job]
+        if [role.name for role in spec.roles] != [Role().name]:
+            self._roles = [dump(replace(spec, roles=(replace(role, name=Role().name),))) for role in spec.roles]
+        self._plain = _plain(None)
 
     def at(self, key: str) -> Iterator[_Found]:
         """Each value that a key of a policy is about."""
@@ -100,9 +103,15 @@ class _JobValues:
             return _Found(path=("roles", number, key), value=self._spec.roles[number].count, plain=1)
         plain = self._plain
         if key == "pull":  # which only containers have
-            plain = dump(JobSpec(name=self._spec.name, roles=(Role(image=self._spec.roles[number].image),)))
+            plain = _plain(self._spec.roles[number].image)
         path: Path = ("roles", number, *key.split("."))
         return _Found(path=path, value=_value(self._roles[number], key), plain=_value(plain, key))
+
+
+@lru_cache(maxsize=100)
+def _plain(image: str | None) -> Mapping[str, Any]:
+    """The values of a job that says nothing, of a container where there is an image."""
+    return dump(JobSpec(name="none", roles=(Role(image=image),)))
 
 
 def _value(document: object, key: str) -> Any:  # noqa: ANN401 - a value of any key
