@@ -16,7 +16,7 @@ from muster.domain.fleet.policies.policy import JobPolicy, PolicyRule
 from muster.jobfile.policies import policy_document, policy_rules
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from muster.cli.output.tables import TextTable
 
 
 @answers
@@ -57,7 +57,7 @@ async def policy(
     say_lines(text_of(found if effective else policy_document(own.rules), output))
 
 
-def _policy_table(policies: Sequence[JobPolicy]) -> "Table":
+def _policy_table(policies: Sequence[JobPolicy]) -> "TextTable":
     from muster.cli.output.tables import listing
 
     rows = sorted((key, rule, each.source) for each in policies for key, rule in each.rules.items())

@@ -59,7 +59,7 @@ class JobPolicy:
 
     @property
     def source(self) -> str:
-        """Whose policy it is, in words."""
+        """The owner of the policy, in words: `project vision`."""
         return "the fleet" if self.project == EVERYWHERE else f"project {self.project}"
 
 
@@ -74,7 +74,7 @@ class PolicyIssue:
     message: str
     """What is wrong, and what is allowed; a sentence without its subject."""
     source: str
-    """Whose policy it is, in words."""
+    """The owner of the policy, in words: `project vision`."""
 
     @property
     def fault(self) -> Fault:
