@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -165,20 +165,20 @@ class KeptCode:
         if self._swarms is None or assignment.node_count < 2:  # noqa: PLR2004 - there is no other node
             return
         from agent.swarm.depot_origin import DepotOrigin  # noqa: PLC0415 - agents without such jobs do without its hashes
-        from agent.swarm.side import joined_swarm, progress_text  # noqa: PLC0415 - as above
+        from agent.swarm.side import WantedContents, shared_objects  # noqa: PLC0415 - as above
 
-        swarm = await joined_swarm(self._swarms, assignment, tree.digest)
-        if swarm is None:
-            return
-        parts = await swarm.parts(self._directory / "parts", tree.objects, objects.place)
-
-        def told(there: int, from_peers: int) -> None:
-            progress(f"fetching code {progress_text(there, parts.pieces.total, from_peers)}")
-
-        if client is None:
-            swarm.offer(tree.objects, parts)
-            return
-        await swarm.gather_objects(tree.objects, parts, DepotOrigin(client), told, objects.keep_gathered)
+        contents = WantedContents(
+            objects=tree.objects, directory=self._directory / "parts", whole=objects.place, keep=objects.keep_gathered
+        )
+        origin = None if client is None else nullcontext(DepotOrigin(client))
+        await shared_objects(
+            self._swarms,
+            assignment,
+            tree.digest,
+            contents,
+            origin,
+            lambda detail, _: progress(f"fetching code {detail}"),
+        )
 
     @staticmethod
     async def _fetch_objects(

@@ -13,7 +13,7 @@ from agent.data.held import HeldFile, HeldInput
 from agent.data.parts import part_of
 from agent.swarm.depot_origin import DepotOrigin
 from agent.swarm.shelf import SwarmAccess
-from agent.swarm.side import joined_swarm, progress_text
+from agent.swarm.side import WantedContents, shared_objects
 from muster.domain.data.job_input import JobInput
 from muster.domain.data.job_source import InputTree
 from muster.domain.data.output_metadata import OutputMetadata, metadata_files, read_metadata
@@ -164,27 +164,23 @@ class TreeFetching:
         """Have objects in the cache with the help of the other nodes that want them; False: nothing was done."""
         if self._swarms is None or each.split:
             return False  # no other execution has the same part
-        swarm = await joined_swarm(self._swarms, assignment, each.shared_as(source.tree))
-        if swarm is None:
-            return False
         sizes = {found.digest: found.size for found in objects}
-        parts = await swarm.parts(
-            self._cache.directory / "parts", objects, lambda digest: place_of(self._cache, digest, sizes[digest])
+        contents = WantedContents(
+            objects=objects,
+            directory=self._cache.directory / "parts",
+            whole=lambda digest: place_of(self._cache, digest, sizes[digest]),
+            keep=self._keep,
         )
         before = 0
 
-        def told(there: int, from_peers: int) -> None:
+        def told(detail: str, there: int) -> None:
             nonlocal before
             self._arrived += max(0, there - before)
             before = there
-            progress(f"fetching input {each.name} {progress_text(there, parts.pieces.total, from_peers)}")
+            progress(f"fetching input {each.name} {detail}")
 
-        if len(parts.here) == parts.pieces.count:
-            swarm.offer(objects, parts)
-            return False
-        async with self._depot(assignment.execution, source) as depot:
-            await swarm.gather_objects(objects, parts, DepotOrigin(depot), told, self._keep)
-        return True
+        origin = self._origin(assignment.execution, source)
+        return await shared_objects(self._swarms, assignment, each.shared_as(source.tree), contents, origin, told)
 
     def _said(self, tree: ContentTree, told: Sequence[ContentEntry]) -> OutputMetadata:
         """What some files of a tree, which are here, say of its other files."""
@@ -224,6 +220,11 @@ class TreeFetching:
         authority = self._access.credentials().authority
         async with reaching_depot(shown.depot, shown.ticket, self._access.coordinator(), authority) as depot:
             yield depot
+
+    @asynccontextmanager
+    async def _origin(self, execution: ExecutionId, source: InputTree) -> AsyncIterator[DepotOrigin]:
+        async with self._depot(execution, source) as depot:
+            yield DepotOrigin(depot)
 
     async def _fill_some(self, depot: DepotClient, some: Sequence[ContentObject], told: Callable[[int], None]) -> None:
         with ExitStack() as open_ones:

@@ -50,6 +50,11 @@ class ContentParts:
         self.here = self._noted()
         """Pieces that are there."""
 
+    @property
+    def all_kept(self) -> bool:
+        """Whether somebody on the node keeps all objects already."""
+        return len(self._whole) == len(self._objects)
+
     def length(self, piece: int) -> int:
         """Bytes of a piece."""
         return self.pieces.length(piece)

@@ -3,6 +3,8 @@
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
@@ -34,6 +36,52 @@ async def joined_swarm(access: SwarmAccess, assignment: Assignment, wanted: str)
     if not others or len(others) == len(given.members) or not given.key:
         return None
     return JoinedSwarm(access, assignment, given.key, others)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WantedContents:
+    """Objects whose names are the hashes of what they hold, and where they lie on a node."""
+
+    objects: Sequence[ContentObject]
+    directory: Path
+    """Pieces lie below it while they come."""
+    whole: Callable[[str], Path | None]
+    """Where an object is; None: it is not here. May block, and raises OSError."""
+    keep: Callable[[str, Path], Path]
+    """Takes the file of an object that has come, and says where it is then. The same."""
+
+
+async def shared_objects(
+    access: SwarmAccess,
+    assignment: Assignment,
+    wanted: str,
+    contents: WantedContents,
+    origin: AbstractAsyncContextManager[PieceOrigin] | None,
+    told: Callable[[str, int], None],
+) -> bool:
+    """Have objects here with the other nodes of an attempt that want them; False: what is not here, is to be fetched.
+
+    Those that are all here are found by the others from now on, until the execution is over. `told` hears how far it
+    is, in words and in bytes. With no `origin` nothing is fetched. Raises OriginAwayError, OSError, WrongContentError,
+    or what the origin raises.
+    """
+    swarm = await joined_swarm(access, assignment, wanted)
+    if swarm is None:
+        return False
+    objects = contents.objects
+    parts = await swarm.parts(contents.directory, objects, contents.whole)
+    if parts.all_kept or origin is None:
+        swarm.offer(objects, parts)
+        return False
+    async with origin as opened:
+        await swarm.gather_objects(
+            objects,
+            parts,
+            opened,
+            lambda there, from_peers: told(progress_text(there, parts.pieces.total, from_peers), there),
+            contents.keep,
+        )
+    return True
 
 
 class JoinedSwarm:
@@ -107,11 +155,13 @@ class JoinedSwarm:
         keep: Callable[[str, Path], Path],
     ) -> None:
         """Have all contents here, each object with whoever keeps it; raises as above, and WrongContentError."""
-        await self.gather(objects, parts, origin, told)
+        gathered = await self.gather(objects, parts, origin, told)
         if wrong := await asyncio.to_thread(parts.wrong):
             await asyncio.to_thread(parts.forget, range(parts.pieces.count))
             raise WrongContentError(f"what came as {wrong[0]} holds something else, from its origin, too")
         await asyncio.to_thread(parts.settle, keep)
+        about = {"execution": self._execution, "bytes": parts.pieces.total, "from_peers": gathered.from_peers}
+        log.info("objects gathered", extra=about)
 
 
 def contents_name(objects: Sequence[ContentObject]) -> str:
