@@ -12,7 +12,7 @@ from pathlib import Path
 
 from agent.code.questions import CodeQuestions
 from agent.code.store import CODE_CACHE, CodeStore
-from agent.data.checkpoints.store import KEPT_PARTS, CheckpointStore
+from agent.data.checkpoints.store import KEPT_PARTS, CheckpointQuestions, CheckpointStore
 from agent.data.outputs import OutputStore
 from agent.data.store import INPUT_CACHE, CacheSettings, InputQuestions, InputStore
 from agent.executions.ports import PortLedger
@@ -241,19 +241,20 @@ def _node(
         swarms,
     )
     outputs = OutputStore(secret_calls.ask_to_store, coordinator.address, coordinator.credentials)
-    checkpoints = CheckpointStore(
-        local.state / KEPT_PARTS,
-        secret_calls.ask_to_save,
-        secret_calls.ask_for_checkpoint,
-        coordinator.address,
-        coordinator.credentials,
-    )
     inputs = InputStore(
         _cache(settings, local),
         InputQuestions(found=secret_calls.tell_inputs, tree=secret_calls.ask_for_tree, keys=secret_calls.ask_for_keys),
         coordinator.address,
         coordinator.credentials,
         swarms,
+    )
+    checkpoints = CheckpointStore(
+        local.state / KEPT_PARTS,
+        CheckpointQuestions(save=secret_calls.ask_to_save, tree=secret_calls.ask_for_checkpoint),
+        coordinator.address,
+        coordinator.credentials,
+        swarms,
+        inputs.cache,
     )
     declared = _declared(settings, share)
     volumes = NodeVolumes(_volumes_directory(settings, local), KeptVolumes(settings.kept_size))

@@ -19,6 +19,7 @@ from muster.rpc.channel import Credentials
 
 if TYPE_CHECKING:  # it loads OpenSSL, for its hashes
     from agent.data.agreed import AskForInputs, AskForKeys
+    from agent.data.cache import InputCache
     from agent.data.fetching import InputFetching
     from agent.data.trees import AskForTree
 
@@ -122,6 +123,10 @@ class InputStore:
             self._loaded().cache.release(execution)
         if self._swarms is not None:
             self._swarms.shelf.forget(execution)
+
+    def cache(self) -> "InputCache":
+        """What the node keeps of inputs; loaded for that."""
+        return self._loaded().cache
 
     def _loaded(self) -> "InputFetching":
         if self._fetching is None:

@@ -16,6 +16,7 @@ from agent.data.store import no_keys
 from agent.fencing.peer_server import GivenToPeers, answering
 from agent.swarm.serving import PiecesForPeers
 from agent.swarm.shelf import PeerRate, PieceShelf, SwarmAccess
+from muster.domain.data.checkpoint import CheckpointToRestore
 from muster.domain.data.job_input import FoundInput, JobInput
 from muster.domain.data.sharing.swarm_pass import SwarmMember, SwarmPass
 from muster.domain.gangs.fence import PeerWord
@@ -72,10 +73,10 @@ class GangNode:
         self.gang = gang
         self.shelf = PieceShelf()
         self.pieces = PiecesForPeers(self.name, self.shelf, PeerRate(None))
-        access = SwarmAccess(node=self.name, ask=gang.swarm, shelf=self.shelf, shown=lambda: NOTHING)
+        self.access = SwarmAccess(node=self.name, ask=gang.swarm, shelf=self.shelf, shown=lambda: NOTHING)
         self.cache = InputCache(self._directory / "inputs", self._directory / "executions", keep_free=0)
         buckets = BucketSide(keys=gang.keys, tell=gang.told, mover=gang.mover)
-        self._fetching = InputFetching(self.cache, gang.told, gang.keys, buckets=buckets, swarms=access)
+        self._fetching = InputFetching(self.cache, gang.told, gang.keys, buckets=buckets, swarms=self.access)
         self.said: list[str] = []
         """What people are told meanwhile."""
         self._served = AsyncExitStack()
@@ -97,11 +98,14 @@ class GangNode:
             self.said.append(detail)
             heard(detail)
 
-        held: Collection[HeldInput] = (await self._fetching.fetch(self._assignment(given), progress)).values()
+        held: Collection[HeldInput] = (
+            await self._fetching.fetch(self.assignment(Role(command=("x",), inputs=(given,))), progress)
+        ).values()
         [directory] = [each.directory for each in held]
         return b"".join(path.read_bytes() for path in sorted(directory.iterdir()))
 
-    def _assignment(self, given: JobInput) -> Assignment:
+    def assignment(self, role: Role, restore: CheckpointToRestore | None = None) -> Assignment:
+        """An execution of a role on this node."""
         return Assignment(
             execution=ExecutionId(self.name),
             job=JobId("j"),
@@ -114,7 +118,8 @@ class GangNode:
             node_rank=0,
             node_count=3,
             network=Network.HOST,
-            role=Role(command=("x",), inputs=(given,)),
+            role=role,
+            restore=restore,
             stall=timedelta(seconds=20),
         )
 

@@ -66,11 +66,19 @@ class KeptParts:
                     return tree
         return None
 
+    def place(self, digest: str, entry: ContentEntry) -> Path | None:
+        """Where a file of a tree is kept, whatever it holds; None: it is not."""
+        for own in self._directory.glob(f"*/{digest}/files"):
+            with suppress(OSError):
+                if (own / entry.path).lstat().st_size == entry.size:
+                    return own / entry.path
+        return None
+
     def copy(self, digest: str, entry: ContentEntry, into: Path) -> bool:
         """Copy a file of a tree to its place below a directory; False where it is not here, or holds something else."""
         for own in self._directory.glob(f"*/{digest}/files"):
             with suppress(OSError):
-                if _copied(own / entry.path, entry, into / entry.path):
+                if copied_file(own / entry.path, entry, into / entry.path):
                     return True
         return False
 
@@ -90,7 +98,8 @@ class KeptParts:
         return sorted(directory.glob(pattern), key=lambda path: path.stat().st_mtime)
 
 
-def _copied(source: Path, entry: ContentEntry, place: Path) -> bool:
+def copied_file(source: Path, entry: ContentEntry, place: Path) -> bool:
+    """Copy a file to a place where nothing is; False where it holds something else than a tree says. Raises OSError."""
     place.parent.mkdir(parents=True, exist_ok=True)
     with open(os.open(source, _OPEN), "rb", buffering=0) as read:  # noqa: PTH123 - a descriptor
         mode = 0o755 if entry.kind is ContentKind.PROGRAM else 0o644

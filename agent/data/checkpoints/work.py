@@ -2,8 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -12,6 +12,7 @@ from agent.data.checkpoints.kept import KeptParts
 from agent.data.checkpoints.looking import CheckpointLook, looks
 from agent.data.checkpoints.note import SeenCheckpoint, note_of, read_note, write_note
 from agent.data.checkpoints.remembered import RememberedTrees
+from agent.data.checkpoints.shared import RestoredPart, SharedParts
 from agent.data.left_files import ReadFiles, read_left_files
 from agent.executions.layout import ExecutionDirectory
 from muster.domain.data.checkpoint import CheckpointToRestore, NamedTree, StoredPart
@@ -24,7 +25,7 @@ from muster.domain.ids import ExecutionId
 from muster.domain.jobs.failure import ExecutionError, FailureKind
 from muster.domain.quantity import format_duration, size_text
 from muster.rpc.channel import Credentials
-from muster.transfer.depot_client import reaching_depot
+from muster.transfer.depot_client import DepotClient, reaching_depot
 from muster.transfer.downloads import fetch_files
 from muster.transfer.folder import FolderError
 from muster.transfer.objects import WrongContentError
@@ -57,6 +58,14 @@ class CheckpointWays:
     coordinator: Callable[[], str]
     credentials: Callable[[], Credentials]
 
+    @asynccontextmanager
+    async def depot(self, execution: ExecutionId, tree: str) -> AsyncIterator[DepotClient]:
+        """The depot, open for a tree of the checkpoint that an execution restores."""
+        shown = await self.ask_for_tree(execution, tree)
+        authority = self.credentials().authority
+        async with reaching_depot(shown.depot, shown.ticket, self.coordinator(), authority) as depot:
+            yield depot
+
 
 @dataclass(slots=True)
 class CheckpointWork:
@@ -66,6 +75,8 @@ class CheckpointWork:
     kept: KeptParts
     trees: RememberedTrees = field(default_factory=RememberedTrees)
     """Trees of parts that executions here have stored or restored."""
+    shared: SharedParts | None = None
+    """None: nothing comes from other nodes."""
 
     async def restore(self, assignment: Assignment, directory: ExecutionDirectory, told: Callable[[str], None]) -> None:
         """Have the directory of checkpoints with all that an execution is to find; raises ExecutionError."""
@@ -76,7 +87,7 @@ class CheckpointWork:
             await asyncio.to_thread(directory.checkpoint.mkdir, exist_ok=True)
             if restore is not None:
                 async with asyncio.timeout(assignment.fetch.total_seconds()):
-                    await self._patiently(assignment.execution, restore, directory.checkpoint, told)
+                    await self._patiently(assignment, restore, directory.checkpoint, told)
                 seen = {
                     each.name: SeenCheckpoint(state=each.state, tree=restore.trees[0].tree)
                     for each in await asyncio.to_thread(looks, directory.checkpoint, "")
@@ -136,21 +147,22 @@ class CheckpointWork:
             self.trees.drop(seen.tree)
 
     async def _patiently(
-        self, execution: ExecutionId, restore: CheckpointToRestore, into: Path, told: Callable[[str], None]
+        self, assignment: Assignment, restore: CheckpointToRestore, into: Path, told: Callable[[str], None]
     ) -> None:
         while True:
             try:
-                await self._restore(execution, restore, into, told)
+                await self._restore(assignment, restore, into, told)
             except (UnavailableError, ExhaustedError) as error:
                 told(f"waiting for the depot: {error}")
-                log.warning("no checkpoint yet", extra={"execution": execution, "cause": str(error)})
+                log.warning("no checkpoint yet", extra={"execution": assignment.execution, "cause": str(error)})
             else:
                 return
             await asyncio.sleep(RESTORE_PAUSE)
 
     async def _restore(
-        self, execution: ExecutionId, restore: CheckpointToRestore, into: Path, told: Callable[[str], None]
+        self, assignment: Assignment, restore: CheckpointToRestore, into: Path, told: Callable[[str], None]
     ) -> None:
+        execution = assignment.execution
         told(f"restoring checkpoint {restore.name}")
         trees = [await self._tree(execution, named) for named in restore.trees]
         whole = trees[0] if len(trees) == 1 else laid_over(trees[0], trees[1])
@@ -158,8 +170,10 @@ class CheckpointWork:
         for named, tree in zip(restore.trees, trees, strict=True):
             listed = set(tree.entries)
             own, left = [each for each in left if each in listed], [each for each in left if each not in listed]
-            lacking = await asyncio.to_thread(self._copied, named.tree, own, into)
+            lacking: Sequence[ContentEntry] = await asyncio.to_thread(self._copied, named.tree, own, into)
             fetched += sum(each.size for each in lacking)
+            if self.shared is not None and named == restore.of_first:
+                lacking = await self.shared.gather(assignment, RestoredPart(named, own, lacking), into, told)
             if lacking:
                 await self._fetch(execution, named, lacking, into, told)
         for tree in trees:
@@ -177,9 +191,7 @@ class CheckpointWork:
         known = self.trees.get(named.tree) or await asyncio.to_thread(self.kept.tree, named.tree)
         if known is not None:
             return known
-        shown = await self.ways.ask_for_tree(execution, named.tree)
-        authority = self.ways.credentials().authority
-        async with reaching_depot(shown.depot, shown.ticket, self.ways.coordinator(), authority) as depot:
+        async with self.ways.depot(execution, named.tree) as depot:
             return await depot.tree(named.tree, named.size)
 
     async def _fetch(
@@ -194,7 +206,5 @@ class CheckpointWork:
             told(f"restoring a checkpoint: {size_text(done)} of {size_text(total)}")
 
         arrived = adding_up(sum(each.size for each in entries), progress)
-        shown = await self.ways.ask_for_tree(execution, named.tree)
-        authority = self.ways.credentials().authority
-        async with reaching_depot(shown.depot, shown.ticket, self.ways.coordinator(), authority) as depot:
+        async with self.ways.depot(execution, named.tree) as depot:
             await fetch_files(depot, entries, into, arrived)

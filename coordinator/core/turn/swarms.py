@@ -4,7 +4,9 @@ import hashlib
 import hmac
 
 from coordinator.core.cluster.cluster import Cluster
+from coordinator.core.records import Execution
 from coordinator.core.turn.fencing import peer_address
+from coordinator.core.turn.restoring import for_execution
 from muster.domain.data.sharing.swarm_pass import SwarmMember, SwarmPass
 from muster.domain.data.swarm import swarms_of
 from muster.domain.fleet.features import SWARM
@@ -25,12 +27,20 @@ def wants(role: Role, wanted: str) -> bool:
     )
 
 
+def restores(cluster: Cluster, execution: Execution, tree: str) -> bool:
+    """Whether an execution finds the part of a checkpoint that all of its role find."""
+    found = for_execution(cluster, execution)
+    return found is not None and found.of_first.tree == tree
+
+
 def swarms_for(cluster: Cluster, attempt_id: AttemptId, wanted: str) -> Swarms:
     """The nodes that fetch something for an attempt; they stay the same for as long as it lasts."""
     spec = cluster.jobs[attempt_id.job].spec
     ranks = _ranks(spec, wanted)
     nodes = dict.fromkeys(
-        member.node for member in cluster.gangs.members(attempt_id) if member.rank in ranks and member.node is not None
+        member.node
+        for member in cluster.gangs.members(attempt_id)
+        if member.node is not None and (member.rank in ranks or restores(cluster, member, wanted))
     )
     return tuple(tuple(map(NodeId, each)) for each in swarms_of(tuple(nodes)))
 

@@ -1,7 +1,6 @@
 """Swarms of nodes that fetch the same for an attempt, as their nodes are told of them."""
 
 from collections import OrderedDict
-from datetime import datetime
 
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.turn import swarms
@@ -28,14 +27,16 @@ class Swarms:
 
         Raises UnknownNameError for what it does not fetch.
         """
-        if len(wanted) > LONGEST_WANTED or not swarms.wants(role, wanted):
+        if len(wanted) > LONGEST_WANTED:
             raise UnknownNameError(f"execution {id_} fetches nothing of that name")
-        return await self._engine.query(lambda cluster, at: self._found(cluster, at, id_, wanted))
+        return await self._engine.query(lambda cluster, _: self._found(cluster, id_, role, wanted))
 
-    def _found(self, cluster: Cluster, _: datetime, id_: ExecutionId, wanted: str) -> SwarmPass:
+    def _found(self, cluster: Cluster, id_: ExecutionId, role: Role, wanted: str) -> SwarmPass:
         execution = cluster.executions.get(id_)
         if execution is None or execution.node is None:
             return SwarmPass()
+        if not (swarms.wants(role, wanted) or swarms.restores(cluster, execution, wanted)):
+            raise UnknownNameError(f"execution {id_} fetches nothing of that name")
         place = (execution.attempt_id, wanted)
         if place not in self._known:
             self._known[place] = swarms.swarms_for(cluster, execution.attempt_id, wanted)

@@ -136,6 +136,11 @@ class CheckpointToRestore:
     trees: tuple[NamedTree, ...]
     """The part of the execution, and that of its role's first one: what is in the former wins."""
 
+    @property
+    def of_first(self) -> NamedTree:
+        """The part of the role's first execution, which all executions of the role find."""
+        return self.trees[-1]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckpointPartView:

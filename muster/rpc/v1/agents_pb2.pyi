@@ -1849,8 +1849,8 @@ class SwarmRequest(_message.Message):
     execution: _builtins.str
     """The id of an execution that is placed on the node."""
     wanted: _builtins.str
-    """What is fetched: the URL of an input, SECRET@URL where a secret opens it; a tree of code by its name; or one of an
-    input with the names of the files in it that are wanted.
+    """What is fetched: the URL of an input, SECRET@URL where a secret opens it; a tree of code by its name; one of an
+    input with the names of the files in it that are wanted; or the first rank's part of the checkpoint that is restored.
     """
     def __init__(
         self,

@@ -2,12 +2,13 @@
 
 from dataclasses import replace
 
-from coordinator.core.turn.swarms import swarm_pass, swarms_for, wants
+from coordinator.core.turn.swarms import restores, swarm_pass, swarms_for, wants
 from muster.domain.data.job_input import JobInput
 from muster.domain.data.sharing.swarm_pass import SwarmPass
 from muster.domain.fleet.features import ALL_FEATURES, SWARM
 from muster.domain.ids import AttemptId, JobId, NodeId
 from tests.builders import World, spec
+from tests.unit.coordinator.core.saving import fail, part, save_all, saving
 
 URL = "https://example.org/base.tar"
 OTHER = "https://example.org/other.tar"
@@ -57,3 +58,16 @@ def test_a_role_wants_its_files_and_trees_and_nothing_else() -> None:
     role = replace(role, inputs=(JobInput(name="base", url=URL),))
     assert wants(role, URL)
     assert not wants(role, OTHER)
+
+
+def test_nodes_that_restore_the_part_of_the_first_rank_are_one_swarm_and_own_parts_are_in_none() -> None:
+    w = World(("a", 8), ("b", 8))
+    job = w.running(replace(saving(2), max_per_node=1))
+    save_all(w, job, "step-100", 1)
+    attempt = AttemptId(job, 1)
+    own, first = (part("step-100", 1, rank).tree for rank in "10")
+    assert told(w, attempt, first, "a") == SwarmPass()
+    fail(w, job)
+    assert {each.node for each in told(w, AttemptId(job, 2), first, "a").members} == {"a", "b"}
+    assert told(w, AttemptId(job, 2), own, "a") == SwarmPass()
+    assert not any(restores(w.cluster, each, own) for each in w.cluster.gangs.members(AttemptId(job, 2)))
