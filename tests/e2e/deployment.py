@@ -73,14 +73,22 @@ class Deployment(CommandLine):
 
     def start_relay(self) -> Program:
         """A relay, which is where the one before was; returns when it serves."""
-        ready = self.directory / "relay.ready"
+        return self._start_beside("relay")
+
+    def start_depot(self) -> Program:
+        """A depot, which is where the one before was; returns when it serves."""
+        return self._start_beside("depot")
+
+    def _start_beside(self, name: str) -> Program:
+        """A program of the coordinator's machine."""
+        ready = self.directory / f"{name}.ready"
         ready.unlink(missing_ok=True)
         options = ["--state", str(self.directory / "coordinator"), "--ready-file", str(ready)]
-        command = [sys.executable, "-m", "coordinator.relay", *options]
-        relay = self.fleet.coordinator.start(command, log=self.directory / "relay.log")
-        self._programs.append(relay)
-        _await(relay, ready)
-        return relay
+        command = [sys.executable, "-m", f"coordinator.{name}", *options]
+        program = self.fleet.coordinator.start(command, log=self.directory / f"{name}.log")
+        self._programs.append(program)
+        _await(program, ready)
+        return program
 
     def start_agents(self, *nodes: Node) -> None:
         """Agents with the usual settings; returns when the coordinator counts on them."""
