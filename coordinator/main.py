@@ -66,6 +66,7 @@ from muster.daemon.systemd import Systemd
 from muster.domain.event import FleetEventKind
 from muster.domain.fleet.access import EVERYWHERE
 from muster.domain.ids import JobId
+from muster.jobfile.policies import load_policy_rules
 from muster.lean import heap
 
 if TYPE_CHECKING:
@@ -131,6 +132,9 @@ async def run(
             relay = _relay_desk(settings, directory, fleet, authority)
             depot = _depot_desk(settings, directory, authority)
             depot.names.on_swept = DepotBook(engine, depot).swept
+            policies = Policies(trust, registry.projects)
+            if policies:
+                await asyncio.to_thread(load_policy_rules)
             parts = Parts(
                 engine=engine,
                 fleet=fleet.id,
@@ -140,7 +144,7 @@ async def run(
                 audit=audit,
                 secrets=secrets,
                 subscriptions=Subscriptions(trust, secrets, registry.projects),
-                policies=Policies(trust, registry.projects),
+                policies=policies,
                 log_quota=quota if quota.limited else None,
                 bundles=BundleStore(directory.bundles, signers=settings.bundle_signers),
                 logins=logins,

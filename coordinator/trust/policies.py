@@ -35,6 +35,10 @@ class Policies:
         """Held from the look at what is known until memory has what is durable."""
         self._known = {each.project: each for each in store.load_trust().policies}
 
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self._known)
+
     def of(self, project: str) -> JobPolicy:
         """The policy of a project alone, or with `*` of the fleet; one without rules where none was set."""
         return self._known.get(project) or JobPolicy(project=project)

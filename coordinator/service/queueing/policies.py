@@ -1,5 +1,6 @@
 """Operations on policies: what jobs of the fleet, and of a project, may say."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 
 from coordinator.clock import wall_time
@@ -9,7 +10,7 @@ from coordinator.trust.policies import Policies
 from muster.domain.errors import UnknownNameError
 from muster.domain.fleet.access import EVERYWHERE, Access, no_project
 from muster.domain.fleet.policies.policy import JobPolicy, PolicyRule, changed_rules
-from muster.jobfile.policies import refuse_policy_faults
+from muster.jobfile.policies import load_policy_rules, refuse_policy_faults
 
 
 class PolicyOperations:
@@ -33,7 +34,13 @@ class PolicyOperations:
         """The policy with these rules and no others; without rules it is forgotten. Jobs that were accepted stay."""
         async with self._operations.begin(caller, "policies.set", project) as operation:
             policy = JobPolicy(project=project, rules=rules, updated_at=wall_time(), updated_by=caller.name)
-            refuse_policy_faults(policy)
+            await asyncio.to_thread(_refuse_faults, policy)
             before = self._policies.of(project)
             await self._policies.put(policy, operation.done(changed_rules(before.rules, rules)))
             return policy
+
+
+def _refuse_faults(policy: JobPolicy) -> None:
+    """Raise InvalidJobError with what is wrong with a policy; in a thread, as the first one has much imported."""
+    load_policy_rules()
+    refuse_policy_faults(policy)

@@ -10,7 +10,12 @@ from muster.domain.errors import InvalidJobError
 from muster.domain.fleet.policies.policy import JobPolicy, PolicyRule
 from muster.domain.jobs.job import JobSpec
 
-__all__ = ["policy_document", "policy_rules", "refuse_broken_policies", "refuse_policy_faults"]
+__all__ = ["load_policy_rules", "policy_document", "policy_rules", "refuse_broken_policies", "refuse_policy_faults"]
+
+
+def load_policy_rules() -> None:
+    """Import what looks at policies and at jobs, before anybody waits for that; it may take a third of a second."""
+    from muster.jobfile.policies import issues, reading  # noqa: F401, PLC0415 - models only where there are policies
 
 
 def policy_rules(document: Any) -> Mapping[str, PolicyRule]:  # noqa: ANN401 - what a file says is checked here
