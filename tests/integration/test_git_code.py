@@ -95,7 +95,8 @@ async def test_all_ranks_and_attempts_have_one_commit_while_the_branch_moves(pla
         async for line in client.jobs.logs(accepted.id, follow=True):
             if line.text == first.encode():
                 break
-        second = server.commit({"lib/words.txt": "two\n"})
+        server.link("lib/older", server.url, first)
+        second = server.commit({"lib/words.txt": "two\n", "lib/large.txt": server.pointer(b"large\n")})
         goes.touch()
         ended = await client.jobs.wait(accepted.id)
         assert ended.phase is JobPhase.SUCCEEDED, ended.failure
@@ -108,12 +109,14 @@ async def test_all_ranks_and_attempts_have_one_commit_while_the_branch_moves(pla
         assert [code.git.commit for code in codes if code is not None and code.git is not None] == [first, first]
         assert len([path for path in server.asked if path.endswith("git-upload-pack")]) <= 2  # its refs, and one commit
 
-        # A new job has what the branch is now; what a client says of a tree does not count.
-        stale = JobCode(git=git, tree=codes[0].tree if codes[0] else "", size=1)
-        spec = job(git, "cat words.txt")
+        # A new job has what the branch is now, with its submodule and its large file; what a client says of a tree
+        # does not count.
+        whole = replace(git, submodules=True, lfs=True)
+        stale = JobCode(git=whole, tree=codes[0].tree if codes[0] else "", size=1)
+        spec = job(whole, "cat words.txt large.txt older/lib/words.txt")
         again = await submitted(client, JobSpec(name="again", roles=(Role(command=spec.roles[0].command, code=stale),)))
         ended = await client.jobs.wait(again.id)
-        assert await lines(client, again.id, 1, 0) == [b"two"]
+        assert await lines(client, again.id, 1, 0) == [b"two", b"large", b"one"], ended.failure
         found = ended.spec.roles[0].code
         assert found is not None
         assert found.git is not None
