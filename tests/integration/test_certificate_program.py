@@ -86,7 +86,7 @@ async def test_nobody_answers_with_tls_where_nobody_is() -> None:
 def test_an_agent_has_loaded_no_library_for_cryptography_and_what_else_it_can_do_without() -> None:
     """Neither by itself nor through what it imports; gRPC has its own TLS."""
     program = "import sys, agent.__main__; print(*(n for n in sys.argv[1:] if sys.modules.get(n)), sep=',', end='.')"
-    names = ("ssl", "_ssl", "_hashlib", "cryptography", "aiodocker", "ctypes")
+    names = ("ssl", "_ssl", "_hashlib", "cryptography", "aiodocker", "psutil")
     said = subprocess.run(
         [sys.executable, "-c", program, *names], env=environment_of_ours(os.environ), capture_output=True, check=True
     )
