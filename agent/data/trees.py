@@ -11,7 +11,7 @@ from pathlib import Path
 from agent.data.cache import GatheredInput, InputCache, place_of
 from agent.data.held import HeldFile, HeldInput
 from agent.data.parts import part_of
-from agent.swarm.depot_origin import DepotOrigin
+from agent.swarm.depot_origin import depot_as_origin
 from agent.swarm.shelf import SwarmAccess
 from agent.swarm.side import WantedContents, shared_objects
 from muster.domain.data.job_input import JobInput
@@ -179,7 +179,7 @@ class TreeFetching:
             before = there
             progress(f"fetching input {each.name} {detail}")
 
-        origin = self._origin(assignment.execution, source)
+        origin = depot_as_origin(self._depot(assignment.execution, source))
         return await shared_objects(self._swarms, assignment, each.shared_as(source.tree), contents, origin, told)
 
     def _said(self, tree: ContentTree, told: Sequence[ContentEntry]) -> OutputMetadata:
@@ -220,11 +220,6 @@ class TreeFetching:
         authority = self._access.credentials().authority
         async with reaching_depot(shown.depot, shown.ticket, self._access.coordinator(), authority) as depot:
             yield depot
-
-    @asynccontextmanager
-    async def _origin(self, execution: ExecutionId, source: InputTree) -> AsyncIterator[DepotOrigin]:
-        async with self._depot(execution, source) as depot:
-            yield DepotOrigin(depot)
 
     async def _fill_some(self, depot: DepotClient, some: Sequence[ContentObject], told: Callable[[int], None]) -> None:
         with ExitStack() as open_ones:

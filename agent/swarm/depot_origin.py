@@ -1,6 +1,7 @@
 """The depot as the origin from which a node of a swarm fetches its share; loads no OpenSSL."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from agent.swarm.gathering import ORIGIN_LANES, OriginAwayError, Write
 from muster.domain.data.swarm import ContentSpan
@@ -23,3 +24,10 @@ class DepotOrigin:
                 await write(data)
         except UnavailableError as error:
             raise OriginAwayError(str(error)) from None
+
+
+@asynccontextmanager
+async def depot_as_origin(opens: AbstractAsyncContextManager[DepotClient]) -> AsyncIterator[DepotOrigin]:
+    """The depot as an origin, opened only where something is to be fetched."""
+    async with opens as depot:
+        yield DepotOrigin(depot)

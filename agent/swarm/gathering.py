@@ -50,6 +50,8 @@ class GatheredContents:
         self._parts = parts
         self._board = PieceBoard(swarm, node, parts.pieces.count, parts.here)
         self._node = node
+        self._began = bool(parts.here)
+        """Whether something was here before; nobody knows who gave it."""
         self._there = sum(map(parts.length, parts.here))
         """Bytes that are here."""
         self._changed = asyncio.Event()
@@ -59,6 +61,11 @@ class GatheredContents:
         self._came_from: dict[int, str] = {}
         self.from_peers = 0
         """Bytes that other nodes have given."""
+
+    @property
+    def is_believed(self) -> bool:
+        """Whether other nodes may have given some of it, whose word alone says what it holds."""
+        return self._began or self.from_peers > 0
 
     @property
     def count(self) -> int:

@@ -1,33 +1,20 @@
 """Policies of the fleet and of projects, which all jobs keep that are submitted or changed."""
 
 import asyncio
-from collections.abc import Container, Sequence
-from typing import Protocol
+from collections.abc import Container
 
 from coordinator.completion import completed
-from coordinator.trust.records import RemovedPolicy, TrustChange, TrustSnapshot
+from coordinator.trust.records import RemovedPolicy, TrustChange, TrustStore
 from muster.domain.errors import UnknownNameError
 from muster.domain.fleet.access import EVERYWHERE, AuditEntry, no_project
 from muster.domain.fleet.policies.policy import JobPolicy
 from muster.domain.fleet.project_use import ProjectUse, UseKind, use_by
 
 
-class PolicyStore(Protocol):
-    """Keeps policies durably. Synchronous, each call from a thread of its own."""
-
-    def load_trust(self) -> TrustSnapshot:
-        """Everything, as last committed."""
-        ...
-
-    def commit_trust(self, changes: Sequence[TrustChange], entries: Sequence[AuditEntry] = ()) -> None:
-        """Keep all changes and audit entries in one transaction."""
-        ...
-
-
 class Policies:
     """Every policy there is: at most one of the fleet, and one of each project."""
 
-    def __init__(self, store: PolicyStore, projects: Container[str]) -> None:
+    def __init__(self, store: TrustStore, projects: Container[str]) -> None:
         """`projects`: those that there are, kept by somebody else."""
         self._store = store
         self._projects = projects

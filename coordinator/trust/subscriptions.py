@@ -2,10 +2,9 @@
 
 import asyncio
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from typing import Protocol
 
 from coordinator.completion import completed
-from coordinator.trust.records import RemovedSecret, RemovedSubscription, TrustChange, TrustSnapshot
+from coordinator.trust.records import RemovedSecret, RemovedSubscription, TrustChange, TrustStore
 from coordinator.trust.secrets.secrets import Secrets, key_place
 from muster.domain.errors import ConflictError, ExhaustedError, MusterError, UnknownNameError
 from muster.domain.fleet.access import EVERYWHERE, AuditEntry, no_project
@@ -18,22 +17,10 @@ MOST_SUBSCRIPTIONS_OF_ALL = 500
 """Most subscriptions of all projects together, which consoles are told in one message."""
 
 
-class SubscriptionStore(Protocol):
-    """Keeps subscriptions durably. Synchronous, each call from a thread of its own."""
-
-    def load_trust(self) -> TrustSnapshot:
-        """Everything, as last committed."""
-        ...
-
-    def commit_trust(self, changes: Sequence[TrustChange], entries: Sequence[AuditEntry] = ()) -> None:
-        """Keep all changes and audit entries in one transaction."""
-        ...
-
-
 class Subscriptions:
     """Every subscription there is. Nobody reads keys but the consoles that deliver events."""
 
-    def __init__(self, store: SubscriptionStore, secrets: Secrets, projects: Container[str]) -> None:
+    def __init__(self, store: TrustStore, secrets: Secrets, projects: Container[str]) -> None:
         """`projects`: those that there are, kept by somebody else."""
         self._store = store
         self._secrets = secrets

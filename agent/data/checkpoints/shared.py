@@ -6,15 +6,15 @@ it goes because the disk is short of space, the other nodes fetch by themselves.
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from agent.data.cache import GatheredInput, InputCache, place_of
 from agent.data.checkpoints.kept import KeptParts, copied_file
 from agent.data.shared.web_file import SMALLEST_SHARED
-from agent.swarm.depot_origin import DepotOrigin
+from agent.swarm.depot_origin import depot_as_origin
 from agent.swarm.shelf import SwarmAccess
 from agent.swarm.side import WantedContents, shared_objects
 from muster.domain.data.checkpoint import NamedTree
@@ -94,14 +94,9 @@ class SharedParts:
             assignment,
             part.named.tree,
             contents,
-            self._origin(assignment.execution, part.named) if lacking else None,
+            depot_as_origin(self.depot(assignment.execution, part.named.tree)) if lacking else None,
             lambda detail, _: told(f"restoring a checkpoint: {detail}"),
         )
-
-    @asynccontextmanager
-    async def _origin(self, execution: ExecutionId, named: NamedTree) -> AsyncIterator[DepotOrigin]:
-        async with self.depot(execution, named.tree) as depot:
-            yield DepotOrigin(depot)
 
     def _keep(self, digest: str, gathered: Path) -> Path:
         return GatheredInput(gathered).keep(self.cache.place(digest))

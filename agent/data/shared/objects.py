@@ -81,7 +81,6 @@ class SharedObjects:
         if all(each.key in here for each in named.values()):
             swarm.offer(contents, parts)
             return {}
-        began = bool(parts.here)  # nobody knows who gave it
         origin = StoreOrigin(self._mover, wanted.store, named, parts.place)
         try:
             gathered = await swarm.gather(
@@ -92,7 +91,7 @@ class SharedObjects:
         except BucketRefusedError as error:  # whoever fetches it alone says why
             log.info("objects are not shared", extra={"execution": wanted.assignment.execution, "cause": str(error)})
             return {}
-        came = _Came(self._cache, wanted, named, parts, believes=began or gathered.from_peers > 0)
+        came = _Came(self._cache, wanted, named, parts, believes=gathered.is_believed)
         about = {"execution": wanted.assignment.execution, "bytes": parts.pieces.total}
         found = await asyncio.to_thread(came.kept)
         log.info("objects gathered", extra=about | {"from_peers": gathered.from_peers})

@@ -75,7 +75,6 @@ class SharedFile:
         directory = self._cache.directory / "parts"
         hashes = {content.digest: expected} if expected else {}
         parts = await swarm.parts(directory, [content], lambda _: None, hashes)
-        began = bool(parts.here)  # nobody knows who gave it
         lacking = sum(parts.length(piece) for piece in range(parts.pieces.count) if piece not in parts.here)
         await asyncio.to_thread(self._cache.make_space, lacking, each.name)
         origin = WebOrigin(each.url, wanted.access, seen.version, patience)
@@ -90,7 +89,7 @@ class SharedFile:
             sha256=await asyncio.to_thread(parts.sha256, content.digest),
             version=seen.version,
         )
-        believes = (began or gathered.from_peers) and found.sha256 != expected
+        believes = gathered.is_believed and found.sha256 != expected
         believed_by = assignment.project if believes else ""
         await asyncio.to_thread(
             parts.settle,
