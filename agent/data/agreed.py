@@ -9,8 +9,8 @@ from muster.domain.ids import ExecutionId
 from muster.domain.jobs.failure import ExecutionError, FailureKind
 from muster.domain.quantity import format_duration, size_text
 
-AskForInputs = Callable[[ExecutionId, Sequence[FoundInput]], Awaitable[Sequence[FoundInput]]]
-"""Tells the coordinator what was found, and gets what counts for the job; raises ExecutionError."""
+AskForInputs = Callable[[ExecutionId, Sequence[FoundInput], Sequence[str]], Awaitable[Sequence[FoundInput]]]
+"""Tells the coordinator what was found, and gets what counts for the URLs that are named; raises ExecutionError."""
 
 
 AskForKeys = Callable[[ExecutionId], Awaitable[Sequence[DeliveredSecret]]]
@@ -30,7 +30,7 @@ async def what_counts(
     ask: AskForInputs, execution: ExecutionId, origin: str, found: Sequence[FoundInput]
 ) -> FoundInput | None:
     """What an input holds for its job, after what was found here; None: nobody has said so yet."""
-    return next((said for said in await ask(execution, found) if said.url == origin), None)
+    return next((said for said in await ask(execution, found, (origin,)) if said.url == origin), None)
 
 
 def refuse_unwanted(each: JobInput, sha256: str) -> None:

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import time
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from agent.data.agreed import AskForInputs, AskForKeys, no_more_came, refuse_unwanted, what_counts, what_opens
 from agent.data.beside import each_beside
-from agent.data.cache import InputCache, MovedInput, part_place
+from agent.data.cache import InputCache, MovedInput, laid_out, part_place
 from agent.data.held import HeldFile, HeldInput
 from agent.data.mover.mover import Mover
 from agent.data.parts import part_of
@@ -23,7 +23,6 @@ from agent.swarm.side import progress_text
 from muster.domain.data.buckets.bucket_url import BucketUrl, read_bucket_url
 from muster.domain.data.buckets.listing import BucketListing, ListingError, StoredObject, places, read_listing
 from muster.domain.data.job_input import FoundInput, JobInput
-from muster.domain.data.tree import ContentEntry, ContentKind, content_tree
 from muster.domain.fleet.secret import STORE_SECRETS, SecretKind
 from muster.domain.gangs.plan import Assignment
 from muster.domain.ids import ExecutionId
@@ -101,6 +100,20 @@ class _Arrival:
             pause = min(2 * pause, LONGEST_STORE_PAUSE)
 
 
+@dataclass(frozen=True, slots=True)
+class FoundObjects:
+    """The objects of an input, in the versions that count for its job."""
+
+    by_path: Mapping[str, StoredObject]
+    """Each by its place in the directory of the input."""
+    store: OpenedStore
+    arrival: _Arrival
+
+    def url(self, path: str) -> str:
+        """The URL of the object that lies at a path."""
+        return self.store.url.of(self.by_path[path].key)
+
+
 class BucketFetching:
     """Fetches inputs of stores into the cache of a node."""
 
@@ -124,28 +137,34 @@ class BucketFetching:
 
         Raises ExecutionError where they cannot be had, and OSError where the disk does not take them.
         """
+        async with self._side.mover.needed():
+            found = await self.look(assignment, each, progress)
+            files = await self.have(assignment, found, part_of(assignment, each, found.by_path))
+        return await asyncio.to_thread(laid_out, self._cache, assignment.execution, files)
+
+    async def look(self, assignment: Assignment, each: JobInput, progress: Progress) -> FoundObjects:
+        """Find out which objects an input is; raises ExecutionError."""
         url = read_bucket_url(each.url)
         assert url is not None, "the rule book has looked at it"
         arrival = _Arrival(input=each, progress=progress, stall=assignment.stall, clock=self._clock, last=self._clock())
         async with self._side.mover.needed():
             access = await self._opened(assignment, each, STORE_SECRETS[url.scheme])
             listing = await self._agreed(assignment.execution, arrival, url, access)
-            try:
-                by_path = part_of(assignment, each, places(url.pattern, listing.objects, each.layout))
-            except ListingError as error:
-                raise ExecutionError(FailureKind.DATA_REFUSED, f"inputs.{each.name}: {error}") from None
-            wanted = WantedObjects(assignment, each, OpenedStore(url, access), tuple(by_path.values()))
-            found = await self._all(arrival, wanted)
-        tree = content_tree(
-            ContentEntry(path=path, kind=ContentKind.FILE, size=it.size, content=found[it.key])
-            for path, it in by_path.items()
-        )
-        await asyncio.to_thread(self._cache.lease, assignment.execution, sorted(set(found.values())))
-        directory = await asyncio.to_thread(self._cache.shown_tree, tree)
-        files = (
-            HeldFile(path=path, size=it.size, sha256=found[it.key], uri=url.of(it.key)) for path, it in by_path.items()
-        )
-        return HeldInput(directory=directory, files=tuple(files))
+        try:
+            by_path = places(url.pattern, listing.objects, each.layout)
+        except ListingError as error:
+            raise ExecutionError(FailureKind.DATA_REFUSED, f"inputs.{each.name}: {error}") from None
+        return FoundObjects(by_path, OpenedStore(url, access), arrival)
+
+    async def have(self, assignment: Assignment, found: FoundObjects, paths: Iterable[str]) -> Sequence[HeldFile]:
+        """Have those objects of an input on this node that lie at some paths; raises as `fetch`."""
+        by_path = {path: found.by_path[path] for path in paths}
+        wanted = WantedObjects(assignment, found.arrival.input, found.store, tuple(by_path.values()))
+        async with self._side.mover.needed():
+            held = await self._all(found.arrival, wanted)
+        return [
+            HeldFile(path=path, size=it.size, sha256=held[it.key], uri=found.url(path)) for path, it in by_path.items()
+        ]
 
     async def _opened(self, assignment: Assignment, each: JobInput, kind: SecretKind) -> StoreAccess:
         """The way to a store; values of a secret are here only until the mover has them."""

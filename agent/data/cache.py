@@ -14,12 +14,13 @@ Every call may block, and may come from any thread.
 import json
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
 
+from agent.data.held import HeldFile, HeldInput
 from agent.data.shown import UNCHANGED, ShownTrees
 from agent.executions.whole_file import write_whole
 from muster.domain.data.digest import is_digest
@@ -330,6 +331,15 @@ class GatheredInput(MovedInput):
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+def laid_out(cache: InputCache, execution: str, files: Sequence[HeldFile]) -> HeldInput:
+    """An input of these files, which are in the cache and are leased to an execution; raises OSError."""
+    cache.lease(execution, sorted({each.sha256 for each in files}))
+    tree = content_tree(
+        ContentEntry(path=each.path, kind=ContentKind.FILE, size=each.size, content=each.sha256) for each in files
+    )
+    return HeldInput(directory=cache.shown_tree(tree), files=tuple(files))
 
 
 def place_of(cache: InputCache, digest: str, size: int) -> Path | None:

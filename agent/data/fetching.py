@@ -4,14 +4,15 @@ import asyncio
 import logging
 import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import replace
 
 from agent.data.agreed import AskForInputs, AskForKeys, no_more_came, refuse_unwanted, what_counts, what_opens
 from agent.data.bucket_inputs import BucketFetching, BucketSide
-from agent.data.cache import ArrivingInput, InputCache
+from agent.data.cache import ArrivingInput, InputCache, laid_out
 from agent.data.held import HeldFile, HeldInput
+from agent.data.several import files_of_several
 from agent.data.shared.web_file import SharedFile, WantedFile, kept_as
 from agent.data.trees import TreeAccess, TreeFetching
 from agent.executions.file_faults import data_fault
@@ -63,34 +64,32 @@ class InputFetching:
 
     async def fetch(self, assignment: Assignment, progress: Told) -> Mapping[str, HeldInput]:
         """Have the inputs of an execution on this node: where each lies, and what it holds. Raises ExecutionError."""
-        execution = assignment.execution
-        files = [each for each in assignment.role.inputs if each.url and not each.is_in_bucket]
         try:
             async with asyncio.timeout(assignment.fetch.total_seconds()):
-                found = {each.name: await self._one(assignment, each, progress) for each in files}
-                held = {
-                    each.name: await self._several(assignment, each, progress)
-                    for each in assignment.role.inputs
-                    if each.source or each.is_in_bucket
-                }
+                return {each.name: await self._held(assignment, each, progress) for each in assignment.role.inputs}
         except TimeoutError:
             limit = format_duration(assignment.fetch)
             message = f"inputs: they were not all here after {limit} (timeouts.fetch)"
             raise ExecutionError(FailureKind.DATA, message) from None
-        try:
-            return held | await asyncio.to_thread(self._shown, execution, files, found)
-        except OSError as error:
-            raise data_fault(f"inputs.{files[0].name}", error) from error
 
-    async def _several(self, assignment: Assignment, each: JobInput, progress: Told) -> HeldInput:
-        """An input that may be several files: objects of a store, or outputs of another job."""
-        way = self._buckets if each.is_in_bucket else self._trees
-        if way is None:
-            raise ExecutionError(FailureKind.RUNTIME, f"inputs.{each.name}: this agent has no way to it")
+    async def _held(self, assignment: Assignment, each: JobInput, progress: Told) -> HeldInput:
         try:
-            return await way.fetch(assignment, each, progress)
+            if each.urls:
+                files = await files_of_several(assignment, each, self._file, self._buckets, progress)
+            elif each.url and not each.is_in_bucket:
+                files = [await self._file(assignment, each, progress)]
+            elif (way := self._buckets if each.url else self._trees) is not None:
+                return await way.fetch(assignment, each, progress)
+            else:
+                raise ExecutionError(FailureKind.RUNTIME, f"inputs.{each.name}: this agent has no way to it")
+            return await asyncio.to_thread(laid_out, self.cache, assignment.execution, files)
         except OSError as error:
             raise data_fault(f"inputs.{each.name}", error) from error
+
+    async def _file(self, assignment: Assignment, each: JobInput, progress: Told) -> HeldFile:
+        """Have the file of one URL in the cache."""
+        found = await self._one(assignment, each, progress)
+        return HeldFile(path=each.file_name, size=found.size, sha256=found.sha256, uri=each.url)
 
     async def _one(self, assignment: Assignment, each: JobInput, progress: Told) -> FoundInput:
         async with self._fetching[kept_as(assignment, each)]:
@@ -101,7 +100,7 @@ class InputFetching:
                 if size is not None:
                     found = counts or FoundInput(url=each.origin, size=size, sha256=expected)
                     await asyncio.to_thread(self.cache.lease, assignment.execution, [expected])
-                    if self._shared is not None:
+                    if self._shared is not None and not each.split:
                         await self._shared.offer(assignment, each, found)
                 else:
                     found = await self._patiently(assignment, each, counts, progress)
@@ -149,18 +148,9 @@ class InputFetching:
 
     async def _together(self, wanted: WantedFile, progress: Told) -> FoundInput | None:
         """The file with the help of the other nodes that want it; None: this node fetches it by itself."""
-        return None if self._shared is None else await self._shared.fetch(wanted, progress)
-
-    def _shown(
-        self, execution: ExecutionId, inputs: Sequence[JobInput], found: Mapping[str, FoundInput]
-    ) -> dict[str, HeldInput]:
-        if inputs:
-            self.cache.lease(execution, [each.sha256 for each in found.values()])
-        return {each.name: self._held(each, found[each.name]) for each in inputs}
-
-    def _held(self, each: JobInput, found: FoundInput) -> HeldInput:
-        file = HeldFile(path=each.file_name, size=found.size, sha256=found.sha256, uri=each.url)
-        return HeldInput(directory=self.cache.shown(each.file_name, found), files=(file,))
+        if self._shared is None or wanted.input.split:
+            return None  # no other execution has the same part
+        return await self._shared.fetch(wanted, progress)
 
 
 class _Fetch:

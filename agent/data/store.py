@@ -39,9 +39,11 @@ class CacheSettings:
     """Percent of the file system that stay free."""
 
 
-async def no_coordinator(execution: ExecutionId, found: Sequence[FoundInput]) -> Sequence[FoundInput]:
+async def no_coordinator(
+    execution: ExecutionId, found: Sequence[FoundInput], asked: Sequence[str]
+) -> Sequence[FoundInput]:
     """No inputs, for agents without a coordinator."""
-    del found
+    del found, asked
     raise ExecutionError(FailureKind.RUNTIME, f"inputs: nobody tells this agent what those of {execution} are")
 
 
@@ -90,7 +92,7 @@ class InputStore:
             return
         progress("fetching inputs")
         values = assignment.early_values
-        own = tuple(replace(each, url=values.fill(each.url)) for each in assignment.role.inputs)
+        own = tuple(each.filled(values.fill) for each in assignment.role.inputs)
         assignment = replace(assignment, role=replace(assignment.role, inputs=own))
         self._held[assignment.execution] = await self._loaded().fetch(assignment, progress)
 

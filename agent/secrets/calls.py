@@ -122,11 +122,13 @@ class SecretCalls:
 
         return await self._answer("place for outputs", execution, data)
 
-    async def tell_inputs(self, execution: ExecutionId, found: Sequence[FoundInput]) -> Sequence[FoundInput]:
-        """What counts for the inputs of an execution, after what was found here; raises ExecutionError as above."""
+    async def tell_inputs(
+        self, execution: ExecutionId, found: Sequence[FoundInput], asked: Sequence[str]
+    ) -> Sequence[FoundInput]:
+        """What counts for some inputs of an execution, after what was found here; raises ExecutionError as above."""
 
         async def inputs(stub: "agents_pb2_grpc.AgentServiceAsyncStub", shown: Credentials) -> Sequence[FoundInput]:
-            request = pb.InputsRequest(execution=execution, found=map(found_input_to_wire, found))
+            request = pb.InputsRequest(execution=execution, found=map(found_input_to_wire, found), asked=asked)
             answer = await stub.Inputs(request, timeout=SECRETS_LIMIT, metadata=shown.metadata)
             return tuple(map(found_input_from_wire, answer.found))
 

@@ -97,7 +97,7 @@ def run_document(flags: RunFlags, environ: Mapping[str, str]) -> dict[str, Any]:
         ports=[_port(text) for text in flags.ports] or None,
         mounts=list(flags.mounts) or None,
         secrets=_secrets(flags.secrets) or None,
-        inputs=dict(_input(text) for text in flags.inputs) or None,
+        inputs=_inputs(flags.inputs) or None,
         resources=resources or None,
         network=flags.network,
         placement=flags.placement,
@@ -190,6 +190,20 @@ def _code(folder: Path | None, git: str | None) -> str | dict[str, Any] | None:
     if git is not None:
         return git_code(git)
     return None if folder is None else str(folder)
+
+
+def _inputs(texts: Sequence[str]) -> dict[str, Any]:
+    """The inputs by their names; a name that is there again has another URL."""
+    found: dict[str, Any] = {}
+    for name, value in map(_input, texts):
+        if name not in found:
+            found[name] = value
+        elif isinstance(value, dict) or isinstance(found[name], dict):
+            message = f"has the input {name} twice; an input has one job, or URLs alone"
+            raise typer.BadParameter(message, param_hint="--input")
+        else:
+            found[name] = [*(found[name] if isinstance(found[name], list) else [found[name]]), value]
+    return found
 
 
 def _input(text: str) -> tuple[str, Any]:

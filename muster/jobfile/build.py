@@ -117,7 +117,8 @@ class Builder:
             inputs=tuple(
                 JobInput(
                     name=name,
-                    url=it.url or "",
+                    url="" if it.url is None or it.url[1:] else it.url[0],
+                    urls=it.url if it.url is not None and it.url[1:] else (),
                     source=it.source or "",
                     only=tuple(it.only or ()),
                     path=it.path,

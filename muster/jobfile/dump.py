@@ -174,13 +174,14 @@ def _volume(volume: Volume) -> dict[str, Any]:
     )
 
 
-def _input(each: JobInput) -> dict[str, Any] | str:
-    said = _present(url=each.url or None, only=list(each.only) or None, path=each.path, sha256=each.sha256 or None)
+def _input(each: JobInput) -> dict[str, Any] | list[str] | str:
+    url = list(each.urls) or each.url
+    said = _present(url=url or None, only=list(each.only) or None, path=each.path, sha256=each.sha256 or None)
     said |= {"secret": each.secret} if each.secret else {}
     said |= {"from": each.source} if each.source else {}
     said |= {"split": True} if each.split else {}
     said |= {"layout": str(each.layout)} if each.layout is not InputLayout.TAIL else {}
-    return each.url if list(said) == ["url"] else said
+    return url if list(said) == ["url"] else said
 
 
 def _mount(mount: Mount) -> dict[str, Any]:

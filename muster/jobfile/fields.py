@@ -364,7 +364,6 @@ VolumePath = Annotated[
 VolumeSize = Annotated[int, BeforeValidator(partial(_memory, volume_rules.MIN_VOLUME)), _size(volume_rules.MIN_VOLUME)]
 StoredAfterName = Annotated[StoredAfter, *names(StoredAfter)]
 LiveOutputsName = Annotated[LiveOutputs, *names(LiveOutputs)]
-InputUrl = Annotated[str, _by(input_rules.input_url), _pattern(input_rules.INPUT_URL)]
 InputSha256 = Annotated[str, _by(input_rules.input_sha256), _pattern(input_rules.INPUT_SHA256)]
 Limit = Annotated[
     int,

@@ -16,7 +16,7 @@ from muster.domain.data.checkpoint import (
     CheckpointRanks,
     JobCheckpoint,
 )
-from muster.domain.data.job_input import MAX_INPUTS
+from muster.domain.data.job_input import MAX_INPUTS, MOST_INPUT_URLS
 from muster.domain.data.job_source import JOB_SOURCE, MOST_ONLY
 from muster.domain.data.pattern import InputLayout
 from muster.domain.data.volume import MAX_VOLUMES, VolumeKeep
@@ -201,6 +201,22 @@ def _only_name(value: object) -> str:
     return fields.text_by(only_rules.only_name, value)
 
 
+_URL: dict[str, Any] = {"type": "string", "pattern": f"^{input_rules.INPUT_URL}$"}
+_URLS: dict[str, Any] = {
+    "anyOf": [_URL, {"type": "array", "items": _URL, "minItems": 1, "maxItems": MOST_INPUT_URLS, "uniqueItems": True}]
+}
+
+
+def _urls(value: object) -> tuple[str, ...] | None:
+    """One URL or several; the rule book looks at those of a list, and says which one is wrong."""
+    if isinstance(value, list):
+        if not value:
+            raise FieldError("is an empty list; name one URL or more")
+        return tuple(map(verbatim, value))
+    return None if value is None else (fields.text_by(input_rules.input_url, value),)
+
+
+InputUrls = Annotated[tuple[str, ...] | None, PlainValidator(_urls), WithJsonSchema(_URLS)]
 InputSource = Annotated[str, BeforeValidator(_source), WithJsonSchema({"type": "string", "pattern": f"^{JOB_SOURCE}$"})]
 OnlyName = Annotated[str, BeforeValidator(_only_name), WithJsonSchema({"type": "string", "minLength": 1})]
 _URL_OR_FROM: dict[str, Any] = {
@@ -210,15 +226,15 @@ _URL_OR_FROM: dict[str, Any] = {
 
 
 class InputKeys(Section):
-    """A file, objects of a store, or outputs of a job, see docs/inputs.md; short: its URL."""
+    """Files, objects of a store, or outputs of a job, see docs/inputs.md; short: its URL, or a list of URLs."""
 
     model_config = ConfigDict(json_schema_extra=_URL_OR_FROM)
 
-    url: fields.InputUrl | None = key(
-        "URL",
+    url: InputUrls = key(
+        "URL, or list of URLs",
         "Where the file comes from, with `http://` or `https://`; or objects of a store as `s3://BUCKET/KEY` or "
         "`az://CONTAINER/NAME`, where `*`, `?` and `**` are wildcards and a `/` at the end means all below. "
-        "Placeholders like `{{muster:rank}}` are replaced.",
+        "Placeholders like `{{muster:rank}}` are replaced. All that a list names lies in one directory.",
     )
     secret: fields.Label | None = key(
         "word",
@@ -244,7 +260,8 @@ class InputKeys(Section):
     split: fields.Flag = key(
         "true, false",
         "Each execution of the role gets a part of the files: of N executions, the one in place P has the files in "
-        "places P, P+N, P+2N and so on, in the order of their paths. Needs wildcards, a `/` at the end, or `from`.",
+        "places P, P+N, P+2N and so on, in the order of their paths. Needs wildcards, a `/` at the end, several URLs, "
+        "or `from`.",
         False,
     )
     layout: Annotated[InputLayout, *fields.names(InputLayout)] = key(
@@ -306,7 +323,7 @@ class CheckpointKeys(Section):
 
 
 def _input_form(value: object) -> object:
-    return {"url": value} if isinstance(value, Scalar) else value
+    return {"url": value} if isinstance(value, Scalar | list) else value
 
 
 def _few_inputs(inputs: dict[str, InputKeys]) -> dict[str, InputKeys]:
@@ -318,7 +335,7 @@ def _few_inputs(inputs: dict[str, InputKeys]) -> dict[str, InputKeys]:
 InputForm = Annotated[
     InputKeys,
     BeforeValidator(_input_form),
-    OrShort({"type": "string", "pattern": f"^{input_rules.INPUT_URL}$"}),
+    OrShort(_URLS),
 ]
 InputForms = Annotated[dict[fields.Label, InputForm], AfterValidator(_few_inputs), Also({"maxProperties": MAX_INPUTS})]
 

@@ -266,6 +266,8 @@ def _place(root: Table, loc: Loc) -> Place:
         elif isinstance(node, Listing) and isinstance(part, int) and part < len(node.items):
             node = node.items[part]
             here = node.at
+        elif isinstance(node, Listing) and not isinstance(part, int):
+            continue  # the list is the short form of a map with that key
         else:
             return key if part == KEY else here
     return here

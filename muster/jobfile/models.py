@@ -227,7 +227,7 @@ class RoleDefaults(Section):
         "map of name: map", "Directories that each execution finds beside the image, see below.", {}
     )
     inputs: InputForms = key(
-        "map of name: URL or map", "Files from elsewhere that each execution finds, see below.", {}
+        "map of name: URL, list of URLs, or map", "Files from elsewhere that each execution finds, see below.", {}
     )
     ulimits: Annotated[
         dict[fields.UlimitName, UlimitForm], Also({"propertyNames": {"enum": list(job_values.ULIMITS)}})

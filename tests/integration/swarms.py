@@ -56,11 +56,13 @@ class Gang:
         del execution, wanted
         return SwarmPass(key=KEY, members=tuple(self.members))
 
-    async def told(self, execution: ExecutionId, found: Sequence[FoundInput]) -> Sequence[FoundInput]:
+    async def told(
+        self, execution: ExecutionId, found: Sequence[FoundInput], asked: Sequence[str]
+    ) -> Sequence[FoundInput]:
         del execution
         for each in found:
             self.noted.setdefault(each.url, each)
-        return tuple(self.noted.values())
+        return tuple(self.noted[url] for url in asked if url in self.noted)
 
 
 class GangNode:

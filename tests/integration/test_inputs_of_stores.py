@@ -55,6 +55,14 @@ def split_job() -> JobSpec:
     return JobSpec(name="with-parts", roles=(role,))
 
 
+def several_job() -> JobSpec:
+    """Two executions, each of which prints the paths of its part of what two URLs hold."""
+    urls = ("s3://acme/data/other.bin", "s3://acme/data/**/*.txt")
+    shards = JobInput(name="shards", urls=urls, secret="store", split=True)
+    paths = 'cd "$MUSTER_INPUTS_DIR/shards" && find * -type f | sort | tr "\\n" " "'
+    return JobSpec(name="of-several", roles=(Role(count=2, command=("/bin/sh", "-c", paths), inputs=(shards,)),))
+
+
 async def keep_secret(client: Client, store: ObjectStore, key_id: str, key: str, name: str = "store") -> None:
     values = {"endpoint": store.endpoint.encode(), "access-key-id": key_id.encode(), "secret-access-key": key.encode()}
     await client.secrets.set(name, values, kind=SecretKind.S3)
@@ -86,6 +94,10 @@ async def test_objects_of_a_store_are_there_for_all_ranks_and_its_keys_are_not(p
         assert (await client.jobs.wait(parts.id)).phase is JobPhase.SUCCEEDED
         names = {line.rank: line.text async for line in client.jobs.logs(parts.id, follow=True)}
         assert names == {0: b"other.bin train-1.txt ", 1: b"train-0.txt "}
+        several = await client.jobs.submit(several_job(), queue_anyway=True)
+        assert (await client.jobs.wait(several.id)).phase is JobPhase.SUCCEEDED
+        paths = {line.rank: line.text async for line in client.jobs.logs(several.id, follow=True)}
+        assert paths == {0: b"other.bin train-0.txt ", 1: b"sub/train-1.txt "}
         await keep_secret(client, store, key_id, "wrong", name="bad")
         refused = await client.jobs.submit(job("s3://acme/data/*", secret="bad"), queue_anyway=True)
         failure = (await client.jobs.wait(refused.id)).failure

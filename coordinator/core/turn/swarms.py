@@ -22,7 +22,7 @@ def wants(role: Role, wanted: str) -> bool:
     if role.code is not None and role.code.tree == wanted:
         return True
     return any(
-        wanted == each.shared_as() if each.url else any(wanted == each.shared_as(tree.tree) for tree in each.trees)
+        wanted in {each.shared_as(tree.tree) for tree in each.trees} | {one.shared_as() for one in each.singly}
         for each in role.inputs
     )
 

@@ -1,7 +1,6 @@
 """How the nodes of a job agree on what its inputs hold."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.events import InputsFound
@@ -25,14 +24,16 @@ class InputVersions:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
-    async def told(self, who: Caller, id_: ExecutionId, found: Sequence[FoundInput]) -> tuple[FoundInput, ...]:
-        """What counts for the inputs of an execution's role, once it is durable.
+    async def told(
+        self, who: Caller, id_: ExecutionId, found: Sequence[FoundInput], asked: Sequence[str] = ()
+    ) -> tuple[FoundInput, ...]:
+        """What counts for the inputs of an execution's role, or for those that are asked for, once it is durable.
 
         Raises UnknownNameError, PermissionDeniedError, ConflictError, or InvalidJobError for URLs of another job.
         """
         _, role = await entitled_to(self._engine, who, id_, "inputs")
         values = await self._engine.query(lambda cluster, _: _values_of(cluster, id_))
-        urls = {replace(each, url=values.fill(each.url)).origin for each in role.inputs}
+        urls = {one.origin for each in role.inputs for one in each.filled(values.fill).singly}
         if any(each.url not in urls for each in found):
             raise InvalidJobError(f"the role of execution {id_} has no input with such a URL")
         job = await self._engine.query(lambda cluster, _: _job_of(cluster, id_))
@@ -44,9 +45,10 @@ class InputVersions:
                     f"{LONGEST_LISTINGS} are the most; pack the objects into fewer"
                 )
             await self._engine.apply(InputsFound(job=job, found=tuple(found)))
+        told = urls.intersection(asked) if asked else urls
         return await self._engine.query(
             lambda cluster, _: (
-                tuple(each for each in cluster.jobs[job].inputs if each.url in urls) if job in cluster.jobs else ()
+                tuple(each for each in cluster.jobs[job].inputs if each.url in told) if job in cluster.jobs else ()
             )
         )
 

@@ -190,7 +190,8 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
         """What the inputs of a job hold, for the node of one of its executions, which tells what it has found."""
         execution = ExecutionId(checks.identifier(request.execution, "InputsRequest.execution"))
         found = tuple(map(found_input_from_wire, request.found))
-        counts = await self._inputs.told(caller(), execution, found)
+        asked = [checks.plain(each, "InputsRequest.asked") for each in request.asked]
+        counts = await self._inputs.told(caller(), execution, found, asked)
         return pb.InputsResponse(found=map(found_input_to_wire, counts))
 
     @translated

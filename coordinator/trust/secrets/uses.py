@@ -35,7 +35,7 @@ def spelled_out(spec: JobSpec, known: Mapping[str, Secret]) -> JobSpec:
         return spec
     works = [_Role(spec.project, known, role, f"roles[{place}]") for place, role in enumerate(spec.roles)]
     roles = tuple(work.spelled_out() for work in works)
-    if problems := [problem for work in works for problem in work.problems]:
+    if problems := dict.fromkeys(problem for work in works for problem in work.problems):
         raise InvalidJobError("\n".join(problems))
     return replace(spec, roles=roles)
 
@@ -52,8 +52,8 @@ class _Role:
 
     def spelled_out(self) -> Role:
         for each in self.role.inputs:
-            if each.secret:
-                self._opens(f"{self.where}.inputs.{each.name}.secret", each.secret, each.url)
+            for one in each.singly if each.secret else ():
+                self._opens(f"{self.where}.inputs.{each.name}.secret", each.secret, one.url)
         if self.role.code is not None and self.role.code.git is not None and self.role.code.git.secret:
             self._opens_repository(self.role.code.git)
         if self.role.outputs.secret:

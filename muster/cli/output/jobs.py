@@ -16,13 +16,14 @@ from muster.cli.output.plain.columns import Column
 from muster.cli.output.tables import TextTable, facts, joined, listing, sentences, shown, word
 from muster.cli.output.units import cpus_text, in_local_time, ranks_text, size_text, span_text, time_text
 from muster.domain.data.code import git_text
-from muster.domain.data.job_input import without_query
+from muster.domain.data.job_input import JobInput, without_query
 from muster.domain.jobs.explanation import Explanation, StartEstimate
 from muster.domain.jobs.failure import Failure
 from muster.domain.jobs.image import FoundImage
 from muster.domain.jobs.job import JobSpec, Resources, Role
 from muster.domain.jobs.lifecycle import State
 from muster.domain.jobs.view import AttemptView, JobView
+from muster.domain.quantity import counted
 from muster.domain.visible_text import visible
 
 
@@ -193,12 +194,18 @@ def _needs(role: Role) -> Iterator[str]:
         kept = " that stays on the node" if volume.is_kept else ""
         yield f"volume {volume.name} of {amount}" + (" in memory" if volume.tmpfs else kept)
     for each in role.inputs:
-        yield f"input {each.name} from {visible(each.source or without_query(each.url))}"
+        yield f"input {each.name} from {visible(_origin(each))}"
     if role.code is not None and role.code.git is not None:
         yield f"code {visible(git_text(role.code.git))}"
     yield visible(role.image or "process")
     if role.command:
         yield visible(shlex.join(role.command))
+
+
+def _origin(each: JobInput) -> str:
+    urls = [without_query(one.url) for one in each.singly]
+    more = f" and {counted(len(urls) - 1, 'other URL')}" if urls[1:] else ""
+    return f"{urls[0]}{more}" if urls else each.source
 
 
 def _gpu_kind(needs: Resources) -> str:

@@ -1,7 +1,8 @@
 """Inputs of jobs: files from elsewhere, and outputs of other jobs, that an execution finds before user code starts."""
 
 import re
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from urllib.parse import unquote
 
 from muster.domain.data.job_source import InputTree
@@ -15,6 +16,8 @@ INPUTS_FILE = "inputs.json"
 """The file beside the roster files that says what there is, in Valohai's form."""
 MAX_INPUTS = 64
 """Inputs of one role."""
+MOST_INPUT_URLS = 256
+"""URLs of all inputs of one role."""
 MOST_OWN_URLS = 1000
 """URLs of one role that name an execution by its rank or name, over all of its executions."""
 LONGEST_INPUT_URL = 4096
@@ -32,14 +35,16 @@ _URL = re.compile(r"https?://(?P<authority>[^/?#]+)/(?P<path>[^?#]*)(\?[^#]*)?")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobInput:
-    """A file, or outputs of another job, that each execution of a role finds, read-only."""
+    """Files, or outputs of another job, that each execution of a role finds, read-only."""
 
     name: str
     """Unique in the role; also the directory in which it lies."""
     url: str = ""
-    """Where the file comes from, perhaps with placeholders; empty: it is outputs of a job."""
+    """Where the file comes from, perhaps with placeholders; empty: it has several URLs, or is outputs of a job."""
+    urls: tuple[str, ...] = ()
+    """Where its files come from, if that is more than one URL."""
     source: str = ""
-    """The job whose outputs it is, as `JOB_SOURCE` says; in an accepted job by its id. Empty: it is a file."""
+    """The job whose outputs it is, as `JOB_SOURCE` says; in an accepted job by its id. Empty: it is files."""
     only: tuple[str, ...] = ()
     """Names with wildcards of the outputs that are wanted; empty: all."""
     path: str | None = None
@@ -64,6 +69,17 @@ class JobInput:
     def origin(self) -> str:
         """What the nodes of a job call it when they tell what it holds: with another secret it may be another file."""
         return f"{self.secret}@{self.url}" if self.secret else self.url
+
+    @property
+    def singly(self) -> tuple["JobInput", ...]:
+        """The same as an input for each URL; none where it is outputs of a job."""
+        if self.urls:
+            return tuple(replace(self, url=url, urls=()) for url in self.urls)
+        return (self,) if self.url else ()
+
+    def filled(self, fill: Callable[[str], str]) -> "JobInput":
+        """The same with values of one execution in its URLs."""
+        return replace(self, url=fill(self.url), urls=tuple(map(fill, self.urls)))
 
     def shared_as(self, tree: str = "") -> str:
         """What the nodes of a gang call what they fetch of it together: a file, or the part of a tree that it wants."""

@@ -77,11 +77,18 @@ def placed(found: Iterable[tuple[NamePattern, str]], layout: InputLayout) -> dic
 
     Raises NamePatternError where two of them would lie at one path, or one inside another.
     """
+    return in_one_place(((pattern.place(name, layout), name) for pattern, name in found), _WHOLE_NAMES)
+
+
+def in_one_place(found: Iterable[tuple[str, str]], remedy: str = _TWO_INPUTS) -> dict[str, str]:
+    """Names by the path that stands beside each, in the order of these paths.
+
+    Raises NamePatternError where two of them would lie at one path, or one inside another.
+    """
     places: dict[str, str] = {}
-    for pattern, name in found:
-        place = pattern.place(name, layout)
+    for place, name in found:
         if places.setdefault(place, name) != name:
-            raise NamePatternError(_collision(places[place], name, place, _WHOLE_NAMES))
+            raise NamePatternError(_collision(places[place], name, place, remedy))
     for place, name in places.items():
         above = place.rpartition("/")[0]
         while above:

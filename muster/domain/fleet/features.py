@@ -63,6 +63,9 @@ INPUT_SECRETS = "input-secrets"
 INPUT_PARTS = "input-parts"
 """The agent gives each execution its part of an input, and lays out objects as their job wants it."""
 
+INPUT_LISTS = "input-lists"
+"""The agent puts what several URLs hold into one input."""
+
 INPUT_PLACEHOLDERS = "input-placeholders"
 """The agent puts values of an execution into URLs of its inputs."""
 
@@ -118,6 +121,7 @@ ALL_FEATURES = frozenset(
         BUCKETS,
         INPUT_PARTS,
         INPUT_SECRETS,
+        INPUT_LISTS,
         INPUT_PLACEHOLDERS,
         AZURE_STORES,
         BUCKET_OUTPUTS,
@@ -153,6 +157,7 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         BUCKETS: "objects of stores as inputs",
         INPUT_PARTS: "parts and layouts of inputs",
         INPUT_SECRETS: "secrets for servers of inputs",
+        INPUT_LISTS: "inputs with several URLs",
         INPUT_PLACEHOLDERS: "placeholders in URLs of inputs",
         AZURE_STORES: "objects of Azure",
         BUCKET_OUTPUTS: "outputs in stores of objects",
@@ -173,6 +178,7 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
 def needed(spec: JobSpec, role: Role) -> frozenset[str]:
     """The features that a node must have for this role of a job."""
     git = role.code.git if role.code is not None and role.code.is_awaited else None
+    files = tuple(one for each in role.inputs for one in each.singly)
     watched = spec.interactive is not None or spec.idle_limit is not None
     return _words(
         secrets=bool(role.secrets),
@@ -188,11 +194,12 @@ def needed(spec: JobSpec, role: Role) -> frozenset[str]:
         shared_code=role.code is not None and not role.code.writable,
         inputs=bool(role.inputs),
         input_trees=any(each.source for each in role.inputs),
-        buckets=any(each.is_in_bucket for each in role.inputs),
+        buckets=any(each.is_in_bucket for each in files),
         input_parts=any(each.split or each.layout is not InputLayout.TAIL for each in role.inputs),
-        input_secrets=any(each.secret and not each.is_in_bucket for each in role.inputs),
-        input_placeholders=any(True for each in role.inputs for _ in placeholder_names(each.url)),
-        azure_stores=any(url.startswith(AZURE_SCHEME) for url in (role.outputs.to, *(it.url for it in role.inputs))),
+        input_secrets=any(each.secret and not each.is_in_bucket for each in files),
+        input_lists=any(each.urls for each in role.inputs),
+        input_placeholders=any(True for each in files for _ in placeholder_names(each.url)),
+        azure_stores=any(url.startswith(AZURE_SCHEME) for url in (role.outputs.to, *(it.url for it in files))),
         bucket_outputs=bool(role.outputs.to),
         output_terms=role.outputs.bind_nodes,
         live_outputs=role.outputs.are_live,
@@ -220,6 +227,7 @@ def _words(  # noqa: PLR0913 - one for each feature
     buckets: bool,
     input_parts: bool,
     input_secrets: bool,
+    input_lists: bool,
     input_placeholders: bool,
     azure_stores: bool,
     bucket_outputs: bool,
@@ -245,6 +253,7 @@ def _words(  # noqa: PLR0913 - one for each feature
         BUCKETS: buckets,
         INPUT_PARTS: input_parts,
         INPUT_SECRETS: input_secrets,
+        INPUT_LISTS: input_lists,
         INPUT_PLACEHOLDERS: input_placeholders,
         AZURE_STORES: azure_stores,
         BUCKET_OUTPUTS: bucket_outputs,

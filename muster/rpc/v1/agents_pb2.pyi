@@ -1738,21 +1738,27 @@ class InputsRequest(_message.Message):
 
     EXECUTION_FIELD_NUMBER: _builtins.int
     FOUND_FIELD_NUMBER: _builtins.int
+    ASKED_FIELD_NUMBER: _builtins.int
     execution: _builtins.str
     """The id of an execution that is placed on the node."""
     @_builtins.property
     def found(self) -> _containers.RepeatedCompositeFieldContainer[_model_pb2.FoundInput]:
         """What the node has found."""
 
+    @_builtins.property
+    def asked(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """What it asks for: URLs, as in FoundInput; none: all of the role."""
+
     def __init__(
         self,
         *,
         execution: _builtins.str = ...,
         found: _abc.Iterable[_model_pb2.FoundInput] | None = ...,
+        asked: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["execution", b"execution", "found", b"found"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["asked", b"asked", "execution", b"execution", "found", b"found"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

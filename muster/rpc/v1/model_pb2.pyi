@@ -742,10 +742,13 @@ class Input(_message.Message):
     SECRET_FIELD_NUMBER: _builtins.int
     SPLIT_FIELD_NUMBER: _builtins.int
     LAYOUT_FIELD_NUMBER: _builtins.int
+    URLS_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     """Unique in the role: lower-case letters, digits and hyphens."""
     url: _builtins.str
-    """Where the file comes from, with http:// or https://, or objects of a store, with s3:// or az://; empty: outputs of a job."""
+    """Where the file comes from, with http:// or https://, or objects of a store, with s3:// or az://; empty: see `urls` and
+    `source`.
+    """
     path: _builtins.str
     """Absolute path of its directory in the container; empty: below /muster/inputs."""
     sha256: _builtins.str
@@ -766,6 +769,10 @@ class Input(_message.Message):
     def trees(self) -> _containers.RepeatedCompositeFieldContainer[Global___InputTree]:
         """What the outputs are. The coordinator finds it out; what a client says of it does not count."""
 
+    @_builtins.property
+    def urls(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Where its files come from, if that is more than one URL."""
+
     def __init__(
         self,
         *,
@@ -779,10 +786,11 @@ class Input(_message.Message):
         secret: _builtins.str = ...,
         split: _builtins.bool = ...,
         layout: _builtins.str = ...,
+        urls: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["layout", b"layout", "name", b"name", "only", b"only", "path", b"path", "secret", b"secret", "sha256", b"sha256", "source", b"source", "split", b"split", "trees", b"trees", "url", b"url"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["layout", b"layout", "name", b"name", "only", b"only", "path", b"path", "secret", b"secret", "sha256", b"sha256", "source", b"source", "split", b"split", "trees", b"trees", "url", b"url", "urls", b"urls"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -26,6 +26,7 @@ def input_to_wire(each: JobInput) -> pb.Input:
     return pb.Input(
         name=each.name,
         url=each.url,
+        urls=each.urls,
         path=each.path or "",
         sha256=each.sha256,
         source=each.source,
@@ -44,6 +45,7 @@ def input_from_wire(message: pb.Input) -> JobInput:
     return JobInput(
         name=message.name,
         url=message.url,
+        urls=tuple(message.urls),
         path=message.path or None,
         sha256=message.sha256,
         source=message.source,

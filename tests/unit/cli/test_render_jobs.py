@@ -8,6 +8,7 @@ import pytest
 from muster.cli.output.job_rows import job_row
 from muster.cli.output.jobs import PhaseTime, attempt_times, explanation, job_details, jobs_table, roster_table, verdict
 from muster.cli.output.units import time_text
+from muster.domain.data.job_input import JobInput
 from muster.domain.ids import GpuUuid, NodeId
 from muster.domain.jobs.explanation import Awaited, Explanation, HelpfulChange, NodeRefusal, PoolRefusal, StartEstimate
 from muster.domain.jobs.failure import Exit
@@ -41,6 +42,15 @@ def test_a_job_is_shown_with_its_owner_and_labels() -> None:
         ["owner", "ada"],
         ["labels", "a=1, paper=icml"],
     ]
+
+
+def test_a_job_is_shown_with_the_first_url_of_each_input_and_how_many_more_there_are() -> None:
+    job = values.job(JobPhase.QUEUED)
+    urls = ("https://h/a?key=x", "https://h/b", "s3://acme/c/")
+    inputs = (JobInput(name="one", url="https://h/a"), JobInput(name="some", urls=urls))
+    roles = tuple(replace(role, inputs=inputs) for role in job.spec.roles)
+    told = shown(job_details(replace(job, spec=replace(job.spec, roles=roles)), at(0)))
+    assert "input one from https://h/a, input some from https://h/a and 2 other URLs" in " ".join(told.split())
 
 
 def test_each_phase_of_an_ended_attempt_has_its_time() -> None:

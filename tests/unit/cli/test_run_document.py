@@ -70,6 +70,14 @@ def test_a_repository_may_be_followed_by_what_is_wanted_of_it(text: str, said: d
     assert run_document(RunFlags(command=("a",), git=text), {})["code"] == said
 
 
+def test_an_input_that_is_named_again_has_another_url() -> None:
+    texts = ("a=https://h/1", "b=train/worker-0", "a=https://h/2", "a=s3://acme/x/")
+    inputs = run_document(RunFlags(command=("a",), inputs=texts), {})["inputs"]
+    assert inputs == {"a": ["https://h/1", "https://h/2", "s3://acme/x/"], "b": {"from": "train/worker-0"}}
+    with pytest.raises(typer.BadParameter, match="has the input b twice; an input has one job, or URLs alone"):
+        run_document(RunFlags(command=("a",), inputs=("b=train", "b=https://h/1")), {})
+
+
 def test_code_comes_from_a_folder_or_a_repository() -> None:
     with pytest.raises(typer.BadParameter, match="beside --code"):
         run_document(RunFlags(command=("a",), code=Path(), git="https://h/train.git"), {})

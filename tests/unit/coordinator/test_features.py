@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from coordinator.views.explain import explain
+from muster.domain.data.job_input import JobInput
 from muster.domain.data.output_terms import OutputTerms, StoredAfter
-from muster.domain.fleet.features import SECRETS
+from muster.domain.fleet.features import AZURE_STORES, BUCKETS, INPUT_LISTS, INPUT_SECRETS, INPUTS, SECRETS, needed
 from muster.domain.jobs.job import JobSpec
 from muster.domain.jobs.lifecycle import JobPhase
 from muster.domain.jobs.secret_use import SecretUse
@@ -52,6 +53,13 @@ def test_commands_in_the_gang_need_a_word_of_their_own() -> None:
     assert w.phase(w.submit(wanted, queue_anyway=True)) is JobPhase.QUEUED
     refused = w.try_submit(with_secrets(wanted))
     assert [refusal.reason for refusal in refused.refusals] == [LACKING_BOTH]  # type: ignore[union-attr]  # it was refused
+
+
+def test_an_input_with_several_urls_needs_a_word_of_its_own_and_one_for_each_of_them() -> None:
+    [role] = spec(1).roles
+    urls = ("https://example.org/a", "az://acme/b")
+    of = replace(role, inputs=(JobInput(name="a", urls=urls, secret="blobs"),))
+    assert needed(spec(1), of) == {INPUTS, INPUT_LISTS, BUCKETS, AZURE_STORES, INPUT_SECRETS}
 
 
 def with_outputs(**terms: Any) -> JobSpec:

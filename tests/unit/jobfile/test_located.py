@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from muster.jobfile import refused_in_file, refused_in_values
+from muster.jobfile import JobFileError, job_from, load_job, refused_in_file, refused_in_values
 
 PLAIN = """\
 name: a
@@ -19,6 +19,15 @@ secrets: [wandb]
 roles:
   - {name: b, command: x}
   - {name: c, command: x, secrets: [store]}
+"""
+SEVERAL = """\
+name: a
+command: x
+inputs:
+  short:
+    - https://example.org/a
+    - gs://acme/a
+  whole: {url: [https://example.org/a, "https://example.org/b/a"]}
 """
 MISSING = "project default has no secret"
 
@@ -75,3 +84,14 @@ def test_a_job_from_options_has_the_keys_of_a_job_without_roles() -> None:
     assert str(refused_in_values(f"roles[0].secrets[0].secret: {MISSING}", "muster run", document)) == (
         f"muster run: secrets[0].secret: {MISSING}"
     )
+
+
+def test_a_wrong_url_of_several_has_its_own_line() -> None:
+    with pytest.raises(JobFileError) as no:
+        load_job(SEVERAL, "job.yaml")
+    assert [(each.line, each.column, each.field) for each in no.value.problems] == [
+        (6, 7, "inputs.short.url[1]"),
+        (7, 40, "inputs.whole.url[1]"),
+    ]
+    with pytest.raises(JobFileError, match=r"inputs\.a\.url: is an empty list; name one URL or more"):
+        job_from({"name": "a", "command": "x", "inputs": {"a": []}}, "muster run")

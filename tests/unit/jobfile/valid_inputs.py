@@ -23,6 +23,11 @@ def inputs(draw: st.DrawFn, *, contained: bool) -> tuple[JobInput, ...]:
             split = draw(st.booleans()) and not url.endswith("b.tar")
             found.append(JobInput(name=name, url=url, path=path, secret=secret, split=split, layout=layout))
         elif draw(st.booleans()):
+            urls = (f"https://example.org/{name}.tar", "s3://acme/a b.tar", "s3://acme/data/")
+            found.append(
+                JobInput(name=name, urls=urls[: draw(st.integers(2, 3))], path=path, split=draw(st.booleans()))
+            )
+        elif draw(st.booleans()):
             source = draw(st.sampled_from(("train", "train/worker-0", "job:k3j2v8xa/*")))
             only = draw(st.sampled_from(((), ("**/*.pt", "plots/"))))
             found.append(JobInput(name=name, source=source, path=path, only=only, split=draw(st.booleans())))

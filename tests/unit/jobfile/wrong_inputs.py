@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from muster.domain.data.job_input import MAX_INPUTS, JobInput
+from muster.domain.data.job_input import MAX_INPUTS, MOST_INPUT_URLS, JobInput
 from muster.domain.data.pattern import InputLayout
 from muster.domain.data.volume import Volume
 from muster.domain.jobs.job import JobSpec, Mount
@@ -18,6 +18,14 @@ def inputs(*inputs: JobInput, spec: JobSpec = CONTAINER, **changes: Any) -> JobS
 
 def with_url(url: str) -> JobSpec:
     return inputs(JobInput(name="a", url=url))
+
+
+def with_urls(*urls: str, **more: Any) -> JobSpec:
+    return inputs(JobInput(name="a", urls=urls, **more))
+
+
+def many(place: int, count: int) -> tuple[str, ...]:
+    return tuple(f"https://example.org/{place}/{number}" for number in range(count))
 
 
 def of_job(source: str, **more: Any) -> JobSpec:
@@ -56,7 +64,7 @@ WRONG_INPUTS: Sequence[tuple[JobSpec, str]] = (
     ),
     (
         inputs(JobInput(name="a", url="s3://acme/a/", sha256="5" * 64)),
-        "roles[0].inputs.a.sha256: stands beside a URL that may be several objects",
+        "roles[0].inputs.a.sha256: stands beside what may be several files or objects",
     ),
     (
         inputs(JobInput(name="a", url=URL, split=True)),
@@ -80,6 +88,31 @@ WRONG_INPUTS: Sequence[tuple[JobSpec, str]] = (
     (inputs(JobInput(name="a", url=URL, sha256="A" * 64)), "roles[0].inputs.a.sha256: must be the 64 digits"),
     (inputs(JobInput(name="a")), "roles[0].inputs.a: needs exactly one of url and from"),
     (of_job("train", url=URL), "roles[0].inputs.a: needs exactly one of url and from"),
+    (with_urls(URL, "gs://acme/a"), "roles[0].inputs.a.url[1]: cannot begin with gs:// yet"),
+    (with_urls(URL, "https://example.org/b", URL), "roles[0].inputs.a.url[2]: is there twice"),
+    (with_urls("s3://acme/a/", "s3://acme/a/"), "roles[0].inputs.a.url[1]: is there twice"),
+    (
+        with_urls("https://example.org/v1/a.tar?key=x", "https://example.org/v2/a.tar"),
+        'roles[0].inputs.a.url[1]: names the file "a.tar", as "https://example.org/v1/a.tar" does; take two inputs',
+    ),
+    (with_urls(URL, "s3://acme/x/a.tar"), 'roles[0].inputs.a.url[1]: names the file "a.tar", as'),
+    (
+        with_urls("s3://acme/v1/a", "s3://acme/v2/a", layout=InputLayout.FLAT),
+        'roles[0].inputs.a.url[1]: names the file "a", as "s3://acme/v1/a" does',
+    ),
+    (with_urls(URL, "az://acme/b"), "roles[0].inputs.a.secret: is missing: name the secret of kind azure"),
+    (
+        with_urls(URL, "https://example.org/b", layout=InputLayout.FLAT),
+        "roles[0].inputs.a.layout: stands beside a URL that is not s3://",
+    ),
+    (
+        with_urls(URL, "https://example.org/b", sha256="5" * 64),
+        "roles[0].inputs.a.sha256: stands beside what may be several files or objects",
+    ),
+    (
+        inputs(*(JobInput(name=f"i{place}", urls=many(place, MOST_INPUT_URLS // 2 + 1)) for place in range(2))),
+        "roles[0].inputs: have 258 URLs; 256 are the most",
+    ),
     (of_job("Train"), "roles[0].inputs.a.from: must be a job of one execution like train"),
     (of_job("train/worker"), "roles[0].inputs.a.from: must be a job of one execution like train"),
     (of_job("train/worker-01"), "roles[0].inputs.a.from: must be a job of one execution like train"),

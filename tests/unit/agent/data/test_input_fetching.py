@@ -34,11 +34,13 @@ class Job:
     secrets: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Values of those of kind `http`, by their names."""
 
-    async def told(self, execution: ExecutionId, found: Sequence[FoundInput]) -> Sequence[FoundInput]:
+    async def told(
+        self, execution: ExecutionId, found: Sequence[FoundInput], asked: Sequence[str]
+    ) -> Sequence[FoundInput]:
         del execution
         for each in found:
             self.noted.setdefault(each.url, each)
-        return tuple(self.noted.values())
+        return tuple(self.noted[url] for url in asked if url in self.noted)
 
     async def opens(self, execution: ExecutionId) -> Sequence[DeliveredSecret]:
         del execution
@@ -280,3 +282,60 @@ async def test_a_server_with_an_authority_of_its_own_is_believed_by_its_ca(tmp_p
         no_ca = Job(secrets={"web": {"server": web.url, "ca": "quark"}})
         _, why = await refused(node(tmp_path, no_ca), assignment(tmp_path, web, "b", secret="web"))
         assert "the secret 'web' cannot be used: its ca is no certificate" in why
+
+
+def several(path: Path, web: WebPlace, *places: str, rank: int = 0, ranks: int = 1, split: bool = False) -> Assignment:
+    """An execution with one input of several URLs."""
+    one = assignment(path, web, f"of-{rank}")
+    urls = tuple(f"{web.url}{place}" for place in places)
+    role = replace(one.role, inputs=(JobInput(name="in", urls=urls, split=split),))
+    return replace(one, role=role, role_rank=rank, role_size=ranks)
+
+
+async def names(fetching: InputFetching, of: Assignment) -> list[str]:
+    """What the files of the input are called, as they are listed."""
+    [held] = (await fetching.fetch(of, ignored)).values()
+    assert {each.name for each in held.directory.iterdir()} == {each.path for each in held.files}
+    return [each.path for each in held.files]
+
+
+async def test_what_several_urls_hold_is_one_input_in_their_order(tmp_path: Path, web: WebPlace) -> None:
+    web.files |= {"/x/b": b"two", "/a": b"three"}
+    job, told = Job(), list[str]()
+    of = several(tmp_path, web, "/words", "/x/b", "/a")
+    [held] = (await node(tmp_path, job).fetch(of, told.append)).values()
+    assert [(each.path, each.size, each.uri) for each in held.files] == [
+        ("words", len(WORDS), f"{web.url}/words"),
+        ("b", 3, f"{web.url}/x/b"),
+        ("a", 5, f"{web.url}/a"),
+    ]
+    assert (held.directory / "a").read_bytes() == b"three"
+    assert set(job.noted) == {each.uri for each in held.files}
+    assert "fetching input in 3 B of 3 B (URL 2 of 3)" in told
+
+
+async def test_each_execution_fetches_its_part_of_several_urls_alone(tmp_path: Path, web: WebPlace) -> None:
+    web.files |= {"/1": b"1", "/2": b"22", "/3": b"333"}
+    parts = [
+        await names(node(tmp_path, Job()), several(tmp_path, web, "/3", "/1", "/2", rank=rank, ranks=2, split=True))
+        for rank in range(2)
+    ]
+    assert parts == [["3", "1"], ["2"]]
+    assert [path for path, _ in web.asked] == ["/3", "/1", "/2"]
+
+
+async def test_two_urls_that_name_one_file_are_refused_before_anything_is_fetched(
+    tmp_path: Path, web: WebPlace
+) -> None:
+    kind, why = await refused(node(tmp_path, Job()), several(tmp_path, web, "/1/a?key=x", "/2/a"))
+    assert kind is FailureKind.DATA_REFUSED
+    assert why == (
+        f"inputs.in: '{web.url}/1/a (URL 1)' and '{web.url}/2/a (URL 2)' would both lie at 'a'; take two inputs with a "
+        "directory of their own"
+    )
+    assert web.asked == []
+
+
+async def test_the_one_of_several_urls_that_cannot_be_had_is_named(tmp_path: Path, web: WebPlace) -> None:
+    _, why = await refused(node(tmp_path, Job()), several(tmp_path, web, "/words", "/gone"))
+    assert f"inputs.in: there is nothing at {web.url}/gone (HTTP 404)" in why

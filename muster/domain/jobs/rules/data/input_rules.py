@@ -10,12 +10,14 @@ from muster.domain.data.job_input import (
     BUCKET_SCHEMES,
     LONGEST_INPUT_URL,
     MAX_INPUTS,
+    MOST_INPUT_URLS,
     MOST_OWN_URLS,
     JobInput,
     file_name,
+    without_query,
 )
 from muster.domain.data.job_source import read_job_source
-from muster.domain.data.pattern import InputLayout, NamePatternError
+from muster.domain.data.pattern import InputLayout, NamePattern, NamePatternError
 from muster.domain.data.tree import MalformedTreeError, refuse_bad_content_path
 from muster.domain.fault import Fault, Path
 from muster.domain.jobs.job import Role
@@ -87,13 +89,17 @@ def input_faults(role: Role) -> Iterator[Fault]:
         yield from told(where, values.label(each.name))
         yield from _origin(each, where)
         yield from _place(role, each, where)
-    yield from _few_own(role)
+    yield from _few_urls(role)
     yield from _in_each_other(role)
 
 
-def _few_own(role: Role) -> Iterator[Fault]:
+def _few_urls(role: Role) -> Iterator[Fault]:
     """The coordinator keeps what each URL holds with the job, so there are not too many."""
-    own = [each for each in role.inputs if set(placeholder_names(each.url)) & set(OF_ONE)]
+    urls = [one for each in role.inputs for one in each.singly]
+    if len(urls) > MOST_INPUT_URLS:
+        message = f"have {len(urls)} URLs; {MOST_INPUT_URLS} are the most. Take URLs of a store with wildcards"
+        yield Fault(path=("inputs",), message=message)
+    own = [each for each in urls if set(placeholder_names(each.url)) & set(OF_ONE)]
     if len(own) * role.count > MOST_OWN_URLS:
         message = (
             f"have {len(own) * role.count} URLs, as each execution has its own; {MOST_OWN_URLS} are the most. "
@@ -103,7 +109,7 @@ def _few_own(role: Role) -> Iterator[Fault]:
 
 
 def _origin(each: JobInput, where: Path) -> Iterator[Fault]:
-    if bool(each.url) == bool(each.source):
+    if sum(map(bool, (each.url, each.urls, each.source))) != 1:
         yield Fault(path=where, message="needs exactly one of url and from")
     elif each.source:
         yield from told((*where, "from"), input_source(each.source))
@@ -115,22 +121,48 @@ def _origin(each: JobInput, where: Path) -> Iterator[Fault]:
         if each.layout is not InputLayout.TAIL:
             yield Fault(path=(*where, "layout"), message="stands beside from: outputs lie as they were left")
     else:
-        yield from told((*where, "url"), input_url(each.url) or own_place(each.url))
+        for place, one in enumerate(each.singly):
+            at = (*where, "url", place) if each.urls else (*where, "url")
+            yield from told(at, input_url(one.url) or own_place(one.url))
+        yield from _in_one_place(each, where)
         yield from _opened_by(each, where)
         yield from _several(each, where)
         if each.sha256:
             yield from told((*where, "sha256"), input_sha256(each.sha256))
         if each.only or each.trees:
-            yield Fault(path=(*where, "only"), message="stands beside url, which names one file; it is for from")
+            yield Fault(path=(*where, "only"), message="stands beside url, which names files itself; it is for from")
+
+
+def _in_one_place(each: JobInput, where: Path) -> Iterator[Fault]:
+    """URLs of one input whose files would have one name, as far as that can be seen before anything is fetched."""
+    taken: dict[str, str] = {}
+    for place, url in enumerate(each.urls):
+        name = _only_name(url, each.layout)
+        first = taken.setdefault(name or url, url)
+        if url in each.urls[:place]:
+            yield Fault(path=(*where, "url", place), message="is there twice")
+        elif first != url:
+            message = (
+                f"names the file {quote(name)}, as {quote(without_query(first))} does; take two inputs, which lie apart"
+            )
+            yield Fault(path=(*where, "url", place), message=message)
+
+
+def _only_name(url: str, layout: InputLayout) -> str:
+    """Where the only file of a URL lies in its input; empty where it may be several."""
+    named = read_bucket_url(url)
+    if named is None:
+        return file_name(url)
+    return "" if _may_be_several(url) else NamePattern(named.key).place(named.key, layout)
 
 
 def _several(each: JobInput, where: Path) -> Iterator[Fault]:
     """What is wrong with what is said of several files, where it is one."""
-    if each.layout is not InputLayout.TAIL and not each.is_in_bucket:
+    if each.layout is not InputLayout.TAIL and not any(one.is_in_bucket for one in each.singly):
         yield Fault(
             path=(*where, "layout"), message="stands beside a URL that is not s3:// or az://; it is for objects"
         )
-    if each.split and not _may_be_several(each.url):
+    if each.split and each.url and not _may_be_several(each.url):
         message = "stands beside a URL that is one file, of which there are no parts; take wildcards, or a / at the end"
         yield Fault(path=(*where, "split"), message=message)
 
@@ -143,11 +175,11 @@ def _may_be_several(url: str) -> bool:
 def _opened_by(each: JobInput, where: Path) -> Iterator[Fault]:
     if each.secret:
         yield from told((*where, "secret"), values.label(each.secret))
-    elif each.url.startswith(AZURE_SCHEME):
+    elif any(one.url.startswith(AZURE_SCHEME) for one in each.singly):
         message = "is missing: name the secret of kind azure that says which account has the container"
         yield Fault(path=(*where, "secret"), message=message)
-    if each.sha256 and _may_be_several(each.url):
-        message = "stands beside a URL that may be several objects; it is for one object, or one file"
+    if each.sha256 and (each.urls or _may_be_several(each.url)):
+        message = "stands beside what may be several files or objects; it is for one object, or one file"
         yield Fault(path=(*where, "sha256"), message=message)
 
 
