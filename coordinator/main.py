@@ -55,6 +55,7 @@ from coordinator.trust.audit.log import AuditLog
 from coordinator.trust.audit.retention import prune_seldom
 from coordinator.trust.authority import FleetAuthority
 from coordinator.trust.policies import Policies
+from coordinator.trust.presets import Presets
 from coordinator.trust.registry import Registry
 from coordinator.trust.subscriptions import Subscriptions
 from coordinator.trust.token_uses import write_seldom
@@ -145,6 +146,7 @@ async def run(
                 secrets=secrets,
                 subscriptions=Subscriptions(trust, secrets, registry.projects),
                 policies=policies,
+                presets=Presets(trust, registry.projects),
                 log_quota=quota if quota.limited else None,
                 bundles=BundleStore(directory.bundles, signers=settings.bundle_signers),
                 logins=logins,

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from muster.domain.fleet.attach_permission import Attachers, AttachPermission
     from muster.domain.fleet.node import NodeState, NodeView
     from muster.domain.fleet.policies.policy import JobPolicy, PolicyRule
+    from muster.domain.fleet.policies.preset import Preset, PresetKind
     from muster.domain.fleet.pool import Pool
     from muster.domain.fleet.secret import SecretKind
     from muster.domain.fleet.window import Window
@@ -103,6 +104,10 @@ _FROM: Mapping[str, tuple[str, ...]] = {
     "muster.domain.fleet.policies.policy": (
         "JobPolicy",
         "PolicyRule",
+    ),
+    "muster.domain.fleet.policies.preset": (
+        "Preset",
+        "PresetKind",
     ),
     "muster.domain.fleet.pool": ("Pool",),
     "muster.domain.fleet.secret": ("SecretKind",),
@@ -215,6 +220,8 @@ __all__ = [
     "PolicyRule",
     "Pool",
     "PortRequest",
+    "Preset",
+    "PresetKind",
     "PullPolicy",
     "Rendezvous",
     "Resources",

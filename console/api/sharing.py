@@ -1,4 +1,4 @@
-"""Shares over HTTP: projects, quotas, the queue, usage and secrets."""
+"""Shares over HTTP: projects, quotas, the queue, usage, presets and secrets."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +16,7 @@ from console.api.reading import Fields, Page, Time
 from console.api.route import Listed, Route
 from muster.domain.fleet.access import Project
 from muster.domain.fleet.policies.policy import JobPolicy
+from muster.domain.fleet.policies.preset import Preset, PresetKind
 from muster.domain.fleet.quota_plan import planned, told
 from muster.domain.fleet.secret import Secret, SecretKind
 from muster.domain.fleet.standing_view import QueueLine, UnitStandingView
@@ -24,7 +25,16 @@ from muster.jobfile.policies import policy_rules
 from muster.quota_file import units_of
 
 OfProject = Annotated[str, Query(alias="project", description="Only this project; none: all that one may look at.")]
+Version = Annotated[int, Query(ge=0, description="The number of the version; 0: the newest.")]
 OfPool = Annotated[str, Query(alias="pool", description="Only this pool; none: all.")]
+
+
+class PresetBody(Fields):
+    """The next version of a preset."""
+
+    document: Mapping[str, Any] = Field(min_length=1, description="Values by key of the job file.")
+    title: str = ""
+    note: str = ""
 
 
 class SecretValues(Fields):
@@ -125,6 +135,39 @@ async def put_policy(
     return one(request, await client.projects.set_policy(project, policy_rules(wanted)))
 
 
+async def list_presets(client: AsCaller, project: str) -> Response:
+    """The newest version of each preset that jobs of a project may use; of the project `*` those of the fleet."""
+    return many(await client.presets.list(project))
+
+
+async def get_preset(
+    request: Request, client: AsCaller, project: str, preset_kind: PresetKind, preset: str, version: Version = 0
+) -> Response:
+    """One version of the preset that jobs of a project mean by a name: its own, else that of the fleet."""
+    return one(request, await client.presets.get(preset_kind, preset, version=version, project=project))
+
+
+async def list_preset_versions(client: AsCaller, project: str, preset_kind: PresetKind, preset: str) -> Response:
+    """All versions of a preset, the newest first."""
+    return many(await client.presets.history(preset_kind, preset, project=project))
+
+
+async def put_preset(
+    request: Request, client: AsCaller, project: str, preset_kind: PresetKind, preset: str, body: PresetBody
+) -> Response:
+    """Keep the next version of a preset; what the newest one says already makes no other one."""
+    wish = Preset(
+        project=project, kind=preset_kind, name=preset, document=body.document, title=body.title, note=body.note
+    )
+    return one(request, await client.presets.put(wish))
+
+
+async def remove_preset(client: AsCaller, project: str, preset_kind: PresetKind, preset: str) -> Response:
+    """Forget all versions of a preset; jobs that were made with it stay what they are."""
+    await client.presets.remove(preset_kind, preset, project=project)
+    return Response(status_code=HTTPStatus.NO_CONTENT)
+
+
 async def list_secrets(client: AsCaller, project: str) -> Response:
     """The secrets of a project by name, without their values."""
     return many(await client.secrets.list(project))
@@ -142,6 +185,8 @@ async def remove_secret(client: AsCaller, project: str, secret: str) -> Response
     await client.secrets.remove(secret, project)
     return Response(status_code=HTTPStatus.NO_CONTENT)
 
+
+_PRESET = "/v1/projects/{project}/presets/{preset_kind}/{preset}"
 
 SHARING_ROUTES = (
     Route(verb="GET", path="/v1/projects", operation="projects.list", handler=list_projects, answer=Listed(Project)),
@@ -176,6 +221,38 @@ SHARING_ROUTES = (
         handler=put_policy,
         answer=JobPolicy,
         example='-X PUT --json \'{"rules": {"workers": {"max": 16}}}\' \'{url}/v1/projects/{project}/policy\'',
+    ),
+    Route(
+        verb="GET",
+        path="/v1/projects/{project}/presets",
+        operation="presets.list",
+        handler=list_presets,
+        answer=Listed(Preset),
+    ),
+    Route(verb="GET", path=_PRESET, operation="presets.get", handler=get_preset, answer=Preset),
+    Route(
+        verb="GET",
+        path=f"{_PRESET}/versions",
+        operation="presets.history",
+        handler=list_preset_versions,
+        answer=Listed(Preset),
+    ),
+    Route(
+        verb="PUT",
+        path=_PRESET,
+        operation="presets.put",
+        handler=put_preset,
+        answer=Preset,
+        example='-X PUT --json \'{"document": {"image": "registry.local/pt:2.9"}}\' '
+        "'{url}/v1/projects/{project}/presets/environment/pytorch'",
+    ),
+    Route(
+        verb="DELETE",
+        path=_PRESET,
+        operation="presets.remove",
+        handler=remove_preset,
+        answer=None,
+        status=HTTPStatus.NO_CONTENT,
     ),
     Route(
         verb="GET",

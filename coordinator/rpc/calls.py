@@ -95,6 +95,13 @@ _OURS: Mapping[str, Mapping[str, str]] = {
         "Queue": "queue.list",
         "Usage": "usage.show",
     },
+    "PresetService": {
+        "Put": "presets.put",
+        "Get": "presets.get",
+        "List": "presets.list",
+        "History": "presets.history",
+        "Remove": "presets.remove",
+    },
     "SecretService": {
         "Put": "secrets.set",
         "List": "secrets.list",

@@ -28,7 +28,7 @@ from coordinator.rpc.clients.jobs import READER_PATIENCE, JobService
 from coordinator.rpc.clients.login import LoginService
 from coordinator.rpc.clients.nodes import NodeService
 from coordinator.rpc.clients.pools import PoolService
-from coordinator.rpc.clients.projects import ProjectService
+from coordinator.rpc.clients.projects import PresetService, ProjectService
 from coordinator.rpc.clients.secrets import SecretService
 from coordinator.rpc.clients.trust import TrustOperations, TrustService
 from coordinator.rpc.clients.windows import WindowService
@@ -60,6 +60,7 @@ from coordinator.service.projects import ProjectOperations
 from coordinator.service.queueing.job_orders import JobOrders
 from coordinator.service.queueing.policies import PolicyOperations
 from coordinator.service.queueing.pools import PoolOperations
+from coordinator.service.queueing.presets import PresetOperations
 from coordinator.service.queueing.quotas import QuotaOperations
 from coordinator.service.queueing.usage import UsageOperations
 from coordinator.service.queueing.windows import WindowOperations
@@ -82,6 +83,7 @@ from coordinator.store.store import Store
 from coordinator.trust.audit.log import AuditLog
 from coordinator.trust.authority import FleetAuthority
 from coordinator.trust.policies import Policies
+from coordinator.trust.presets import Presets
 from coordinator.trust.registry import Registry
 from coordinator.trust.secrets.secrets import Secrets
 from coordinator.trust.subscriptions import Subscriptions
@@ -109,6 +111,8 @@ from muster.rpc.v1 import (
     notifications_pb2_grpc,
     pools_pb2,
     pools_pb2_grpc,
+    presets_pb2,
+    presets_pb2_grpc,
     projects_pb2,
     projects_pb2_grpc,
     telemetry_pb2,
@@ -137,6 +141,7 @@ FOR_CLIENTS = (
     projects_pb2.DESCRIPTOR.services_by_name["ProjectService"].full_name,
     nodes_pb2.DESCRIPTOR.services_by_name["WindowService"].full_name,
     nodes_pb2.DESCRIPTOR.services_by_name["ImageService"].full_name,
+    presets_pb2.DESCRIPTOR.services_by_name["PresetService"].full_name,
     pools_pb2.DESCRIPTOR.services_by_name["PoolService"].full_name,
     trust_pb2.DESCRIPTOR.services_by_name["TrustService"].full_name,
     trust_pb2.DESCRIPTOR.services_by_name["LoginService"].full_name,
@@ -161,6 +166,7 @@ class Parts:
     secrets: Secrets
     subscriptions: Subscriptions
     policies: Policies
+    presets: Presets
     fleet: str = ""
     """The id of the fleet."""
     log_quota: LogQuota | None = None
@@ -229,12 +235,12 @@ def add_clients(
     telemetry_pb2_grpc.add_TelemetryServiceServicer_to_server(telemetry, server)
     trust = TrustService(_trust(parts, authority))
     trust_pb2_grpc.add_TrustServiceServicer_to_server(trust, server)
-    _add_beside_nodes(server, parts, closings)
+    _add_beside_jobs(server, parts, closings)
     projects = ProjectOperations(
         operations,
         parts.engine,
         parts.registry,
-        (parts.secrets, parts.subscriptions, parts.policies, parts.kept.volumes),
+        (parts.secrets, parts.subscriptions, parts.policies, parts.presets, parts.kept.volumes),
         open_for_all=authority is None,
     )
     feed = FeedService(
@@ -264,8 +270,8 @@ def add_clients(
         closings.append(bundles.closing.set)
 
 
-def _add_beside_nodes(server: grpc.aio.Server, parts: Parts, closings: Closings) -> None:
-    """Serve what is asked of nodes beside themselves: their windows, images and pools."""
+def _add_beside_jobs(server: grpc.aio.Server, parts: Parts, closings: Closings) -> None:
+    """Serve what jobs name: windows, images and pools of nodes, and presets."""
     operations = parts.operations
     windows = WindowService(WindowOperations(operations, parts.engine))
     nodes_pb2_grpc.add_WindowServiceServicer_to_server(windows, server)
@@ -274,6 +280,8 @@ def _add_beside_nodes(server: grpc.aio.Server, parts: Parts, closings: Closings)
     images = ImageService(ImageOperations(operations, parts.engine, parts.kept.images), pulls)
     closings.append(running.close)
     nodes_pb2_grpc.add_ImageServiceServicer_to_server(images, server)
+    presets = PresetService(PresetOperations(operations, parts.presets, parts.policies.that_hold))
+    presets_pb2_grpc.add_PresetServiceServicer_to_server(presets, server)
     pools = PoolService(PoolOperations(operations, parts.engine, parts.registry))
     pools_pb2_grpc.add_PoolServiceServicer_to_server(pools, server)
 

@@ -35,7 +35,7 @@ from muster.domain.fleet.pool import Pool
 from muster.domain.fleet.quota import RESOURCES, Department
 from muster.domain.fleet.window import Window
 
-VERSION = "0115"
+VERSION = "0118"
 """The newest migration."""
 
 PART_OF_KEY: dict[str, bool] = {"part of key": True}

@@ -7,6 +7,7 @@ from typing import Protocol, TypeAlias
 
 from muster.domain.fleet.access import Account, AuditAnchor, AuditEntry, EnrolledNode, IssuedJoinToken, IssuedToken
 from muster.domain.fleet.policies.policy import JobPolicy
+from muster.domain.fleet.policies.preset import Preset, PresetId, PresetKind
 from muster.domain.fleet.secret import Secret
 from muster.domain.notifications.subscription import Subscription
 
@@ -73,6 +74,22 @@ class RemovedPolicy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RemovedPreset:
+    """A preset of which all versions are to be forgotten, but for how many there were."""
+
+    project: str
+    kind: PresetKind
+    name: str
+    version: int
+    """The number of its last version, after which others count on."""
+
+    @property
+    def id(self) -> PresetId:
+        """Which preset it was."""
+        return PresetId(project=self.project, kind=self.kind, name=self.name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TokensUsed:
     """When API tokens were shown last, by id; of a token that is gone by now nothing is kept."""
 
@@ -93,6 +110,8 @@ TrustChange: TypeAlias = (
     | RemovedSubscription
     | JobPolicy
     | RemovedPolicy
+    | Preset
+    | RemovedPreset
 )
 """A record to be kept in place of the one with its key, or to be forgotten."""
 
@@ -156,4 +175,24 @@ class TrustStore(Protocol):
 
         The newest entry stays, and the chain holds from the anchor on.
         """
+        ...
+
+
+class PresetStore(Protocol):
+    """Keeps every version of every preset. Synchronous, each call but the first from a thread of its own."""
+
+    def load_presets(self) -> Sequence[Preset | RemovedPreset]:
+        """The newest version of each preset, also of those that were removed."""
+        ...
+
+    def preset_versions(self, which: PresetId) -> Sequence[Preset]:
+        """All versions of a preset, the newest first."""
+        ...
+
+    def preset_version(self, which: PresetId, version: int) -> Preset | None:
+        """One version of a preset; None: there is none of that number."""
+        ...
+
+    def commit_trust(self, changes: Sequence[TrustChange], entries: Sequence[AuditEntry] = ()) -> None:
+        """Keep all changes and audit entries in one transaction."""
         ...

@@ -211,6 +211,12 @@ def _add_pools(app: typer.Typer) -> None:
     app.add_typer(pools.pools, name="pools")
 
 
+def _add_presets(app: typer.Typer) -> None:
+    from muster.cli.commands.sharing import presets
+
+    app.add_typer(presets.presets, name="presets")
+
+
 def _add_quotas(app: typer.Typer) -> None:
     from muster.cli.commands.sharing import quotas
 
@@ -310,6 +316,7 @@ _PARTS: Mapping[Add, tuple[str, ...]] = {
     _add_nodes: ("nodes",),
     _add_windows: ("windows",),
     _add_secrets: ("secrets",),
+    _add_presets: ("presets",),
     _add_notify: ("notify",),
     _add_trust: ("users", "accounts", "tokens", "projects"),
     _add_pools: ("pools",),

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from muster.client.services.metrics import MetricsClient
     from muster.client.services.nodes import EventsClient, FleetClient, NodesClient, VolumesClient, WindowsClient
     from muster.client.services.notifications import NotificationsClient
-    from muster.client.services.projects import PoolsClient, ProjectsClient
+    from muster.client.services.projects import PoolsClient, PresetsClient, ProjectsClient
     from muster.client.services.secrets import SecretsClient
     from muster.client.services.telemetry import TelemetryClient
     from muster.client.services.tokens import JoinTokensClient, LoginsClient, TokensClient
@@ -194,6 +194,13 @@ class Client(AdministrationNouns):
         from muster.client.services.projects import ProjectsClient
 
         return ProjectsClient(self._calls)
+
+    @cached_property
+    def presets(self) -> "PresetsClient":
+        """Presets: named fragments of job files, of projects and of the fleet."""
+        from muster.client.services.projects import PresetsClient
+
+        return PresetsClient(self._calls)
 
     @cached_property
     def pools(self) -> "PoolsClient":

@@ -58,7 +58,7 @@ def from_text(text: str, source: str, *, base: Path | None, overrides: Mapping[s
     try:
         document = read(text)
     except UnreadableError as error:
-        raise _unreadable(source, text, error) from None
+        raise unreadable(source, text, error) from None
     return _job(_Source(source, text, base, overrides), document)
 
 
@@ -69,7 +69,7 @@ def all_from_text(
     try:
         documents = read_all(text)
     except UnreadableError as error:
-        raise _unreadable(source, text, error) from None
+        raise unreadable(source, text, error) from None
     file, jobs, problems = _Source(source, text, base, overrides), list[tuple[int, JobSpec]](), list[Problem]()
     for document in [each for each in documents if each.root is not None] or [Document(root=None, repeated=())]:
         try:
@@ -200,7 +200,8 @@ def _is_null(rest: Sequence[str], value: Node) -> bool:
     return not rest and isinstance(value, Scalar) and value.value is None
 
 
-def _unreadable(source: str, text: str, error: UnreadableError) -> JobFileError:
+def unreadable(source: str, text: str, error: UnreadableError) -> JobFileError:
+    """The error about a text of which nothing can be used."""
     return JobFileError(source, [_at(error.at, (), FieldError(error.message))], text)
 
 
@@ -229,8 +230,7 @@ def _checked(root: Table, source: _Source, problems: Sequence[Problem]) -> JobSp
     spec, found = checked(root, source.base)
     if spec is not None and not problems:
         return spec
-    located = (_located(root, loc, error) for loc, error in found)
-    raise JobFileError(source.name, [*problems, *located], source.text)
+    raise JobFileError(source.name, [*problems, *(located(root, loc, error) for loc, error in found)], source.text)
 
 
 def _meant(scalar: Scalar) -> Atom:
@@ -249,7 +249,7 @@ def _at(place: Place, loc: Loc, error: FieldError) -> Problem:
     )
 
 
-def _located(root: Table, loc: Loc, error: FieldError) -> Problem:
+def located(root: Table, loc: Loc, error: FieldError) -> Problem:
     """The problem with its place in the file."""
     return _at(_place(root, loc), loc, error)
 
@@ -316,7 +316,7 @@ def _problems(lines: Sequence[str], root: Table, builder: "Builder") -> Iterator
         if match is None or not builder.knows(str(path[0])):
             yield Problem(line=0, column=0, field="", message=line)
         else:
-            yield _located(root, builder.where(path), FieldError(match["message"]))
+            yield located(root, builder.where(path), FieldError(match["message"]))
 
 
 def _path(text: str) -> Loc:

@@ -24,6 +24,7 @@ from tests.small_bundles import make_bundle
 
 JOB = "name: filed\ncommand: [sh, -c, 'true']\n"
 QUOTAS = "projects:\n  vision: {department: research, limit: {gpus: 4}}\n"
+PRESET = "image: registry.local/pt:2.9\nenv: {MODE: fast}\n"
 POLICY = "rules:\n  workers: {max: 16}\n"
 MACHINES = "nodes:\n  - host: 127.0.0.1:1\n"
 BY_PROGRAMS = (
@@ -116,6 +117,7 @@ def prepare(directory: Path) -> None:
     (directory / "machines.yaml").write_text(MACHINES)
     (directory / "quotas.yaml").write_text(QUOTAS)
     (directory / "policy.yaml").write_text(POLICY)
+    (directory / "preset.yaml").write_text(PRESET)
     (directory / "vars.env").write_text("B=2\n")
     (directory / "secret").write_text("swordfish")
     (directory / "key.txt").write_text("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")

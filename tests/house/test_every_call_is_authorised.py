@@ -21,6 +21,7 @@ from muster.rpc.v1 import (
     nodes_pb2,
     notifications_pb2,
     pools_pb2,
+    presets_pb2,
     projects_pb2,
     telemetry_pb2,
     trust_pb2,
@@ -41,6 +42,7 @@ MODULES = (
     nodes_pb2,
     notifications_pb2,
     pools_pb2,
+    presets_pb2,
     projects_pb2,
     telemetry_pb2,
     trust_pb2,
@@ -108,7 +110,7 @@ def test_orders_are_written_to_the_audit_log() -> None:
         for name, rule in RULES.items()
         if rule.audited is Audited.REFUSALS and rule.scope is not AccessScope.PUBLIC
     }
-    looks = {"deliver", "connect", "push_logs", "get", "list", "logs", "points", "watch", "why", "events"}
+    looks = {"deliver", "connect", "push_logs", "get", "list", "logs", "points", "watch", "why", "events", "history"}
     looks |= {"enrolled", "whoami", "show", "storage", "samples", "follow"}
     looks |= {"deliveries", "report"}  # what consoles tell is no order
     looks |= {"found"}  # what nodes tell of inputs, as they tell of executions

@@ -16,6 +16,7 @@ from coordinator.store.records.sql import SqlStore
 from coordinator.store.trust.sql import SqlTrust
 from coordinator.trust.audit.log import AuditLog
 from coordinator.trust.policies import Policies
+from coordinator.trust.presets import Presets
 from coordinator.trust.registry import Registry
 from coordinator.trust.secrets.secrets import Secrets
 from coordinator.trust.subscriptions import Subscriptions
@@ -58,6 +59,7 @@ async def working_parts(directory: Path, **more: Any) -> AsyncIterator[Parts]:
             secrets=secrets,
             subscriptions=Subscriptions(trust, secrets, registry.projects),
             policies=Policies(trust, registry.projects),
+            presets=Presets(trust, registry.projects),
             **more,
         )
         async with asyncio.TaskGroup() as tasks:

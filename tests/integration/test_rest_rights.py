@@ -35,6 +35,7 @@ BODIES: dict[str, Any] = {
     "put_window": {"begins": "2030-01-01T00:00:00Z", "ends": "2030-01-02T00:00:00Z", "labels": {"rack": "7"}},
     "put_quotas": {"projects": {"vision": {"weight": 2}}},
     "put_policy": {"rules": {"workers": {"max": 16}}},
+    "put_preset": {"document": {"mounts": ["/data:/data"]}},
     "put_secret": {"values": {"key": "0123"}},
     "put_subscription": {"target": "mail", "to": ["ada@example.com"]},
     "add_account": {"name": "new", "kind": "user"},
@@ -55,6 +56,8 @@ NAMES = {
     "checkpoint": "none",
     "volume": "none",
     "pull": "none",
+    "preset_kind": "data",
+    "preset": "none",
 }
 OWN_ACCOUNT = {"make_token", "revoke_token", "put_subscription"}
 """What may be done to what is one's own, or about it, by who may not more: the service looks whose it is."""

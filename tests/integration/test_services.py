@@ -20,6 +20,7 @@ from coordinator.store.records.memory import MemoryStore
 from coordinator.store.trust.sql import SqlTrust
 from coordinator.trust.audit.log import AuditLog
 from coordinator.trust.policies import Policies
+from coordinator.trust.presets import Presets
 from coordinator.trust.registry import Registry
 from coordinator.trust.secrets.secrets import Secrets
 from coordinator.trust.subscriptions import Subscriptions
@@ -125,6 +126,7 @@ async def parts(directory: Path) -> AsyncIterator[Parts]:
             secrets=secrets,
             subscriptions=Subscriptions(trust, secrets, registry.projects),
             policies=Policies(trust, registry.projects),
+            presets=Presets(trust, registry.projects),
         )
     finally:
         logs.close()

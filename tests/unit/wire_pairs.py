@@ -21,6 +21,7 @@ from muster.rpc.v1 import (
     nodes_pb2,
     notifications_pb2,
     pools_pb2,
+    presets_pb2,
     projects_pb2,
     telemetry_pb2,
     trust_pb2,
@@ -28,7 +29,7 @@ from muster.rpc.v1 import (
 from muster.wire.data import image_pulls, images, outputs, pulled_images, saved, swarms, volumes
 from muster.wire.feeds import batches
 from muster.wire.notifications import happenings, subscriptions
-from muster.wire.sharing import policies
+from muster.wire.sharing import policies, presets
 from muster.wire.telemetry import coordinator_figures
 from tests.unit import (
     attachment_values,
@@ -79,6 +80,7 @@ PAIRS = (
     Pair("join_token", trust_values.join_tokens, trust_pb2.JoinToken),
     Pair("project", trust_values.projects, projects_pb2.Project),
     Pair("job_policy", policy_values.policies, projects_pb2.JobPolicy, policies),
+    Pair("preset", policy_values.presets, presets_pb2.Preset, presets),
     Pair("unit_change", quota_values.changes, projects_pb2.UnitChange),
     Pair("unit_standing", quota_values.standings, projects_pb2.UnitStanding),
     Pair("pool", quota_values.set_pools, pools_pb2.Pool),

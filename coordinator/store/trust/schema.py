@@ -1,4 +1,4 @@
-"""The tables of trust: accounts, tokens, secrets, subscriptions, policies, enrolled nodes, the audit log."""
+"""The tables of trust: accounts, tokens, secrets, subscriptions, policies, presets, enrolled nodes, the audit log."""
 
 from sqlalchemy import JSON, Column, ForeignKeyConstraint, Integer, LargeBinary, String, Table
 
@@ -59,6 +59,21 @@ policies = Table(
     Column("updated_by", String, nullable=False),
 )
 """What jobs may say; the project `*` is the fleet."""
+
+presets = Table(
+    "presets",
+    metadata,
+    Column("project", String, primary_key=True),
+    Column("kind", String, primary_key=True),
+    Column("name", String, primary_key=True),
+    Column("version", Integer, primary_key=True),
+    Column("document", JSON(none_as_null=True)),
+    Column("title", String, nullable=False),
+    Column("note", String, nullable=False),
+    Column("made_at", UtcTime),
+    Column("made_by", String, nullable=False),
+)
+"""Every version of every preset; one without a document only says how many there were of what was removed."""
 
 grants = Table(
     "grants",

@@ -11,12 +11,13 @@ from sqlalchemy import ColumnElement, Connection, Delete, Engine, Table, bindpar
 from coordinator.store.dialect import connect, explained, reading, upsert
 from coordinator.store.schema_version import bring_up_to_date
 from coordinator.store.store import StoreFullError
-from coordinator.store.trust import audit, schema
+from coordinator.store.trust import audit, presets, schema
 from coordinator.store.trust.audit_reserve import AuditReserve
 from coordinator.trust.records import (
     AuditWish,
     RemovedAccount,
     RemovedPolicy,
+    RemovedPreset,
     RemovedSecret,
     RemovedSubscription,
     RemovedToken,
@@ -38,6 +39,7 @@ from muster.domain.fleet.access import (
     IssuedToken,
 )
 from muster.domain.fleet.policies.policy import JobPolicy, PolicyRule
+from muster.domain.fleet.policies.preset import Preset, PresetId
 from muster.domain.fleet.secret import Secret, SecretKind
 from muster.domain.ids import NodeId
 from muster.domain.notifications.event_types import EventSeverity
@@ -147,6 +149,21 @@ class SqlTrust:
             found = _rows(connection, schema.secrets, *_is_secret(project, name))
         return _secret(found[0]) if found else None
 
+    def load_presets(self) -> Sequence[Preset | RemovedPreset]:
+        """The newest version of each preset, also of those that were removed."""
+        with explained(self._engine), self._engine.connect() as connection:
+            return presets.newest(connection)
+
+    def preset_versions(self, which: PresetId) -> Sequence[Preset]:
+        """All versions of a preset, the newest first."""
+        with reading(self._engine) as connection:
+            return presets.versions(connection, which)
+
+    def preset_version(self, which: PresetId, version: int) -> Preset | None:
+        """One version of a preset; None: there is none of that number."""
+        with reading(self._engine) as connection:
+            return next(iter(presets.versions(connection, which, version)), None)
+
     def close(self) -> None:
         """Let go of the database."""
         self._engine.dispose()
@@ -178,6 +195,8 @@ class SqlTrust:
                 self._put(connection, schema.subscriptions, {**kept, "labels": dict(change.labels)})
             case JobPolicy():
                 self._put(connection, schema.policies, asdict(change))
+            case Preset() | RemovedPreset():
+                presets.keep(connection, change)
             case _:
                 assert_never(change)
 

@@ -1,4 +1,4 @@
-"""The SDK for projects and what each is opened for, and for pools."""
+"""The SDK for projects and what each is opened for, for presets, and for pools."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -7,16 +7,19 @@ from typing import Any
 from muster.client.calls import Calls
 from muster.domain.fleet.access import Permissions, Project
 from muster.domain.fleet.policies.policy import JobPolicy, PolicyRule
+from muster.domain.fleet.policies.preset import Preset, PresetKind
 from muster.domain.fleet.pool import Pool
 from muster.domain.fleet.quota import UnitChange
 from muster.domain.fleet.standing_view import PoolView, QueuePage, UnitStandingView
 from muster.domain.usage import UsageBy, UsageReport, UsageWish
-from muster.rpc.v1 import pools_pb2
+from muster.rpc.v1 import pools_pb2, presets_pb2
 from muster.rpc.v1 import projects_pb2 as pb
 from muster.rpc.v1.pools_pb2_grpc import PoolServiceStub
+from muster.rpc.v1.presets_pb2_grpc import PresetServiceStub
 from muster.rpc.v1.projects_pb2_grpc import ProjectServiceStub
 from muster.wire.sharing.policies import job_policy_from_wire, policy_rules_to_wire
 from muster.wire.sharing.pools import pool_to_wire, pool_view_from_wire
+from muster.wire.sharing.presets import preset_from_wire, preset_to_wire
 from muster.wire.sharing.projects import permissions_to_wire, project_from_wire
 from muster.wire.sharing.quotas import queue_page_from_wire, unit_change_to_wire, unit_standing_from_wire
 from muster.wire.sharing.usage import usage_report_from_wire, usage_wish_to_wire
@@ -142,6 +145,63 @@ class ProjectsClient:
         """
         wish = UsageWish(by=by, since=since, until=until, project=project, pool=pool)
         return usage_report_from_wire(await self._calls.ask(self._stub.Usage, usage_wish_to_wire(wish)))
+
+
+class PresetsClient:
+    """Presets, reached as `client.presets`: fragments of job files; those of the project `*` are of the fleet."""
+
+    def __init__(self, calls: Calls) -> None:
+        self._calls = calls
+
+    @property
+    def _stub(self) -> Any:  # noqa: ANN401 - that of PresetService, whose two kinds mypy cannot tell apart here
+        return self._calls.stub(PresetServiceStub)
+
+    async def put(self, preset: Preset) -> Preset:
+        """Keep the next version of a preset; what the newest one says already is given back as it is.
+
+        Raises InvalidJobError for what no job file has a key for, and for what a policy would refuse.
+
+        >>> image = {"image": "registry.local/pt:2.9", "env": {"NCCL_DEBUG": "WARN"}}
+        >>> wish = Preset(project="vision", kind=PresetKind.ENVIRONMENT, name="pytorch-2.9", document=image)
+        >>> made = await client.presets.put(wish)
+        """
+        request = presets_pb2.PutPresetRequest(preset=preset_to_wire(preset))
+        return preset_from_wire(await self._calls.ask(self._stub.Put, request))
+
+    async def get(self, kind: PresetKind, name: str, *, version: int = 0, project: str = "") -> Preset:
+        """One version of the preset that jobs of a project mean by a name: its own, else that of the fleet.
+
+        `version` 0 is the newest.
+
+        >>> document = (await client.presets.get(PresetKind.ENVIRONMENT, "pytorch-2.9", project="vision")).document
+        """
+        request = presets_pb2.GetPresetRequest(project=project, kind=kind, name=name, version=version)
+        return preset_from_wire(await self._calls.ask(self._stub.Get, request))
+
+    async def list(self, project: str = "") -> tuple[Preset, ...]:
+        """The newest version of each preset that jobs of a project may use, its own first; `*`: those of the fleet.
+
+        >>> names = [f"{each.kind} {each.name}" for each in await client.presets.list("vision")]
+        """
+        answer = await self._calls.ask(self._stub.List, presets_pb2.ListPresetsRequest(project=project))
+        return tuple(map(preset_from_wire, answer.presets))
+
+    async def history(self, kind: PresetKind, name: str, *, project: str = "") -> tuple[Preset, ...]:
+        """All versions of a preset, the newest first.
+
+        >>> notes = [each.note for each in await client.presets.history(PresetKind.TEMPLATE, "ddp", project="vision")]
+        """
+        request = presets_pb2.PresetHistoryRequest(project=project, kind=kind, name=name)
+        return tuple(map(preset_from_wire, (await self._calls.ask(self._stub.History, request)).versions))
+
+    async def remove(self, kind: PresetKind, name: str, *, project: str = "") -> None:
+        """Forget all versions of a preset; jobs that were made with it stay what they are.
+
+        >>> await client.presets.remove(PresetKind.TEMPLATE, "ddp", project="vision")
+        """
+        request = presets_pb2.RemovePresetRequest(project=project, kind=kind, name=name)
+        await self._calls.ask(self._stub.Remove, request, pauses=())
 
 
 class PoolsClient:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         SyncWindowsClient,
     )
     from muster.client.sync.notifications import SyncNotificationsClient
-    from muster.client.sync.projects import SyncPoolsClient, SyncProjectsClient
+    from muster.client.sync.projects import SyncPoolsClient, SyncPresetsClient, SyncProjectsClient
     from muster.client.sync.secrets import SyncSecretsClient
     from muster.client.sync.telemetry import SyncTelemetryClient
     from muster.client.sync.tokens import SyncJoinTokensClient, SyncLoginsClient, SyncTokensClient
@@ -189,6 +189,13 @@ class SyncClient(SyncAdministrationNouns):
         from muster.client.sync.projects import SyncProjectsClient
 
         return SyncProjectsClient(self._own.projects, self._loop)
+
+    @cached_property
+    def presets(self) -> "SyncPresetsClient":
+        """Presets: named fragments of job files, of projects and of the fleet."""
+        from muster.client.sync.projects import SyncPresetsClient
+
+        return SyncPresetsClient(self._own.presets, self._loop)
 
     @cached_property
     def pools(self) -> "SyncPoolsClient":

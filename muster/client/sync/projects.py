@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from muster.client.blocking.loop_thread import LoopThread
-from muster.client.services.projects import PoolsClient, ProjectsClient
+from muster.client.services.projects import PoolsClient, PresetsClient, ProjectsClient
 from muster.domain.fleet.access import Permissions, Project
 from muster.domain.fleet.policies.policy import JobPolicy, PolicyRule
+from muster.domain.fleet.policies.preset import Preset, PresetKind
 from muster.domain.fleet.pool import Pool
 from muster.domain.fleet.quota import UnitChange
 from muster.domain.fleet.standing_view import PoolView, QueuePage, UnitStandingView
@@ -119,6 +120,55 @@ class SyncProjectsClient:
         >>> report = client.projects.usage(by=UsageBy.USER, since=datetime.now(UTC) - timedelta(days=7))
         """
         return self._loop.run(self._own.usage(by=by, since=since, until=until, project=project, pool=pool))
+
+
+class SyncPresetsClient:
+    """Presets, reached as `client.presets`: fragments of job files; those of the project `*` are of the fleet."""
+
+    def __init__(self, own: PresetsClient, loop: LoopThread) -> None:
+        self._own = own
+        self._loop = loop
+
+    def put(self, preset: Preset) -> Preset:
+        """Keep the next version of a preset; what the newest one says already is given back as it is.
+
+        Raises InvalidJobError for what no job file has a key for, and for what a policy would refuse.
+
+        >>> image = {"image": "registry.local/pt:2.9", "env": {"NCCL_DEBUG": "WARN"}}
+        >>> wish = Preset(project="vision", kind=PresetKind.ENVIRONMENT, name="pytorch-2.9", document=image)
+        >>> made = client.presets.put(wish)
+        """
+        return self._loop.run(self._own.put(preset))
+
+    def get(self, kind: PresetKind, name: str, *, version: int = 0, project: str = "") -> Preset:
+        """One version of the preset that jobs of a project mean by a name: its own, else that of the fleet.
+
+        `version` 0 is the newest.
+
+        >>> document = (client.presets.get(PresetKind.ENVIRONMENT, "pytorch-2.9", project="vision")).document
+        """
+        return self._loop.run(self._own.get(kind, name, version=version, project=project))
+
+    def list(self, project: str = "") -> tuple[Preset, ...]:
+        """The newest version of each preset that jobs of a project may use, its own first; `*`: those of the fleet.
+
+        >>> names = [f"{each.kind} {each.name}" for each in client.presets.list("vision")]
+        """
+        return self._loop.run(self._own.list(project))
+
+    def history(self, kind: PresetKind, name: str, *, project: str = "") -> tuple[Preset, ...]:
+        """All versions of a preset, the newest first.
+
+        >>> notes = [each.note for each in client.presets.history(PresetKind.TEMPLATE, "ddp", project="vision")]
+        """
+        return self._loop.run(self._own.history(kind, name, project=project))
+
+    def remove(self, kind: PresetKind, name: str, *, project: str = "") -> None:
+        """Forget all versions of a preset; jobs that were made with it stay what they are.
+
+        >>> client.presets.remove(PresetKind.TEMPLATE, "ddp", project="vision")
+        """
+        self._loop.run(self._own.remove(kind, name, project=project))
 
 
 class SyncPoolsClient:

@@ -19,6 +19,7 @@ class UseKind(Enum):
     SECRET = auto()  #: a secret of the project
     SUBSCRIPTION = auto()  #: a subscription of the project
     POLICY = auto()  #: the policy of the project
+    PRESET = auto()  #: a preset of the project
     VOLUME = auto()  #: a volume that a node keeps for the project
     GRANT = auto()  #: an account that was granted access to this project
     TOKEN = auto()  #: a token that still counts, and was made for this project
@@ -30,6 +31,7 @@ _USERS: Mapping[UseKind, tuple[str, str, str]] = {
     UseKind.SECRET: ("secret", "is kept in it", "are kept in it"),
     UseKind.SUBSCRIPTION: ("subscription", "is kept in it", "are kept in it"),
     UseKind.POLICY: ("policy", "is set for it", "are set for it"),
+    UseKind.PRESET: ("preset", "is kept in it", "are kept in it"),
     UseKind.VOLUME: ("volume", "of it is kept by a node", "of it are kept by nodes"),
     UseKind.GRANT: ("account", "has access to it", "have access to it"),
     UseKind.TOKEN: ("token", "is made for it", "are made for it"),
@@ -68,6 +70,8 @@ class ProjectUse:
                 return f"notify remove {only or 'NAME'} --project {project}"
             case UseKind.POLICY:
                 return f"projects policy {project} --remove"
+            case UseKind.PRESET:
+                return f"presets remove {only or 'KIND NAME'} --project {project}"
             case UseKind.VOLUME:
                 node, _, name = (only or "NODE NAME").partition(" ")
                 return f"volumes remove {node} {project} {name}"

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from coordinator.store.store import StoreError
-from coordinator.trust.records import AuditWish, StoredSecret, TrustChange, TrustSnapshot
+from coordinator.trust.records import AuditWish, RemovedPreset, StoredSecret, TrustChange, TrustSnapshot
 from muster.domain.fleet.access import AuditAnchor, AuditEntry, EnrolledNode, IssuedJoinToken, Project
+from muster.domain.fleet.policies.preset import Preset, PresetId
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 PROJECTS = {name: Project(name=name, created_at=NOW) for name in ("default", "red", "blue")}
@@ -42,6 +43,16 @@ class MemoryTrust:
         return next(
             (each for each in reversed(stored) if (each.secret.project, each.secret.name) == (project, name)), None
         )
+
+    def load_presets(self) -> Sequence[Preset | RemovedPreset]:
+        return [each for each in self.changes if isinstance(each, Preset | RemovedPreset)]
+
+    def preset_versions(self, which: PresetId) -> Sequence[Preset]:
+        kept = [each for each in self.changes if isinstance(each, Preset) and each.id == which]
+        return kept[::-1]
+
+    def preset_version(self, which: PresetId, version: int) -> Preset | None:
+        return next((each for each in self.preset_versions(which) if each.version == version), None)
 
     def audit(self, wish: AuditWish) -> Sequence[AuditEntry]:
         del wish
