@@ -14,7 +14,7 @@ from agent.code.questions import CodeQuestions
 from agent.code.store import CODE_CACHE, CodeStore
 from agent.data.checkpoints.store import KEPT_PARTS, CheckpointQuestions, CheckpointStore
 from agent.data.outputs import OutputStore
-from agent.data.store import INPUT_CACHE, CacheSettings, InputQuestions, InputStore
+from agent.data.store import INPUT_CACHE, LAYER_CACHE, CacheSettings, InputQuestions, InputStore
 from agent.executions.ports import PortLedger
 from agent.executions.volumes.kept import KeptVolumes
 from agent.executions.volumes.node_volumes import NodeVolumes
@@ -278,7 +278,8 @@ def _node(
         checkpoints=checkpoints,
         pieces=None if swarms is None else PiecesForPeers(local.name, swarms.shelf, PeerRate(settings.peer_rate)),
     )
-    return NodeAgent(config, _runtimes(settings, config, programs, secrets, code), source, ports)
+    layers = _layers(settings, local)
+    return NodeAgent(config, _runtimes(settings, config, programs, secrets, code, layers), source, ports)
 
 
 def _swarms(
@@ -304,6 +305,13 @@ def _cache(settings: AgentSettings, local: LocalNode) -> CacheSettings:
     )
 
 
+def _layers(settings: AgentSettings, local: LocalNode) -> Path | None:
+    """Where a node keeps layers of images; None: its engine pulls by itself, as that of local nodes is one for all."""
+    if not settings.peer_images or settings.local_nodes:
+        return None
+    return _cache(settings, local).directory.with_name(LAYER_CACHE)
+
+
 def _volumes_directory(settings: AgentSettings, local: LocalNode) -> Path | None:
     """Where the volumes of a node lie; local nodes share a directory that was named."""
     if settings.volumes_dir is None or not settings.local_nodes:
@@ -327,12 +335,14 @@ def _runtimes(
     programs: AgentPrograms,
     secrets: ExecutionSecrets,
     code: CodeStore,
+    layers: Path | None,
 ) -> dict[RuntimeKind, Runtime]:
     runtimes: dict[RuntimeKind, Runtime] = {}
     if settings.docker_socket is not None:
         # Docker's client takes a quarter of an agent's memory, which nodes without Docker do not have to spare for it.
         take_back(AGENTS_DO_WITHOUT)  # Docker's client does not
         from agent.runtimes.docker.images.agreement import ImageTerms  # noqa: PLC0415 - as said above
+        from agent.runtimes.docker.images.loopback import through_node  # noqa: PLC0415 - as said above
         from agent.runtimes.docker.images.pulled import PULLED_FILE, PulledImages  # noqa: PLC0415 - as said above
         from agent.runtimes.docker.runtime import Confines, DockerRuntime  # noqa: PLC0415 - as said above
 
@@ -345,6 +355,7 @@ def _runtimes(
             pulled=PulledImages(node.state / PULLED_FILE),
             keep_free=settings.keep_free,
         )
+        images = images if layers is None else through_node(images, layers)
         docker = DockerRuntime(settings.docker_socket, identity(node.state), confines, secrets, code, images)
         runtimes[RuntimeKind.DOCKER] = docker
     if settings.processes:

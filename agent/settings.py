@@ -59,6 +59,8 @@ class AgentSettings:
     """Percent of a file system that inputs and images that were pulled leave free."""
     peers: bool = True
     """Whether it gives code and inputs to other nodes and takes them from there."""
+    peer_images: bool = True
+    """Whether its container engine pulls images through the agent, which keeps their layers."""
     peer_rate: int | None = None
     """Bytes a second that it gives to other nodes; None: as much as they take."""
     secrets_dir: Path | None = None
@@ -109,6 +111,7 @@ def parse(arguments: Sequence[str], environ: Mapping[str, str]) -> AgentSettings
         cache_size=given.cache_size,
         keep_free=given.keep_free,
         peers=not given.no_peers,
+        peer_images=not given.no_peer_images,
         peer_rate=given.peer_rate,
         secrets_dir=given.secrets_dir,
         job_user=_job_user_of(given.job_user, local=bool(given.local_nodes)),
@@ -167,6 +170,7 @@ def _parser(environ: Mapping[str, str]) -> argparse.ArgumentParser:
     spare = "of the disks that inputs and pulled images leave free, as far as nothing uses them (%(default)s)"
     add("--keep-free", type=_percent, default=10, metavar="PERCENT", help=spare)
     add("--no-peers", action="store_true", help="share no code and inputs with other nodes of the same attempt")
+    add("--no-peer-images", action="store_true", help="let the container engine pull images by itself")
     add("--peer-rate", type=_memory, metavar="SIZE", help="given to other nodes each second: 100Mi (no limit)")
     in_memory = "where executions find their secrets; in memory (/run/muster/secrets, or what the user has)"
     add("--secrets-dir", type=Path, metavar="DIR", help=in_memory)

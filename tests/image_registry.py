@@ -29,9 +29,15 @@ class Registry:
         """What every tag means."""
         self.login: tuple[str, str] | None = None
         """Name and password that it wants to be shown; None: it lets everybody in."""
+        self.token = ""
+        """What it gives to those whom it lets in, and wants to be shown by them then; empty: it gives no tokens."""
 
     def lets_in(self, shown: str) -> bool:
         """Whether what a request shows of itself is enough."""
+        return shown == f"Bearer {self.token}" if self.token else self.knows(shown)
+
+    def knows(self, shown: str) -> bool:
+        """Whether a request shows the login."""
         if self.login is None:
             return True
         return shown == f"Basic {base64.b64encode(':'.join(self.login).encode()).decode()}"
@@ -95,11 +101,14 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self, *, body: bool) -> None:
         served: Registry = self.server.served  # type: ignore[attr-defined]  # what handlers serve goes along with the server
-        known = served.lets_in(self.headers.get("Authorization", ""))
+        shown = self.headers.get("Authorization", "")
+        asks = self.path.startswith("/token?")
+        known = served.knows(shown) if asks else served.lets_in(shown)
         status, kind, content = self._found() if known else (401, "application/json", _REFUSED)
         self.send_response(status)
         if not known:
-            self.send_header("WWW-Authenticate", 'Basic realm="team"')
+            token = f'Bearer realm="http://{served.address}/token",service="team"'
+            self.send_header("WWW-Authenticate", token if served.token and not asks else 'Basic realm="team"')
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(content)))
         if kind == MANIFEST:
@@ -113,6 +122,8 @@ class _Handler(BaseHTTPRequestHandler):
         served: Registry = self.server.served  # type: ignore[attr-defined]  # what handlers serve goes along with the server
         if self.path == "/v2/":
             return 200, "application/json", b"{}"
+        if self.path == "/token?scope=repository%3Ateam%2Fapp%3Apull&service=team":
+            return 200, "application/json", json.dumps({"token": served.token}).encode()
         name = self.path.rpartition("/")[2]
         served.asked += "/manifests/" in self.path
         if "/manifests/" in self.path:

@@ -52,13 +52,18 @@ class InputCache:
         size: int | None = None,
         keep_free: int = DEFAULT_KEEP_FREE,
         disk: Callable[[Path], os.statvfs_result] = os.statvfs,
+        goes_first: Callable[[Path, int], int] | None = None,
     ) -> None:
-        """`size`: most bytes; None: a share of the file system. Raises OSError where it cannot be made."""
+        """`size`: most bytes; None: a share of the file system. Raises OSError where it cannot be made.
+
+        `goes_first` removes so many bytes of something else that is kept at a place, and says how many it were.
+        """
         self.directory = directory
         self._executions = executions
         self._size = size
         self._keep_free = keep_free
         self._disk = disk
+        self._goes_first = goes_first
         self._lock = threading.RLock()
         self._trees = ShownTrees(directory / "trees", self.place)
         directory.mkdir(parents=True, exist_ok=True)
@@ -168,6 +173,8 @@ class InputCache:
             disk = self._disk(self.directory)
             whole, free = disk.f_blocks * disk.f_frsize, disk.f_bavail * disk.f_frsize
             needed = missing * MORE_SPACE // 100
+            if (short := needed + whole * self._keep_free // 100 - free) > 0 and self._goes_first:
+                free += self._goes_first(self.directory, short)
             limit = whole * DEFAULT_CACHE_SHARE // 100 if self._size is None else self._size
             kept = sum(found.st_size for _, found in self._objects())
             surplus = max(kept + missing - limit, needed + whole * self._keep_free // 100 - free)

@@ -25,6 +25,8 @@ if TYPE_CHECKING:  # it loads OpenSSL, for its hashes
 
 INPUT_CACHE = "inputs"
 """The directory of inputs that are kept, in that of all that the node keeps."""
+LAYER_CACHE = "layers"
+"""The one of layers of images beside it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,11 +138,13 @@ class InputStore:
             from agent.data.bucket_inputs import BucketSide  # noqa: PLC0415 - agents without such jobs do without its hashes
             from agent.data.cache import InputCache  # noqa: PLC0415 - as above
             from agent.data.fetching import InputFetching  # noqa: PLC0415 - as above
+            from agent.data.layers.files import layers_go_first  # noqa: PLC0415 - as above
             from agent.data.mover.mover import Mover  # noqa: PLC0415 - as above
             from agent.data.trees import TreeAccess  # noqa: PLC0415 - as above
 
             given = self._settings
-            cache = InputCache(given.directory, given.executions, given.size, given.keep_free)
+            goes_first = layers_go_first(given.directory.with_name(LAYER_CACHE))
+            cache = InputCache(given.directory, given.executions, given.size, given.keep_free, goes_first=goes_first)
             access = TreeAccess(ask=self._ask.tree, coordinator=self._coordinator, credentials=self._credentials)
             buckets = BucketSide(keys=self._ask.keys, tell=self._ask.found, mover=Mover())
             self._fetching = InputFetching(

@@ -39,6 +39,15 @@ class FileRefusedError(MusterError):
     """The file cannot be had, however often one asks; says why."""
 
 
+class FileDeniedError(FileRefusedError):
+    """A server lets nobody in who shows what it was shown."""
+
+    def __init__(self, text: str, challenge: str) -> None:
+        super().__init__(text)
+        self.challenge = challenge
+        """What the server wants to be shown, in its own words; perhaps empty."""
+
+
 class FileAwayError(MusterError):
     """The file cannot be had now; says why."""
 
@@ -55,6 +64,8 @@ class PartHere:
     """A version that one has whole; empty: none."""
     end: int | None = None
     """Where the part ends that is wanted; None: all that comes after is."""
+    accept: str = "*/*"
+    """The forms in which it is taken, as the header says them."""
 
 
 _NOTHING, _OPEN = PartHere(), WebAccess()
@@ -117,7 +128,7 @@ class WebFile:
             self._given.close()  # it has the socket to itself where the server ends the connection
 
     def _asked(self, here: PartHere) -> http.client.HTTPResponse:
-        headers = {"Accept": "*/*", "Accept-Encoding": "identity", "User-Agent": "muster"}
+        headers = {"Accept": here.accept, "Accept-Encoding": "identity", "User-Agent": "muster"}
         if here.offset and here.version:
             headers |= {"Range": f"bytes={here.offset}-", "If-Range": here.version}
         if here.end is not None:
@@ -137,7 +148,7 @@ class WebFile:
                 headers = {name: value for name, value in headers.items() if name not in {"Range", "If-Range"}}
                 continue
             if answer.status != _UNCHANGED or "If-None-Match" not in headers:
-                self._refuse(answer.status, url, shown)
+                self._refuse(answer, url, shown)
             return answer
         raise FileRefusedError(f"{without_query(self.url)} leads on to other places more than {REDIRECTIONS} times")
 
@@ -179,12 +190,13 @@ class WebFile:
             raise FileRefusedError(f"{shown} leads on to what is no URL") from None
         return answer
 
-    def _refuse(self, status: int, url: str, access: WebAccess) -> None:
-        shown = without_query(self.url)
+    def _refuse(self, answer: http.client.HTTPResponse, url: str, access: WebAccess) -> None:
+        shown, status = without_query(self.url), answer.status
         if status in {_WHOLE, _PART}:
             return
         if status in _DENIED:
-            raise FileRefusedError(self._denial(status, url, access))
+            challenge = answer.headers.get("WWW-Authenticate", "")
+            raise FileDeniedError(self._denial(status, url, access), challenge)
         if status in _GONE:
             raise FileRefusedError(f"there is nothing at {shown} (HTTP {status})")
         if status in _LATER or status >= 500:  # noqa: PLR2004 - the server's own faults

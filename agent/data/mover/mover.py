@@ -83,7 +83,7 @@ class Mover:
     async def listed(self, url: BucketUrl, access: StoreAccess) -> BucketListing:
         """The objects that a URL stands for. Raises BucketRefusedError, BucketAwayError or ExecutionError."""
         question = {"ask": MoverAsk.LIST, "bucket": url.bucket, "key": url.key, "access": access_said(access)}
-        answer = await self._asked(question, lambda _: None)
+        answer = await self.asked(question, lambda _: None)
         return BucketListing(tuple(map(object_heard, answer["listed"])))
 
     async def fetched(
@@ -100,7 +100,7 @@ class Mover:
             "access": access_said(access),
             "part": str(part),
         }
-        answer = await self._asked(question, arrived)
+        answer = await self.asked(question, arrived)
         return str(answer["sha256"])
 
     async def read(
@@ -114,7 +114,7 @@ class Mover:
             "access": access_said(access),
             "into": str(into),
         }
-        await self._asked(question, arrived)
+        await self.asked(question, arrived)
 
     async def stored(self, url: BucketUrl, access: StoreAccess, file: LeftFile, entry: ContentEntry) -> None:
         """Have what a file holds as an object. Raises as above; OSError where the file is not as it was read."""
@@ -127,10 +127,10 @@ class Mover:
             "size": entry.size,
             "sha256": entry.content,
         }
-        await self._asked(question, lambda _: None)
+        await self.asked(question, lambda _: None)
 
-    async def _asked(self, question: Mapping[str, Any], arrived: Arrived) -> Mapping[str, Any]:
-        """Ask, and ask a new mover where one has died: whatever it is asked may be asked twice."""
+    async def asked(self, question: Mapping[str, Any], arrived: Arrived) -> Mapping[str, Any]:
+        """Ask, and ask a new mover where one has died: whatever it is asked may be asked twice. Raises as above."""
         deaths, furthest = 0, -1
 
         def heard(there: int) -> None:

@@ -6,36 +6,29 @@ ends when standard input does, with the agent or because there is nothing more t
 """
 
 import asyncio
-import ctypes
 import errno
 import fcntl
-import json
 import os
-import resource
-import signal
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator, Mapping
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from agent.data.cache import ArrivingInput
 from agent.data.left_files import LeftFile
+from agent.data.mover.answering import AnsweredWork, Send, answer_agent, write_all
 from agent.data.mover.messages import (
-    LONGEST_LINE,
     BucketPart,
     MoverAsk,
-    MoverFault,
     access_heard,
-    line_of,
     object_heard,
     object_said,
     part_heard,
 )
 from muster.domain.data.buckets.bucket_url import BucketUrl
 from muster.domain.data.buckets.listing import StoredObject
-from muster.transfer.bucket_faults import BucketAwayError, BucketRefusedError
 from muster.transfer.buckets import BucketWriter, ObjectBucket
 from muster.transfer.store_access import StoreAccess
 
@@ -46,86 +39,26 @@ PARTS_AHEAD = 4
 PARTS_IN_MEMORY = 16
 """Parts of all objects that are in memory or on their way."""
 
-_PR_SET_DUMPABLE = 4
 _BUCKETS_KEPT = 16
 _WRITTEN_ANEW = os.O_WRONLY | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-Send = Callable[[bytes], None]
 
 
 def main() -> None:
     """Serve standard input until it ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole foreground group; the agent decides
-    keep_secrets_in()
-    answers = os.dup(1)
-    os.dup2(2, 1)  # whatever a library prints must not come between the answers
-    with suppress(BrokenPipeError):  # the agent is gone
-        asyncio.run(_serve(answers))
+    answer_agent(MoverWork)
 
 
-def keep_secrets_in() -> None:
-    """Have no core dumps of this process, and nobody but root look into its memory."""
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
-
-
-async def _serve(answers: int) -> None:
-    reader = asyncio.StreamReader(limit=LONGEST_LINE)
-    loop = asyncio.get_running_loop()
-    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(0, "rb", closefd=False))
-    work = MoverWork(lambda line: _write(answers, line))
-    while line := await reader.readline():
-        work.take(json.loads(line))
-    work.end()
-
-
-def _write(answers: int, line: bytes) -> None:
-    rest = memoryview(line)
-    while rest:
-        rest = rest[os.write(answers, rest) :]
-
-
-class MoverWork:
+class MoverWork(AnsweredWork):
     """What the mover has been asked and has not answered yet."""
 
     def __init__(self, send: Send) -> None:
-        self._send = send
+        super().__init__(send)
         self._turns = asyncio.Semaphore(PARTS_IN_MEMORY)
-        self._tasks: dict[int, asyncio.Task[None]] = {}
         self._buckets: dict[tuple[StoreAccess, str], ObjectBucket] = {}
         """Buckets that were asked before, whose connections may still be open."""
 
-    def take(self, asked: Mapping[str, Any]) -> None:
-        """Begin with a question, or leave one."""
-        number = asked["n"]
-        if asked["ask"] == MoverAsk.STOP:
-            if (task := self._tasks.get(number)) is not None:
-                task.cancel()
-            return
-        self._tasks[number] = task = asyncio.create_task(self._answer(number, asked))
-        task.add_done_callback(lambda _: self._tasks.pop(number, None))
-
-    def end(self) -> None:
-        """Leave all questions."""
-        for task in self._tasks.values():
-            task.cancel()
-
-    async def _answer(self, number: int, asked: Mapping[str, Any]) -> None:
-        try:
-            answer = await self._done(number, asked)
-        except BucketRefusedError as error:
-            answer = {"fault": MoverFault.REFUSED, "why": str(error)}
-        except BucketAwayError as error:
-            answer = {"fault": MoverFault.AWAY, "why": str(error)}
-        except BlockingIOError:
-            answer = {"fault": MoverFault.AWAY, "why": "another mover of this node has not let go of it yet"}
-        except OSError as error:
-            why = error.strerror or type(error).__name__
-            answer = {"fault": MoverFault.DISK, "why": why, "errno": error.errno, "place": str(error.filename or "")}
-        except Exception as error:  # noqa: BLE001 - whoever asked must hear of whatever it is
-            answer = {"fault": MoverFault.BROKEN, "why": type(error).__name__}
-        self._send(line_of(number, **answer))
-
-    async def _done(self, number: int, asked: Mapping[str, Any]) -> dict[str, Any]:
+    async def done(self, number: int, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """The answer to a question. Raises BucketRefusedError, BucketAwayError or OSError."""
         match asked["ask"]:
             case MoverAsk.LIST:
                 return await self._list(asked)
@@ -139,7 +72,7 @@ class MoverWork:
     async def _store(self, number: int, asked: Mapping[str, Any]) -> dict[str, Any]:
         directory, path, owner = asked["file"]
         file = LeftFile(Path(directory), path, owner)
-        source = SentFile(file, asked["size"], asked["sha256"], lambda sent: self._send(line_of(number, arrived=sent)))
+        source = SentFile(file, asked["size"], asked["sha256"], lambda sent: self.arrived(number, sent))
         writer = BucketWriter(await self._bucket(asked))
         await writer.write(asked["key"], asked["size"], source.pieces)
         return {}
@@ -155,7 +88,7 @@ class MoverWork:
         reader = await self._bucket(asked)
         part = await asyncio.to_thread(_part, Path(asked["part"]), wanted)
         try:
-            await self._fill(part, wanted, reader, lambda: self._send(line_of(number, arrived=part.offset)))
+            await self._fill(part, wanted, reader, lambda: self.arrived(number, part.offset))
             await asyncio.to_thread(part.sync)
             return {"sha256": part.sha256}
         finally:
@@ -168,9 +101,9 @@ class MoverWork:
         try:
             async with aclosing(self._in_order(reader, _cut(map(part_heard, asked["parts"])))) as came:
                 async for data in came:
-                    await asyncio.to_thread(_write, into, data)
+                    await asyncio.to_thread(write_all, into, data)
                     there += len(data)
-                    self._send(line_of(number, arrived=there))
+                    self.arrived(number, there)
         finally:
             os.close(into)
         return {}

@@ -20,6 +20,10 @@ class About:
     """Whether NVIDIA's runtime is configured."""
     root: Path
     """Where images and containers are."""
+    proxied: bool = False
+    """Whether it asks registries through a proxy."""
+    mirrored: bool = False
+    """Whether it asks a mirror for the images of Docker Hub."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

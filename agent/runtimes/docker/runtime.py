@@ -45,7 +45,7 @@ from agent.runtimes.docker.images.agreement import ImageBringer, ImageTerms
 from agent.runtimes.docker.images.clearing import ImageClearing
 from agent.runtimes.docker.images.on_order import pulled_on_order
 from agent.runtimes.docker.images.pulled import PulledImages
-from agent.runtimes.docker.images.pulling import present, refuse_foreign
+from agent.runtimes.docker.images.pulling import PullTerms, present, refuse_foreign
 from agent.runtimes.docker.programs import ContainerPrograms
 from agent.runtimes.docker.sandbox import DockerSandbox, Holder, PreparedContainer
 from agent.runtimes.docker.secrets import mask_after_restart
@@ -112,14 +112,16 @@ class DockerRuntime:
         self._engine = DockerEngine(socket)
         images = images or ImageTerms()
         pulled = images.pulled or PulledImages(None)
-        self._bringer = ImageBringer(self._engine.images, images.agree, pulled)
+        self._bringer = ImageBringer(self._engine.images, images, pulled)
         self._programs = ContainerPrograms(self._engine.files)
         self._about: About | None = None
         self._away = False
         """Whether the engine did not answer when it was last looked at."""
         self._sandboxes: WeakKeyDictionary[DockerSandbox, str] = WeakKeyDictionary()
         """Each with the image of its container to come; empty where it was adopted."""
-        self.images = ImageClearing(self._engine, pulled, self._sandboxes.values, images.keep_free)
+        self.images = ImageClearing(
+            self._engine, pulled, self._sandboxes.values, images.keep_free, goes_first=images.goes_first
+        )
         """What it has pulled, and how that goes."""
 
     async def offer(self) -> RuntimeOffer:
@@ -232,11 +234,12 @@ class DockerRuntime:
         _refuse_gpus_with_podman(assignment, about)
         await self.images.clear(about.root)
         checking = begun(partial(self._checked, assignment.role, directory, about))
-        image = await present(self._engine.images, assignment.role)
+        image = await present(self._bringer.images, assignment.role)
         role, noting = await checking
         assert role.image, "the coordinator gives Docker only roles with an image"
         login_for = partial(self._secrets.login, assignment.execution)
-        image = await self._bringer.brought(assignment, image, login_for, progress)
+        terms = PullTerms(login=login_for, about=about, project=assignment.project)
+        image = await self._bringer.brought(assignment, image, terms, progress)
         refuse_foreign(about, role, image)
         user = user_of(role, self._confines.job_user)
         make = partial(self._confines.volumes.make, directory, assignment.project, role.volumes, user)

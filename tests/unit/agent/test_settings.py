@@ -42,3 +42,8 @@ def test_an_agent_shares_with_other_nodes_as_much_as_it_is_told() -> None:
     assert (parse(NEEDED, {}).peers, parse(NEEDED, {}).peer_rate) == (True, None)
     assert not parse((*NEEDED, "--no-peers"), {}).peers
     assert parse((*NEEDED, "--peer-rate", "100Mi"), {}).peer_rate == 100 << 20
+
+
+def test_engines_pull_through_the_agent_unless_it_is_told_not_to() -> None:
+    assert parse(NEEDED, {}).peer_images
+    assert not parse((*NEEDED, "--no-peer-images"), {}).peer_images

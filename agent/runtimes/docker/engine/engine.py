@@ -38,4 +38,6 @@ class DockerEngine:
             live_restore=bool(info.get("LiveRestoreEnabled")),
             nvidia="nvidia" in (info.get("Runtimes") or {}),
             root=Path(info.get("DockerRootDir") or "/"),
+            proxied=bool(info.get("HttpProxy") or info.get("HttpsProxy")),
+            mirrored=bool((info.get("RegistryConfig") or {}).get("Mirrors")),
         )

@@ -2,14 +2,15 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from agent.core.containers.spec import Image
 from agent.core.launching.handover import RegistryLogin
 from agent.runtimes.docker.engine.images import EngineImages
 from agent.runtimes.docker.images.clearing import DEFAULT_IMAGES_KEEP_FREE
 from agent.runtimes.docker.images.pulled import PulledImages
-from agent.runtimes.docker.images.pulling import LoginFor, pulled
+from agent.runtimes.docker.images.pulling import ImagePulls, KnownImages, LoginFor, LoopbackPulls, PullTerms
 from agent.runtimes.runtime import Progress
 from muster.domain.gangs.plan import Assignment
 from muster.domain.ids import ExecutionId
@@ -44,35 +45,36 @@ class ImageTerms:
     """The note of what its agent has pulled; None: it is known until the agent ends."""
     keep_free: int = DEFAULT_IMAGES_KEEP_FREE
     """Percent of the file system with the images below which images go that the agent has pulled."""
+    goes_first: Callable[[Path, int], int] | None = None
+    """Removes so many bytes of layers that are kept beside the images, where the disk is short; says how many."""
+    through: LoopbackPulls | None = None
+    """The way to images through the node; None: its engine pulls them itself."""
 
 
 class ImageBringer:
     """Brings images to one node."""
 
-    def __init__(self, images: EngineImages, agree: AgreeOnImage, pulled_images: PulledImages) -> None:
-        self._images = images
-        self._agree = agree
-        self._pulled_images = pulled_images
+    def __init__(self, engine_images: EngineImages, terms: ImageTerms, pulled: PulledImages) -> None:
+        self.images = KnownImages(engine_images, pulled)
+        """Those on the node."""
+        self._agree = terms.agree
+        self._pulls = ImagePulls(self.images, terms.through)
 
-    async def brought(
-        self, assignment: Assignment, here: Image | None, login_for: LoginFor, progress: Progress
-    ) -> Image:
+    async def brought(self, assignment: Assignment, here: Image | None, terms: PullTerms, progress: Progress) -> Image:
         """The image of an execution; `here`: what the node has under its name and may use. Raises ExecutionError."""
-        image = await self._brought(assignment, here, login_for, progress)
-        self._pulled_images.note_use(image.id)
+        image = await self._brought(assignment, here, terms, progress)
+        self.images.pulled.note_use(image.id)
         return image
 
-    async def _brought(
-        self, assignment: Assignment, here: Image | None, login_for: LoginFor, progress: Progress
-    ) -> Image:
-        role, login_for = assignment.role, _asked_once(login_for)
+    async def _brought(self, assignment: Assignment, here: Image | None, terms: PullTerms, progress: Progress) -> Image:
+        role, terms = assignment.role, replace(terms, login=_asked_once(terms.login))
         if not is_agreed_on(role):
-            return here or await self.named(role.image or "", login_for, progress)
+            return here or await self.named(role.image or "", terms, progress)
         found = await self._told(assignment, progress)
         if found is None:
-            found, here = await self._found(role, here, login_for, progress)
+            found, here = await self._found(role, here, terms, progress)
             found = (await self._agree(assignment.execution, found)).found or found
-        return await self._same(role, found, here, login_for, progress)
+        return await self._same(role, found, here, terms, progress)
 
     async def _told(self, assignment: Assignment, progress: Progress) -> FoundImage | None:
         """What another node has found, or this one before; None: this one is to find it out."""
@@ -84,44 +86,38 @@ class ImageBringer:
             await asyncio.sleep(ASK_AGAIN)
 
     async def _found(
-        self, role: Role, here: Image | None, login_for: LoginFor, progress: Progress
+        self, role: Role, here: Image | None, terms: PullTerms, progress: Progress
     ) -> tuple[FoundImage, Image | None]:
         """What the name means: what the node has under it, else what the registry has; and the image, if it is here."""
         name = role.image or ""
         if here is None:
-            if digest := await self._images.digest(whole_name(name), await login_for(name)):
-                return FoundImage(image=name, digest=digest), await self._images.find(name)
-            here = await self.named(name, login_for, progress)
+            if digest := await self.images.engine.digest(whole_name(name), await terms.login(name)):
+                return FoundImage(image=name, digest=digest), await self.images.find(name)
+            here = await self.named(name, terms, progress)
         return FoundImage(image=name, digest=digest_in_registry(name, here.known_as), id=here.id), here
 
     async def _same(
-        self, role: Role, found: FoundImage, here: Image | None, login_for: LoginFor, progress: Progress
+        self, role: Role, found: FoundImage, here: Image | None, terms: PullTerms, progress: Progress
     ) -> Image:
         """The image that counts, pulled by its digest where the node does not have it; raises ExecutionError."""
         if here is not None and is_same(here, found):
             return here
         for name in ([found.pinned] if found.digest else []) + ([found.id] if found.id else []):
-            if (image := await self._images.find(name)) is not None:
+            if (image := await self.images.find(name)) is not None:
                 return image
         if not found.digest:
             return own(found, here)
-        image = await self._pulled(found, login_for, progress)
-        self._pulled_images.note(image.id, found.pinned, size=image.bytes)
-        if role.pull is PullPolicy.ALWAYS or here is None:
-            await self._images.name(image.id, found.image)
-            self._pulled_images.note(image.id, found.image)
-        return image
+        name = found.image if role.pull is PullPolicy.ALWAYS or here is None else ""
+        return await self._pulled(found, terms, progress, name)
 
-    async def named(self, name: str, login_for: LoginFor, progress: Progress) -> Image:
+    async def named(self, name: str, terms: PullTerms, progress: Progress) -> Image:
         """An image that was pulled by its name, and is noted; raises ExecutionError."""
-        image = await pulled(self._images, name, login_for, progress)
-        self._pulled_images.note(image.id, name, size=image.bytes)
-        return image
+        return await self._pulls.pulled(name, terms, progress)
 
-    async def _pulled(self, found: FoundImage, login_for: LoginFor, progress: Progress) -> Image:
-        """The image that was found, from its registry; raises ExecutionError."""
+    async def _pulled(self, found: FoundImage, terms: PullTerms, progress: Progress, name: str) -> Image:
+        """The image that was found, from its registry, and perhaps under a name; raises ExecutionError."""
         try:
-            return await pulled(self._images, found.pinned, login_for, progress, found.image)
+            return await self._pulls.pulled(found.pinned, terms, progress, told_as=found.image, name=name)
         except ExecutionError as error:
             if not found.id or "manifest unknown" not in str(error):
                 raise

@@ -33,13 +33,18 @@ class ImageClearing:
         held: Callable[[], Iterable[str]],
         keep_free: int = DEFAULT_IMAGES_KEEP_FREE,
         disk: Callable[[Path], os.statvfs_result] = os.statvfs,
+        goes_first: Callable[[Path, int], int] | None = None,
     ) -> None:
-        """`held`: the images with which something is prepared, though perhaps no container has them yet."""
+        """`held`: the images with which something is prepared, though perhaps no container has them yet.
+
+        `goes_first` removes so many bytes of something else that is kept beside the images.
+        """
         self._engine = engine
         self._pulled = pulled
         self._held = held
         self._keep_free = keep_free
         self._disk = disk
+        self._goes_first = goes_first
         self._lock = asyncio.Lock()
         self._removing = asyncio.Lock()
         """Held from the look whether an image is used until it is gone."""
@@ -78,6 +83,10 @@ class ImageClearing:
 
     async def clear(self, root: Path) -> None:
         """Remove what may go until enough is free at `root`, or nothing more can go. What the engine refuses stays."""
+        if not await asyncio.to_thread(self._is_short, root):
+            return
+        if self._goes_first is not None:
+            await asyncio.to_thread(self._goes_first, root, await asyncio.to_thread(self._missing, root))
         if not self._pulled.all() or not await asyncio.to_thread(self._is_short, root):
             return
         async with self._lock:
@@ -132,11 +141,15 @@ class ImageClearing:
         return _fate(image, ClearOutcome.REMOVED if left is None else ClearOutcome.SHARED)
 
     def _is_short(self, root: Path) -> bool:
+        return self._missing(root) > 0
+
+    def _missing(self, root: Path) -> int:
+        """Bytes that should be free beyond those that are."""
         try:
             found = self._disk(root)
         except OSError:
-            return False  # the engine's directory is not everybody's to see
-        return found.f_bavail * 100 < found.f_blocks * self._keep_free
+            return 0  # the engine's directory is not everybody's to see
+        return (found.f_blocks * self._keep_free // 100 - found.f_bavail) * found.f_frsize
 
 
 def _fate(image: PulledImage, outcome: ClearOutcome, why: str = "") -> ImageFate:

@@ -4,7 +4,7 @@ from agent.core.launching.handover import RegistryLogin
 from agent.runtimes.docker.engine.engine import DockerEngine
 from agent.runtimes.docker.images.agreement import ImageBringer
 from agent.runtimes.docker.images.clearing import ImageClearing
-from agent.runtimes.docker.images.pulling import refuse_foreign
+from agent.runtimes.docker.images.pulling import PullTerms, refuse_foreign
 from agent.runtimes.runtime import Progress
 from muster.domain.data.kept.pull import PulledHere
 from muster.domain.jobs.image import digest_in_registry
@@ -27,6 +27,7 @@ async def pulled_on_order(
     async with clearing.preparing(image):
         about = await engine.about()
         await clearing.clear(about.root)
-        found = await bringer.named(image, login_for, progress)
+        terms = PullTerms(login=login_for, about=about, project=None if login else "")
+        found = await bringer.named(image, terms, progress)
         refuse_foreign(about, Role(image=image), found)
         return PulledHere(id=found.id, digest=digest_in_registry(image, found.known_as), bytes=found.bytes)

@@ -74,6 +74,19 @@ class PulledImages:
         """What was pulled and is not known to be gone."""
         return tuple(self._images().values())
 
+    def id_of(self, name: str) -> str | None:
+        """The image that was pulled under a name with a digest, by what the engine calls it."""
+        spelt = _spelt_out(name)
+        for each in self.all():
+            if spelt in map(_spelt_out, each.names):
+                return each.id
+        return None
+
+    def digests_of(self, image: str) -> Sequence[str]:
+        """The names with digests under which an image was pulled."""
+        known = self._images().get(image)
+        return () if known is None else tuple(name for name in known.names if "@" in name)
+
     def note(self, image: str, *names: str, size: int = 0) -> None:
         """Note that an image of so many bytes was pulled, and has these names."""
         before = self._images().get(image)
