@@ -10,7 +10,7 @@ from muster.domain.data.digest import is_digest
 from muster.domain.data.tree import ContentObject
 from muster.domain.errors import MusterError
 
-LONGEST_MANIFEST = 4 * 1024 * 1024
+LONGEST_IMAGE_MANIFEST = 4 * 1024 * 1024
 """Bytes of a manifest, which is what registries take at most."""
 MOST_BLOBS = 1024
 """Blobs or images that one manifest names."""
@@ -33,9 +33,9 @@ class ImageManifest:
 
     media_type: str
     images: tuple[tuple[str, str], ...] = ()
-    """Of an index: the architecture and the digest of each image for Linux."""
+    """The architecture and the digest of each image for Linux that an index names."""
     blobs: tuple[ContentObject, ...] = ()
-    """Of an image: its configuration and its layers."""
+    """The configuration and the layers of an image."""
 
     @property
     def is_index(self) -> bool:
@@ -52,8 +52,8 @@ class ImageManifest:
 
 def read_manifest(content: bytes) -> ImageManifest:
     """What a manifest says; raises ManifestError."""
-    if len(content) > LONGEST_MANIFEST:
-        raise ManifestError(f"the manifest has more than {LONGEST_MANIFEST} bytes")
+    if len(content) > LONGEST_IMAGE_MANIFEST:
+        raise ManifestError(f"the manifest has more than {LONGEST_IMAGE_MANIFEST} bytes")
     try:
         said = json.loads(content)
     except (ValueError, RecursionError):

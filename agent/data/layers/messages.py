@@ -47,7 +47,7 @@ class PullWanted:
 
     source: ImageSource
     reference: str
-    """Its digest, or its tag."""
+    """The digest of the image, or a tag."""
     architecture: str
     project: str | None
     """The project whose login is shown, or empty where none is; None: nobody knows, and the registry is asked."""

@@ -41,7 +41,7 @@ class LoopbackPull:
         """Why something of it cannot be had at all."""
         self._files = files
         self._manifests: dict[str, ImageManifest | None] = {}
-        """Those that it may have; None: that was not looked at yet."""
+        """Manifests that it may have; None: that was not looked at yet."""
         self._gathered: dict[str, GatheredBlob] = {}
 
     def open(self) -> Sequence[ContentObject]:

@@ -6,7 +6,7 @@ from pathlib import Path
 from threading import Lock
 from urllib.parse import urlencode, urlsplit
 
-from agent.data.layers.manifest import LONGEST_MANIFEST, MANIFEST_ACCEPT
+from agent.data.layers.manifest import LONGEST_IMAGE_MANIFEST, MANIFEST_ACCEPT
 from agent.data.layers.messages import ImageSource
 from muster.transfer.web_access import WebAccess, web_access
 from muster.transfer.web_file import FileDeniedError, FileRefusedError, PartHere, WebFile
@@ -34,7 +34,7 @@ class RegistryUpstream:
     def manifest(self, reference: str) -> bytes:
         """A manifest by tag or digest. Raises FileRefusedError or FileAwayError."""
         with self._opened(f"manifests/{reference}", PartHere(accept=MANIFEST_ACCEPT)) as file:
-            return _whole(file, LONGEST_MANIFEST)
+            return _whole(file, LONGEST_IMAGE_MANIFEST)
 
     def blob(self, digest: str, start: int, end: int) -> WebFile:
         """A blob from one byte to before another one, or more of it. Raises as above."""

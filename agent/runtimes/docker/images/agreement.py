@@ -56,7 +56,7 @@ class ImageBringer:
 
     def __init__(self, engine_images: EngineImages, terms: ImageTerms, pulled: PulledImages) -> None:
         self.images = KnownImages(engine_images, pulled)
-        """Those on the node."""
+        """Images on the node."""
         self._agree = terms.agree
         self._pulls = ImagePulls(self.images, terms.through)
 

@@ -27,7 +27,7 @@ LoginFor = Callable[[str], Awaitable[RegistryLogin | None]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PullTerms:
-    """For whom an image is pulled, and onto what."""
+    """What a pull needs to know beside the name of the image."""
 
     login: LoginFor
     about: About
