@@ -13,6 +13,7 @@ from pathlib import Path
 from agent.code.questions import CodeQuestions
 from agent.code.store import CODE_CACHE, CodeStore
 from agent.data.checkpoints.store import KEPT_PARTS, CheckpointQuestions, CheckpointStore
+from agent.data.layers.site import LayerSite
 from agent.data.outputs import OutputStore
 from agent.data.store import INPUT_CACHE, LAYER_CACHE, CacheSettings, InputQuestions, InputStore
 from agent.executions.ports import PortLedger
@@ -278,7 +279,7 @@ def _node(
         checkpoints=checkpoints,
         pieces=None if swarms is None else PiecesForPeers(local.name, swarms.shelf, PeerRate(settings.peer_rate)),
     )
-    layers = _layers(settings, local)
+    layers = _layers(settings, local, swarms)
     return NodeAgent(config, _runtimes(settings, config, programs, secrets, code, layers), source, ports)
 
 
@@ -305,11 +306,11 @@ def _cache(settings: AgentSettings, local: LocalNode) -> CacheSettings:
     )
 
 
-def _layers(settings: AgentSettings, local: LocalNode) -> Path | None:
+def _layers(settings: AgentSettings, local: LocalNode, swarms: SwarmAccess | None) -> LayerSite | None:
     """Where a node keeps layers of images; None: its engine pulls by itself, as that of local nodes is one for all."""
     if not settings.peer_images or settings.local_nodes:
         return None
-    return _cache(settings, local).directory.with_name(LAYER_CACHE)
+    return LayerSite(directory=_cache(settings, local).directory.with_name(LAYER_CACHE), swarms=swarms)
 
 
 def _volumes_directory(settings: AgentSettings, local: LocalNode) -> Path | None:
@@ -335,7 +336,7 @@ def _runtimes(
     programs: AgentPrograms,
     secrets: ExecutionSecrets,
     code: CodeStore,
-    layers: Path | None,
+    layers: LayerSite | None,
 ) -> dict[RuntimeKind, Runtime]:
     runtimes: dict[RuntimeKind, Runtime] = {}
     if settings.docker_socket is not None:

@@ -6,9 +6,11 @@ import hashlib
 import io
 import json
 import random
+import re
 import tarfile
 import threading
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -23,6 +25,8 @@ class Registry:
         self.address = address
         self.asked = 0
         self.blobs: dict[str, bytes] = {}
+        self.given: Counter[str] = Counter()
+        """Bytes of each blob that it has given."""
         self.manifests: dict[str, bytes] = {}
         """What was offered, by digest."""
         self.manifest = b""
@@ -47,23 +51,31 @@ class Registry:
 
         Its digest.
         """
-        layer = _layer({"content": content, "noise": random.Random(1).randbytes(noise)})
-        packed = gzip.compress(layer, compresslevel=1)
+        return self._offer([{"content": content, "noise": random.Random(1).randbytes(noise)}], architecture)
+
+    def offer_layers(self, *sizes: int) -> str:
+        """Have every tag mean an image with layers of at least so many bytes; its digest."""
+        noise = [{f"noise-{place}": random.Random(place).randbytes(size)} for place, size in enumerate(sizes)]
+        return self._offer(noise, "amd64")
+
+    def _offer(self, layers: Sequence[Mapping[str, bytes]], architecture: str) -> str:
+        unpacked = [_layer(each) for each in layers]
+        packed = [gzip.compress(layer, compresslevel=1) for layer in unpacked]
         config = json.dumps(
             {
                 "architecture": architecture,
                 "os": "linux",
                 "config": {"Cmd": ["/content"]},
-                "rootfs": {"type": "layers", "diff_ids": [_digest(layer)]},
+                "rootfs": {"type": "layers", "diff_ids": list(map(_digest, unpacked))},
             }
         ).encode()
-        self.blobs |= {_digest(blob): blob for blob in (packed, config)}
+        self.blobs |= {_digest(blob): blob for blob in (*packed, config)}
         self.manifest = json.dumps(
             {
                 "schemaVersion": 2,
                 "mediaType": MANIFEST,
                 "config": _described("application/vnd.docker.container.image.v1+json", config),
-                "layers": [_described("application/vnd.docker.image.rootfs.diff.tar.gzip", packed)],
+                "layers": [_described("application/vnd.docker.image.rootfs.diff.tar.gzip", each) for each in packed],
             }
         ).encode()
         digest = _digest(self.manifest)
@@ -105,7 +117,12 @@ class _Handler(BaseHTTPRequestHandler):
         asks = self.path.startswith("/token?")
         known = served.knows(shown) if asks else served.lets_in(shown)
         status, kind, content = self._found() if known else (401, "application/json", _REFUSED)
+        total, part = len(content), _PART.fullmatch(self.headers.get("Range", ""))
+        if known and part and kind == "application/octet-stream":
+            status, content = 206, content[int(part[1]) : int(part[2]) + 1]
         self.send_response(status)
+        if part and status == 206:
+            self.send_header("Content-Range", f"bytes {part[1]}-{part[2]}/{total}")
         if not known:
             token = f'Bearer realm="http://{served.address}/token",service="team"'
             self.send_header("WWW-Authenticate", token if served.token and not asks else 'Basic realm="team"')
@@ -117,6 +134,8 @@ class _Handler(BaseHTTPRequestHandler):
         if body:
             for start in range(0, len(content), CHUNK):
                 self.wfile.write(content[start : start + CHUNK])
+            if known and kind == "application/octet-stream":
+                served.given[self.path.rpartition("/")[2]] += len(content)
 
     def _found(self) -> tuple[int, str, bytes]:
         served: Registry = self.server.served  # type: ignore[attr-defined]  # what handlers serve goes along with the server
@@ -136,10 +155,11 @@ class _Handler(BaseHTTPRequestHandler):
         return 404, "application/json", json.dumps(error).encode()
 
 
+_PART = re.compile(r"bytes=([0-9]+)-([0-9]+)")
 _REFUSED = json.dumps({"errors": [{"code": "UNAUTHORIZED", "message": "authentication required"}]}).encode()
 
 
-def _layer(files: dict[str, bytes]) -> bytes:
+def _layer(files: Mapping[str, bytes]) -> bytes:
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as archive:
         for name, content in files.items():

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection
 from contextlib import aclosing
+from dataclasses import dataclass, field
 
 import grpc
 import grpc.aio
@@ -46,19 +47,26 @@ class PeerGoneError(Exception):
     """Another node gives nothing; says why."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedSwarm:
+    """What the nodes of a swarm ask each other for."""
+
+    attempt: AttemptId
+    contents: str
+    key: bytes = field(repr=False)
+    begins: float = PEER_BEGINS
+    """Seconds in which another node must have begun with the contents."""
+
+
 class PeerLine:
     """One other node, and the contents that are wanted of it."""
 
-    def __init__(
-        self, node: NodeId, member: SwarmMember, shown: Shown, *, attempt: AttemptId, contents: str, key: bytes
-    ) -> None:
+    def __init__(self, node: NodeId, member: SwarmMember, shown: Shown, swarm: AskedSwarm) -> None:
         """Connect to nobody yet; `node` is the one that asks."""
         self._node = node
         self.member = member
         self._shown = shown
-        self._attempt = attempt
-        self._contents = contents
-        self._key = key
+        self._swarm = swarm
         self._channel: grpc.aio.Channel | None = None
 
     async def held(self, count: int) -> list[int]:
@@ -74,17 +82,17 @@ class PeerLine:
     async def piece(self, piece: int, length: int, cut_off: Collection[str], take: Taken) -> None:
         """Have a piece of such a length taken as it comes; raises PeerGoneError.
 
-        A node that has not begun with the contents is asked again for PEER_BEGINS.
+        A node that has not begun with the contents is asked again until it must have.
         """
         request = self._request(piece=piece, cut_off=sorted(cut_off))
         try:
-            async with asyncio.timeout(PEER_BEGINS) as beginning:
+            async with asyncio.timeout(self._swarm.begins) as beginning:
                 while True:
                     if await self._came(request, length, take, beginning):
                         return
                     await asyncio.sleep(PEER_PAUSE)
         except TimeoutError:
-            raise PeerGoneError(f"it has not begun after {PEER_BEGINS:.0f} s") from None
+            raise PeerGoneError(f"it has not begun after {self._swarm.begins:.0f} s") from None
 
     async def close(self) -> None:
         """Let go of the connection; another question opens it again."""
@@ -138,17 +146,17 @@ class PeerLine:
         return self._channel
 
     def _request(self, *, piece: int = 0, which: bool = False, cut_off: Collection[str] = ()) -> pb.PieceRequest:
-        job, attempt = self._attempt
+        job, attempt = self._swarm.attempt
         request = pb.PieceRequest(
             job=job,
             attempt=attempt,
             node=self._node,
-            contents=self._contents,
+            contents=self._swarm.contents,
             piece=piece,
             which=which,
             cut_off=cut_off,
         )
-        request.signature = piece_signature(self._key, request, self.member.node)
+        request.signature = piece_signature(self._swarm.key, request, self.member.node)
         return request
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from agent.swarm.asking import PeerLine
+from agent.swarm.asking import PEER_BEGINS, AskedSwarm, PeerLine
 from agent.swarm.gathering import GatheredContents, PieceOrigin
 from agent.swarm.parts import ContentParts
 from agent.swarm.shelf import SwarmAccess
@@ -23,8 +23,13 @@ from muster.transfer.objects import WrongContentError
 log = logging.getLogger(__name__)
 
 
-async def joined_swarm(access: SwarmAccess, assignment: Assignment, wanted: str) -> "JoinedSwarm | None":
-    """The swarm of an attempt for something that it wants; None: this node fetches that alone."""
+async def joined_swarm(
+    access: SwarmAccess, assignment: Assignment, wanted: str, begins: float = PEER_BEGINS
+) -> "JoinedSwarm | None":
+    """The swarm of an attempt for something that it wants; None: this node fetches that alone.
+
+    `begins`: seconds in which another node must have begun with it.
+    """
     if assignment.node_count < 2:  # noqa: PLR2004 - there is no other node
         return None
     try:
@@ -35,7 +40,7 @@ async def joined_swarm(access: SwarmAccess, assignment: Assignment, wanted: str)
     others = [each for each in given.members if each.node != access.node]
     if not others or len(others) == len(given.members) or not given.key:
         return None
-    return JoinedSwarm(access, assignment, given.key, others)
+    return JoinedSwarm(access, assignment, given.key, others, begins)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,12 +98,14 @@ class JoinedSwarm:
         assignment: Assignment,
         key: bytes,
         others: Sequence[SwarmMember],
+        begins: float = PEER_BEGINS,
     ) -> None:
         self._access = access
         self._execution = assignment.execution
         self._attempt = assignment.attempt_id
         self._key = key
         self._others = others
+        self._begins = begins
 
     async def parts(
         self,
@@ -131,17 +138,8 @@ class JoinedSwarm:
         Raises OriginAwayError, OSError or what the origin raises.
         """
         gathered, name = self.offer(objects, parts), contents_name(objects)
-        lines = [
-            PeerLine(
-                self._access.node,
-                each,
-                self._access.shown,
-                attempt=self._attempt,
-                contents=name,
-                key=self._key,
-            )
-            for each in self._others
-        ]
+        asked = AskedSwarm(attempt=self._attempt, contents=name, key=self._key, begins=self._begins)
+        lines = [PeerLine(self._access.node, each, self._access.shown, asked) for each in self._others]
         await gathered.gather(origin, lines, told)
         await gathered.repair(origin)
         return gathered

@@ -6,6 +6,7 @@ known/NAME         an image that came with the login of a project, or without an
 """
 
 import os
+import shutil
 import time
 from collections.abc import Callable, Collection
 from contextlib import suppress
@@ -131,6 +132,10 @@ class LayerFiles:
         for digest, found in self._objects.parts():
             if found.st_mtime < self._clock() - PART_OF_LAYER_KEPT:
                 self._objects.remove_part(digest)
+        for pieces in (self.directory / "parts").glob("*.pieces"):
+            with suppress(FileNotFoundError):
+                if pieces.stat().st_mtime < self._clock() - PART_OF_LAYER_KEPT:
+                    shutil.rmtree(pieces, ignore_errors=True)
 
     def _note(self, project: str, image: str) -> Path:
         return self.directory / "known" / sha256(f"{project}\0{image}".encode()).hexdigest()

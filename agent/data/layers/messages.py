@@ -16,6 +16,11 @@ class LayerAsk(StrEnum):
 
     OPEN = "open"  #: to let the engine pull an image through it
     CLOSE = "close"  #: to give a pull nothing more
+    SHARE = "share"  #: to let the agent have what a pull wants come from other nodes
+    WANTED = "wanted"  #: what the engine has asked for next
+    THERE = "there"  #: how much of a blob is there
+    LEAVE = "leave"  #: to have a blob come from the registry, unless it is there
+    READ = "read"  #: parts of blobs of the registry into a file
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ memory of this process alone.
 
 import asyncio
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,12 @@ from agent.data.layers.messages import LayerAsk, wanted_heard
 from agent.data.layers.pulls import LoopbackPull
 from agent.data.layers.server import LoopbackRegistry
 from agent.data.mover.answering import AnsweredWork, Send, answer_agent
+from muster.domain.data.tree import ContentObject
 from muster.transfer.bucket_faults import BucketAwayError, BucketRefusedError
 from muster.transfer.web_file import FileAwayError, FileRefusedError
+
+LAYER_THREADS = 32
+"""Questions of the agent that the mover of images works on at the same time."""
 
 
 def main() -> None:
@@ -30,13 +35,22 @@ class LayerWork(AnsweredWork):
     def __init__(self, send: Send) -> None:
         super().__init__(send)
         self._registry: LoopbackRegistry | None = None
-        self._files: dict[str, LayerFiles] = {}
+        self._wanted: dict[str, asyncio.Queue[ContentObject]] = {}
+        """What the engine has asked for, by the users of pulls whose layers are shared."""
+        self._threads = ThreadPoolExecutor(LAYER_THREADS, thread_name_prefix="asked")
 
     async def done(self, number: int, asked: Mapping[str, Any]) -> dict[str, Any]:
         """The answer to a question. Raises BucketRefusedError, BucketAwayError or OSError."""
         del number
+        loop, user = asyncio.get_running_loop(), asked.get("user", "")
+        if asked["ask"] == LayerAsk.WANTED:
+            return await self._next(user)
+        if asked["ask"] == LayerAsk.SHARE:
+            self._share(user, asked["smallest"], loop)
+            return {}
+        self._registry = self._registry or LoopbackRegistry()
         try:
-            return await asyncio.to_thread(self._done, asked)
+            return await loop.run_in_executor(self._threads, self._done, asked)
         except (ManifestError, FileRefusedError, NoSpaceForLayersError) as error:
             raise BucketRefusedError(str(error)) from None
         except FileAwayError as error:
@@ -46,12 +60,21 @@ class LayerWork(AnsweredWork):
         match asked["ask"]:
             case LayerAsk.OPEN:
                 return self._open(asked)
+            case LayerAsk.THERE:
+                if (pull := self._pull(asked["user"])) is not None:
+                    pull.there(asked["digest"], asked["path"], asked["count"])
+                return {}
+            case LayerAsk.LEAVE:
+                if (pull := self._pull(asked["user"])) is not None:
+                    pull.leave(asked["digest"])
+                return {}
+            case LayerAsk.READ:
+                return self._read(asked)
             case _:
                 return self._close(asked["user"])
 
     def _open(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        if self._registry is None:
-            self._registry = LoopbackRegistry()
+        assert self._registry is not None
         files = LayerFiles(Path(asked["directory"]), asked["keep_free"])
         pull = LoopbackPull(wanted_heard(asked), files)
         blobs = pull.open()
@@ -64,7 +87,37 @@ class LayerWork(AnsweredWork):
             "blobs": [[each.digest, each.size] for each in blobs],
         }
 
+    def _pull(self, user: str) -> LoopbackPull | None:
+        return None if self._registry is None else self._registry.pull(user)
+
+    def _share(self, user: str, smallest: int, loop: asyncio.AbstractEventLoop) -> None:
+        if (pull := self._pull(user)) is not None:
+            wanted = self._wanted[user] = asyncio.Queue[ContentObject]()
+            pull.share(smallest, lambda blob: loop.call_soon_threadsafe(wanted.put_nowait, blob))
+
+    async def _next(self, user: str) -> dict[str, Any]:
+        """What the engine has asked for next; nothing where the pull is over."""
+        if user not in self._wanted:
+            return {"over": True}
+        blob = await self._wanted[user].get()
+        return {"blob": [blob.digest, blob.size]}
+
+    def _read(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        if (pull := self._pull(asked["user"])) is None:
+            raise FileAwayError("the pull is over")
+        with Path(asked["into"]).open("wb", buffering=0) as into:
+            for digest, start, end in asked["parts"]:
+                with pull.upstream.blob(digest, start, end) as file:
+                    if not file.is_part and start:
+                        raise FileRefusedError("the registry gives no parts of blobs")
+                    left = end - start
+                    while left and (data := file.read()):
+                        into.write(data[:left])
+                        left -= len(data[:left])
+        return {}
+
     def _close(self, user: str) -> dict[str, Any]:
+        self._wanted.pop(user, None)
         pull = None if self._registry is None else self._registry.end(user)
         return {} if pull is None else {"given": pull.given, "refused": pull.fault, "reached": pull.is_reached}
 

@@ -40,9 +40,11 @@ class LoopbackPull:
         self.fault = ""
         """Why something of it cannot be had at all."""
         self._files = files
+        self._lock = Lock()
         self._manifests: dict[str, ImageManifest | None] = {}
         """Manifests that it may have; None: that was not looked at yet."""
         self._gathered: dict[str, GatheredBlob] = {}
+        self._sharing: tuple[int, Callable[[ContentObject], object]] | None = None
 
     def open(self) -> Sequence[ContentObject]:
         """Find out what the image consists of; its blobs for this processor.
@@ -69,19 +71,35 @@ class LoopbackPull:
             content = self._fetched(digest)
         return read.media_type, content
 
-    def gathered(self, digest: str) -> "GatheredBlob":
-        """A blob that the agent has other nodes give from now on."""
-        return self._gathered.setdefault(digest, GatheredBlob())
+    def share(self, smallest: int, wants: Callable[[ContentObject], object]) -> None:
+        """Have blobs of so many bytes come by the agent; `wants` tells it of each."""
+        self._sharing = (smallest, wants)
 
-    def gathered_blob(self, digest: str) -> "GatheredBlob | None":
-        """The same, if it is one."""
-        return self._gathered.get(digest)
+    def shared(self, blob: ContentObject) -> "GatheredBlob | None":
+        """A blob that the agent has other nodes give; None: this program fetches it. The agent is told of it once."""
+        if self._sharing is None or blob.size < self._sharing[0]:
+            return None
+        with self._lock:
+            known = blob.digest in self._gathered
+            gathered = self._gathered.setdefault(blob.digest, GatheredBlob())
+        if not known:
+            self._sharing[1](blob)
+        return gathered
+
+    def there(self, digest: str, path: str, count: int) -> None:
+        """Note that so many bytes of a blob are in a file."""
+        if (gathered := self._gathered.get(digest)) is not None:
+            gathered.there(path, count)
+
+    def leave(self, digest: str) -> None:
+        """Note that no more of a blob comes by the agent."""
+        if (gathered := self._gathered.get(digest)) is not None:
+            gathered.end()
 
     def end_gathering(self) -> None:
-        """Have no more blobs given by other nodes; those that are not here are asked of the registry."""
-        gathered, self._gathered = self._gathered, {}
-        for each in gathered.values():
-            each.end()
+        """Have no more blobs come by the agent."""
+        for gathered in [*self._gathered.values()]:
+            gathered.end()
 
     def _root(self) -> str:
         """The digest of the image, known to be this project's to have."""
@@ -208,11 +226,11 @@ class BlobsOfNode:
         def wrong() -> None:
             files.remove(blob.digest)
 
+        gathered = pull.shared(blob)
         if (path := files.kept(blob.digest)) is not None:
             with suppress(FileNotFoundError):
                 descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
                 return ReadLayer(blob, descriptor, _all_of(blob), wrong)
-        gathered = pull.gathered_blob(blob.digest)
         if gathered is None or (given := gathered.opened()) is None:
             return None
         return ReadLayer(blob, given, gathered.more_than, wrong)

@@ -238,7 +238,7 @@ class DockerRuntime:
         role, noting = await checking
         assert role.image, "the coordinator gives Docker only roles with an image"
         login_for = partial(self._secrets.login, assignment.execution)
-        terms = PullTerms(login=login_for, about=about, project=assignment.project)
+        terms = PullTerms(login=login_for, about=about, assignment=assignment)
         image = await self._bringer.brought(assignment, image, terms, progress)
         refuse_foreign(about, role, image)
         user = user_of(role, self._confines.job_user)

@@ -11,6 +11,7 @@ from muster.domain.data.sharing.swarm_pass import SwarmMember, SwarmPass
 from muster.domain.data.swarm import swarms_of
 from muster.domain.fleet.features import SWARM
 from muster.domain.ids import AttemptId, NodeId
+from muster.domain.jobs.image import shared_as
 from muster.domain.jobs.job import JobSpec, Role
 
 Swarms = tuple[tuple[NodeId, ...], ...]
@@ -18,7 +19,9 @@ Swarms = tuple[tuple[NodeId, ...], ...]
 
 
 def wants(role: Role, wanted: str) -> bool:
-    """Whether executions of a role fetch something: a file, or a tree."""
+    """Whether executions of a role fetch something: a file, a tree, or an image."""
+    if role.image and wanted == shared_as(role.image):
+        return True
     if role.code is not None and role.code.tree == wanted:
         return True
     return any(

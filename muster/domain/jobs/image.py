@@ -43,6 +43,11 @@ class ImagePass:
     """Whether this node is the one that finds it out."""
 
 
+def shared_as(image: str) -> str:
+    """What the layers of an image are called that the nodes of an attempt fetch together."""
+    return f"image {image}"
+
+
 def registry_of(image: str) -> str:
     """The registry that serves an image: `docker.io` where its name says nothing else."""
     return _full(image).partition("/")[0]

@@ -27,7 +27,7 @@ async def pulled_on_order(
     async with clearing.preparing(image):
         about = await engine.about()
         await clearing.clear(about.root)
-        terms = PullTerms(login=login_for, about=about, project=None if login else "")
+        terms = PullTerms(login=login_for, about=about)
         found = await bringer.named(image, terms, progress)
         refuse_foreign(about, Role(image=image), found)
         return PulledHere(id=found.id, digest=digest_in_registry(image, found.known_as), bytes=found.bytes)

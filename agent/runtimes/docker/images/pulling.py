@@ -13,9 +13,11 @@ from agent.runtimes.docker.engine.connection import EngineError
 from agent.runtimes.docker.engine.images import EngineImages
 from agent.runtimes.docker.images.pulled import PulledImages
 from agent.runtimes.runtime import Progress
+from muster.domain.gangs.plan import Assignment
 from muster.domain.jobs.failure import ExecutionError, FailureKind
 from muster.domain.jobs.image import is_image, whole_name
 from muster.domain.jobs.job import PullPolicy, Role
+from muster.domain.quantity import size_text
 
 ENGINE_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 """The engine's name of an architecture → that of images. Others run on neither or are rare: not judged."""
@@ -31,8 +33,8 @@ class PullTerms:
 
     login: LoginFor
     about: About
-    project: str | None = None
-    """The project whose login that is; None: nobody knows."""
+    assignment: Assignment | None = None
+    """The execution that waits for it; None: it is pulled before one does."""
 
 
 class KnownImages:
@@ -158,9 +160,14 @@ class ToldPull:
 
     def __init__(self, progress: Progress, name: str) -> None:
         """`name`: that of the image in what is told."""
+        self._shared = ""
         self._progress = progress
         self._name = name
         self._said = -1
+
+    def from_peers(self, count: int) -> None:
+        """Tell how many bytes other nodes have given, with the next percent."""
+        self._shared = f", {size_text(count)} from other nodes" if count else ""
 
     async def pull(self, images: EngineImages, reference: str, login: RegistryLogin | None) -> None:
         """Have an image pulled by some name; raises EngineError."""
@@ -172,5 +179,5 @@ class ToldPull:
             async for news in pull:
                 percent = so_far.percent(news)
                 if percent > self._said:
-                    self._progress(f"pulling {self._name} {percent} %")
+                    self._progress(f"pulling {self._name} {percent} %{self._shared}")
                     self._said = percent

@@ -7,6 +7,7 @@ from muster.domain.data.job_input import JobInput
 from muster.domain.data.sharing.swarm_pass import SwarmPass
 from muster.domain.fleet.features import ALL_FEATURES, SWARM
 from muster.domain.ids import AttemptId, JobId, NodeId
+from muster.domain.jobs.image import shared_as
 from tests.builders import World, spec
 from tests.unit.coordinator.core.saving import fail, part, save_all, saving
 
@@ -58,6 +59,13 @@ def test_a_role_wants_its_files_and_trees_and_nothing_else() -> None:
     role = replace(role, inputs=(JobInput(name="base", url=URL),))
     assert wants(role, URL)
     assert not wants(role, OTHER)
+
+
+def test_a_role_wants_its_image_and_no_other() -> None:
+    [role] = spec(name="x").roles
+    assert wants(replace(role, image="team/app:1"), shared_as("team/app:1"))
+    assert not wants(replace(role, image="team/app:1"), shared_as("team/app:2"))
+    assert not wants(replace(role, image=None), shared_as(""))
 
 
 def test_nodes_that_restore_the_part_of_the_first_rank_are_one_swarm_and_own_parts_are_in_none() -> None:
