@@ -68,8 +68,10 @@ class ArrivingLayer:
         return self._whole or bool(self._fault)
 
     def chunks(self, offset: int) -> Iterator[bytes]:
-        """All of it from an offset, as it comes; raises LayerFaultError."""
-        descriptor = os.dup(self._descriptor)
+        """All of it from an offset, as it comes; raises LayerFaultError. Its file is held from now on."""
+        return self._chunks(os.dup(self._descriptor), offset)
+
+    def _chunks(self, descriptor: int, offset: int) -> Iterator[bytes]:
         try:
             while offset < self._layer.size:
                 there = self._more_than(offset)
@@ -109,7 +111,7 @@ class ArrivingLayer:
                 self._fill(arriving)
                 arriving.check()
                 self._tell(whole=True)
-                arriving.commit()
+                arriving.place()  # not synced: what a crash leaves of it is found out when it is read
         except (WrongContentError, FileRefusedError, FileAwayError) as error:
             self._tell(fault=str(error))
         except OSError as error:

@@ -70,8 +70,13 @@ class LayerFiles:
         return digest
 
     def keep_gathered(self, digest: str, path: Path) -> Path:
-        """Have a file as a layer, which holds what that name says; its place. Raises OSError."""
-        return self._objects.keep_gathered(digest, path)
+        """Have a file as a layer, which holds what that name says; its place. Raises OSError.
+
+        It is not synced, as all that is kept is compared with its name when it is read.
+        """
+        place = self.directory / "objects" / digest[:2] / digest
+        place.parent.mkdir(mode=_OWN, exist_ok=True)
+        return path.replace(place)
 
     def arriving(self, digest: str, size: int) -> ArrivingObject:
         """A layer that comes, from where it was left; raises OSError."""

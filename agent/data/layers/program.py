@@ -62,11 +62,11 @@ class LayerWork(AnsweredWork):
                 return self._open(asked)
             case LayerAsk.THERE:
                 if (pull := self._pull(asked["user"])) is not None:
-                    pull.there(asked["digest"], asked["path"], asked["count"])
+                    pull.shared.there(asked["digest"], asked["path"], asked["count"])
                 return {}
             case LayerAsk.LEAVE:
                 if (pull := self._pull(asked["user"])) is not None:
-                    pull.leave(asked["digest"])
+                    pull.shared.leave(asked["digest"])
                 return {}
             case LayerAsk.READ:
                 return self._read(asked)
@@ -93,7 +93,7 @@ class LayerWork(AnsweredWork):
     def _share(self, user: str, smallest: int, loop: asyncio.AbstractEventLoop) -> None:
         if (pull := self._pull(user)) is not None:
             wanted = self._wanted[user] = asyncio.Queue[ContentObject]()
-            pull.share(smallest, lambda blob: loop.call_soon_threadsafe(wanted.put_nowait, blob))
+            pull.shared.share(smallest, lambda blob: loop.call_soon_threadsafe(wanted.put_nowait, blob))
 
     async def _next(self, user: str) -> dict[str, Any]:
         """What the engine has asked for next; nothing where the pull is over."""

@@ -40,11 +40,9 @@ class LoopbackPull:
         self.fault = ""
         """Why something of it cannot be had at all."""
         self._files = files
-        self._lock = Lock()
         self._manifests: dict[str, ImageManifest | None] = {}
         """Manifests that it may have; None: that was not looked at yet."""
-        self._gathered: dict[str, GatheredBlob] = {}
-        self._sharing: tuple[int, Callable[[ContentObject], object]] | None = None
+        self.shared = SharedBlobs()
 
     def open(self) -> Sequence[ContentObject]:
         """Find out what the image consists of; its blobs for this processor.
@@ -70,36 +68,6 @@ class LoopbackPull:
         if content is None:  # it has just gone
             content = self._fetched(digest)
         return read.media_type, content
-
-    def share(self, smallest: int, wants: Callable[[ContentObject], object]) -> None:
-        """Have blobs of so many bytes come by the agent; `wants` tells it of each."""
-        self._sharing = (smallest, wants)
-
-    def shared(self, blob: ContentObject) -> "GatheredBlob | None":
-        """A blob that the agent has other nodes give; None: this program fetches it. The agent is told of it once."""
-        if self._sharing is None or blob.size < self._sharing[0]:
-            return None
-        with self._lock:
-            known = blob.digest in self._gathered
-            gathered = self._gathered.setdefault(blob.digest, GatheredBlob())
-        if not known:
-            self._sharing[1](blob)
-        return gathered
-
-    def there(self, digest: str, path: str, count: int) -> None:
-        """Note that so many bytes of a blob are in a file."""
-        if (gathered := self._gathered.get(digest)) is not None:
-            gathered.there(path, count)
-
-    def leave(self, digest: str) -> None:
-        """Note that no more of a blob comes by the agent."""
-        if (gathered := self._gathered.get(digest)) is not None:
-            gathered.end()
-
-    def end_gathering(self) -> None:
-        """Have no more blobs come by the agent."""
-        for gathered in [*self._gathered.values()]:
-            gathered.end()
 
     def _root(self) -> str:
         """The digest of the image, known to be this project's to have."""
@@ -178,6 +146,45 @@ class GatheredBlob:
         return None
 
 
+class SharedBlobs:
+    """The blobs of one pull that the agent has other nodes give."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._gathered: dict[str, GatheredBlob] = {}
+        self._sharing: tuple[int, Callable[[ContentObject], object]] | None = None
+
+    def share(self, smallest: int, wants: Callable[[ContentObject], object]) -> None:
+        """Have blobs of so many bytes come by the agent; `wants` tells it of each."""
+        self._sharing = (smallest, wants)
+
+    def find(self, blob: ContentObject) -> GatheredBlob | None:
+        """A blob that the agent has other nodes give; None: this program fetches it. The agent is told of it once."""
+        if self._sharing is None or blob.size < self._sharing[0]:
+            return None
+        with self._lock:
+            known = blob.digest in self._gathered
+            gathered = self._gathered.setdefault(blob.digest, GatheredBlob())
+        if not known:
+            self._sharing[1](blob)
+        return gathered
+
+    def there(self, digest: str, path: str, count: int) -> None:
+        """Note that so many bytes of a blob are in a file."""
+        if (gathered := self._gathered.get(digest)) is not None:
+            gathered.there(path, count)
+
+    def leave(self, digest: str) -> None:
+        """Note that no more of a blob comes by the agent."""
+        if (gathered := self._gathered.get(digest)) is not None:
+            gathered.end()
+
+    def end(self) -> None:
+        """Have no more blobs come by the agent."""
+        for gathered in [*self._gathered.values()]:
+            gathered.end()
+
+
 class BlobsOfNode:
     """All blobs that this node reads for its engine; each is fetched once, whoever wants it."""
 
@@ -188,14 +195,23 @@ class BlobsOfNode:
 
     def chunks(self, pull: LoopbackPull, files: LayerFiles, blob: ContentObject, offset: int) -> Iterator[bytes]:
         """A blob from an offset; raises LayerFaultError or OSError."""
-        source = self._source(pull, files, blob)
-        if source is None:
-            raise LayerFaultError("it is gone", again=True)
-        return source.chunks(offset)
+        read = self._read(pull, files, blob)
+        if read is not None:
+            return read.chunks(offset)
+        with self._lock:
+            arriving = self._arriving.get(blob.digest)
+            if arriving is None or arriving.is_over:
+                if (read := self._read(pull, files, blob)) is not None:
+                    return read.chunks(offset)
+                if arriving is not None:
+                    arriving.stop()
+                self._arriving[blob.digest] = arriving = ArrivingLayer(files, pull.upstream, blob)
+            self._wanted_by.setdefault(blob.digest, set()).add(pull)
+            return arriving.chunks(offset)
 
     def leave(self, pull: LoopbackPull) -> None:
         """Have nothing more come for a pull that is over."""
-        pull.end_gathering()
+        pull.shared.end()
         with self._lock:
             for digest, pulls in [*self._wanted_by.items()]:
                 pulls.discard(pull)
@@ -203,30 +219,13 @@ class BlobsOfNode:
                     del self._wanted_by[digest]
                     self._arriving.pop(digest).stop()
 
-    def _source(self, pull: LoopbackPull, files: LayerFiles, blob: ContentObject) -> ArrivingLayer | ReadLayer | None:
-        read = self._read(pull, files, blob)
-        if read is not None:
-            return read
-        with self._lock:
-            arriving = self._arriving.get(blob.digest)
-            if arriving is not None and not arriving.is_over:
-                self._wanted_by[blob.digest].add(pull)
-                return arriving
-            if files.kept(blob.digest) is not None:
-                return self._read(pull, files, blob)
-            if arriving is not None:
-                arriving.stop()
-            self._arriving[blob.digest] = fresh = ArrivingLayer(files, pull.upstream, blob)
-            self._wanted_by.setdefault(blob.digest, set()).add(pull)
-            return fresh
-
     def _read(self, pull: LoopbackPull, files: LayerFiles, blob: ContentObject) -> ReadLayer | None:
         """A blob that is here, or comes from other nodes; None: it is to be fetched."""
 
         def wrong() -> None:
             files.remove(blob.digest)
 
-        gathered = pull.shared(blob)
+        gathered = pull.shared.find(blob)
         if (path := files.kept(blob.digest)) is not None:
             with suppress(FileNotFoundError):
                 descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
