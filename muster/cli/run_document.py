@@ -57,6 +57,11 @@ class RunFlags(NamedTuple):  # made in a tenth of the time of a data class, whic
     files: Sequence[str] = ()
     code: Path | None = None
     git: str | None = None
+    ref: str | None = None
+    git_path: str | None = None
+    git_secret: str | None = None
+    git_submodules: bool = False
+    git_lfs: bool = False
     env_files: Sequence[Path] = ()
     pull: str | None = None
     entrypoint: str | None = None
@@ -113,7 +118,7 @@ def run_document(flags: RunFlags, environ: Mapping[str, str]) -> dict[str, Any]:
         restarts=restarts or None,
         on_disconnect=flags.on_disconnect,
         files=[_file(text) for text in flags.files] or None,
-        code=_code(flags.code, flags.git),
+        code=_code(flags),
         pull=flags.pull,
         entrypoint=shlex.split(flags.entrypoint) if flags.entrypoint is not None else None,
         ulimits=dict(_ulimit(text) for text in flags.ulimits) or None,
@@ -183,13 +188,27 @@ def git_code(text: str) -> dict[str, Any]:
     return {"git": f"{scheme}{slashes}{authority}{slash}{repository}", "ref": ref}
 
 
-def _code(folder: Path | None, git: str | None) -> str | dict[str, Any] | None:
+def _code(flags: RunFlags) -> str | dict[str, Any] | None:
     """Where the code comes from: a folder, or a repository."""
-    if folder is not None and git is not None:
+    more = _said(
+        ref=flags.ref,
+        path=flags.git_path,
+        secret=flags.git_secret,
+        submodules=flags.git_submodules or None,
+        lfs=flags.git_lfs or None,
+    )
+    if flags.git is None:
+        if more:
+            option = "--ref" if "ref" in more else f"--git-{next(iter(more))}"
+            raise typer.BadParameter("says something of a repository; name that with --git", param_hint=option)
+        return None if flags.code is None else str(flags.code)
+    if flags.code is not None:
         raise typer.BadParameter("stands beside --code; code comes from one of them", param_hint="--git")
-    if git is not None:
-        return git_code(git)
-    return None if folder is None else str(folder)
+    code = git_code(flags.git)
+    if "ref" in code and "ref" in more:
+        message = f"is {flags.ref}, and --git ends with @{code['ref']}; say it in one of them"
+        raise typer.BadParameter(message, param_hint="--ref")
+    return code | more
 
 
 def _inputs(texts: Sequence[str]) -> dict[str, Any]:

@@ -33,6 +33,11 @@ AGAINST_A_FLEET: Sequence[Line] = (
     ),
     Line("run -d --code {dir}/code -- true", UNREACHED),
     Line("run --dry-run --queue-anyway --git https://git.example.org/train.git@main -- true"),
+    Line(
+        "run --dry-run --queue-anyway --git https://git.example.org/train.git --ref main --git-path trainer "
+        "--git-secret none --git-submodules --git-lfs -- true",
+        USAGE,
+    ),
     Line("submit --dry-run {dir}/job.yaml --git https://git.example.org/train.git"),
     Line("run -d --queue-anyway --input words=https://example.org/words.txt -- true"),
     Line("run -d --env-file {dir}/vars.env --file {dir}/job.yaml --set timeouts.grace=1s -o json -- sleep 0"),

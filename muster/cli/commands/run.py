@@ -108,6 +108,23 @@ async def run(
         str | None,
         typer.Option(metavar="URL[@REF]", help="Git repository whose branch, tag or commit REF is the code."),
     ] = None,
+    ref: Annotated[
+        str | None,
+        typer.Option(help="Branch, tag or commit of `--git`, as after its `@` (default: the HEAD of the repository)."),
+    ] = None,
+    git_path: Annotated[
+        str | None,
+        typer.Option(metavar="DIRECTORY", help="Directory of `--git` that is the code (default: all of it)."),
+    ] = None,
+    git_secret: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Secret of the project that opens `--git` (default: none).")
+    ] = None,
+    git_submodules: Annotated[
+        bool, typer.Option("--git-submodules", help="Have the submodules of `--git` come along.")
+    ] = False,
+    git_lfs: Annotated[
+        bool, typer.Option("--git-lfs", help="Have the large files (Git LFS) of `--git` come along.")
+    ] = False,
     env_file: Annotated[
         list[Path] | None,
         typer.Option(
@@ -277,6 +294,11 @@ async def run(
         files=file or (),
         code=code,
         git=git,
+        ref=ref,
+        git_path=git_path,
+        git_secret=git_secret,
+        git_submodules=git_submodules,
+        git_lfs=git_lfs,
         env_files=env_file or (),
         pull=pull,
         entrypoint=entrypoint,

@@ -70,6 +70,32 @@ def test_a_repository_may_be_followed_by_what_is_wanted_of_it(text: str, said: d
     assert run_document(RunFlags(command=("a",), git=text), {})["code"] == said
 
 
+def test_what_is_wanted_of_a_repository_has_options_of_its_own() -> None:
+    flags = RunFlags(command=("a",), git="https://h/train.git")
+    whole = flags._replace(ref="main", git_path="trainer", git_secret="gitlab", git_submodules=True, git_lfs=True)
+    code = {"git": "https://h/train.git", "ref": "main", "path": "trainer", "secret": "gitlab"}
+    assert run_document(whole, {})["code"] == code | {"submodules": True, "lfs": True}
+    assert job_from(run_document(whole, {}), "muster run").roles[0].code is not None
+    with pytest.raises(typer.BadParameter, match="is main, and --git ends with @v1; say it in one of them"):
+        run_document(whole._replace(git="https://h/train.git@v1"), {})
+
+
+@pytest.mark.parametrize(
+    ("flags", "option"),
+    [
+        (RunFlags(ref="main"), "--ref"),
+        (RunFlags(git_path="a"), "--git-path"),
+        (RunFlags(git_secret="a"), "--git-secret"),
+        (RunFlags(git_submodules=True), "--git-submodules"),
+        (RunFlags(git_lfs=True), "--git-lfs"),
+    ],
+)
+def test_what_is_said_of_a_repository_needs_one(flags: RunFlags, option: str) -> None:
+    with pytest.raises(typer.BadParameter, match="says something of a repository; name that with --git") as no:
+        run_document(flags._replace(command=("a",), code=Path()), {})
+    assert no.value.param_hint == option
+
+
 def test_an_input_that_is_named_again_has_another_url() -> None:
     texts = ("a=https://h/1", "b=train/worker-0", "a=https://h/2", "a=s3://acme/x/")
     inputs = run_document(RunFlags(command=("a",), inputs=texts), {})["inputs"]
