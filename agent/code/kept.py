@@ -64,11 +64,19 @@ class KeptCode:
         self._fetching = asyncio.Lock()
         self._shared = SharedCode(directory.with_name(SHARED_CODE_DIRECTORY))
         self._needed: dict[ExecutionId, ContentTree] = {}
-        """The code of executions that are here."""
+        """The code of executions that are here, as far as its objects were looked at."""
+        self._codes: dict[ExecutionId, JobCode] = {}
+        """The code of executions that are here, with its tree."""
+        self._offering: dict[ExecutionId, asyncio.Task[None]] = {}
+        """What tells other nodes that code is here which executions share."""
 
     async def fetch(self, assignment: Assignment, code: JobCode, progress: Callable[[str], None]) -> None:
         """Have the code of an execution, whose tree is known, on this node; raises ExecutionError where it cannot."""
         execution = assignment.execution
+        self._codes[execution] = code
+        if not code.writable and await asyncio.to_thread(self._shared.holds, code.tree):
+            self._offer_beside(assignment, code)
+            return
         async with self._fetching:
             while True:
                 try:
@@ -99,14 +107,26 @@ class KeptCode:
 
     def share(self, execution: ExecutionId, into: Path) -> None:
         """Have a link to what executions share that have the same code as this one. Raises ExecutionError."""
+        code, objects = self._codes[execution], ObjectFiles(self._directory)
         try:
-            self._shared.show(self._needed[execution], ObjectFiles(self._directory), into)
+            self._shared.show(code.tree, lambda: self._tree(execution, code, objects), objects, into)
         except OSError as error:
             raise data_fault("code", error) from error
 
     def forget(self, execution: ExecutionId) -> None:
         """Note that an execution needs its code no more."""
         self._needed.pop(execution, None)
+        self._codes.pop(execution, None)
+        if (offering := self._offering.pop(execution, None)) is not None:
+            offering.cancel()
+
+    def _tree(self, execution: ExecutionId, code: JobCode, objects: ObjectFiles) -> ContentTree:
+        """The code of an execution with all objects; raises ExecutionError where they are not here any more."""
+        tree = self._needed.get(execution) or _known(objects, code.tree)
+        if tree is None or _missing(objects, tree):
+            message = "code: what this node had of it was changed just now; another attempt fetches it anew"
+            raise ExecutionError(FailureKind.RUNTIME, message)
+        return tree
 
     def trim(self, fetched: ContentTree) -> None:
         """Remove what was used longest ago, and neither this code nor another one here needs, where there is too much.
@@ -123,6 +143,25 @@ class KeptCode:
             if digest not in needed:
                 objects.remove(digest)
                 surplus -= about.st_size
+
+    def _offer_beside(self, assignment: Assignment, code: JobCode) -> None:
+        """Have other nodes of a gang find what is here, without holding up this one: they may have it, too."""
+        if self._swarms is None or assignment.node_count < 2:  # noqa: PLR2004 - there is no other node
+            return
+        execution = assignment.execution
+        offering = asyncio.create_task(self._offered(assignment, code), name=f"code of {execution} for other nodes")
+        self._offering[execution] = offering
+
+    async def _offered(self, assignment: Assignment, code: JobCode) -> None:
+        """Have other nodes find the code here, as far as its objects are kept."""
+        try:
+            objects = await asyncio.to_thread(ObjectFiles, self._directory)
+            tree = await asyncio.to_thread(_known, objects, code.tree)
+            if tree is not None and not await asyncio.to_thread(_missing, objects, tree):
+                await asyncio.to_thread(_used, objects, tree)
+                await self._gather(assignment, None, objects, tree, lambda _: None)
+        except (MusterError, OSError) as error:  # they fetch it elsewhere
+            log.info("code is not offered", extra={"execution": assignment.execution, "cause": str(error)})
 
     async def _fetched(self, assignment: Assignment, code: JobCode, progress: Callable[[str], None]) -> ContentTree:
         execution = assignment.execution

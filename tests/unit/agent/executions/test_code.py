@@ -1,6 +1,7 @@
 """Code that jobs bring along: kept, copied, damaged, and dropped when there is too much of it."""
 
 import asyncio
+import shutil
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -105,6 +106,39 @@ def test_code_that_is_here_is_asked_of_nobody(tmp_path: Path) -> None:
     store.lay_out(bringing(tree).execution, tmp_path / "copy", {"more": InlineFile(path="more", content=b"y")})
 
     assert {path.name for path in (tmp_path / "copy").iterdir()} == {"a", "more"}
+
+
+def test_shared_code_that_nobody_has_changed_is_used_without_a_look_at_its_files(tmp_path: Path) -> None:
+    tree = kept(tmp_path / "cache", folder_with(tmp_path / "folder", {"a": "x"}))
+    store, links = CodeStore(tmp_path / "cache"), [tmp_path / name / "code" for name in ("one", "other")]
+    for link in links:
+        link.parent.mkdir()
+        asyncio.run(store.fetch(sharing(tree), lambda _: None))
+        store.share(sharing(tree), link)
+        store.forget(sharing(tree).execution)
+        shutil.rmtree(tmp_path / "cache", ignore_errors=True)  # whoever looks for an object finds none
+
+    assert [(link / "a").read_text() for link in links] == ["x", "x"]
+
+
+def test_shared_code_that_is_changed_after_it_was_fetched_is_not_given_out(tmp_path: Path) -> None:
+    tree = kept(tmp_path / "cache", folder_with(tmp_path / "folder", {"a": "x"}))
+    store, links = CodeStore(tmp_path / "cache"), [tmp_path / name / "code" for name in ("one", "other")]
+    for link in links:
+        link.parent.mkdir()
+    asyncio.run(store.fetch(sharing(tree), lambda _: None))
+    store.share(sharing(tree), links[0])
+    store.forget(sharing(tree).execution)
+    asyncio.run(store.fetch(sharing(tree), lambda _: None))
+    shutil.rmtree(tmp_path / "cache")
+    (links[0] / "a").chmod(0o600)
+
+    with pytest.raises(ExecutionError, match="was changed just now; another attempt fetches it anew"):
+        store.share(sharing(tree), links[1])
+
+
+def sharing(tree: ContentTree) -> Assignment:
+    return replace(assignment(), role=Role(command=("true",), code=replace(code_of(tree), writable=False)))
 
 
 def bringing(tree: ContentTree) -> Assignment:

@@ -16,6 +16,8 @@ class Node:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.shared = SharedCode(path / "code")
+        self.looked = 0
+        """How often a directory was looked through, or laid out."""
 
     def tree(self, text: str) -> ContentTree:
         """Code with a file, a program and a link, as the node has it that has fetched it."""
@@ -36,7 +38,12 @@ class Node:
         """Where an execution finds it."""
         link = self.path / "executions" / execution / "code"
         link.parent.mkdir(parents=True, exist_ok=True)
-        self.shared.show(tree, ObjectFiles(self.path / "cache"), link)
+
+        def looked() -> ContentTree:
+            self.looked += 1
+            return tree
+
+        self.shared.show(tree.digest, looked, ObjectFiles(self.path / "cache"), link)
         return link
 
     def end(self, execution: str) -> None:
@@ -89,3 +96,38 @@ def test_what_is_used_stays_and_of_the_rest_the_newest(node: Node) -> None:
     node.show(last, "b")
     assert {used.digest, last.digest} <= node.there()
     assert len(node.there()) == 2 + SHARED_CODE_KEPT
+
+
+def test_what_nobody_has_changed_is_not_looked_through_again(node: Node) -> None:
+    tree = node.tree("one")
+    shown = [node.show(tree, execution) for execution in ("a", "b", "c")]
+    assert (shown[2] / "lib" / "words.txt").read_text() == "one"
+    assert node.shared.holds(tree.digest)
+    assert node.looked == 1
+
+
+def test_a_restarted_agent_looks_once_through_what_is_there(node: Node) -> None:
+    tree = node.tree("one")
+    node.show(tree, "a")
+    node.shared = SharedCode(node.path / "code")
+    assert not node.shared.holds(tree.digest)
+    node.show(tree, "b")
+    node.show(tree, "c")
+    assert (node.looked, node.shared.holds(tree.digest)) == (2, True)
+
+
+def test_another_directory_in_its_place_is_noticed(node: Node) -> None:
+    tree = node.tree("one")
+    shown = node.show(tree, "a").readlink()
+    shown.rename(shown.with_name("gone"))
+    shown.mkdir()
+    assert not node.shared.holds(tree.digest)
+    assert (node.show(tree, "b") / "lib" / "words.txt").read_text() == "one"
+
+
+def test_what_cannot_be_watched_is_looked_through_whenever_it_is_used(node: Node) -> None:
+    node.shared = SharedCode(node.path / "code", most_watched=1)
+    tree = node.tree("one")
+    shown = [node.show(tree, execution) for execution in ("a", "b")]
+    assert (node.looked, shown[0].readlink()) == (2, shown[1].readlink())
+    assert not node.shared.holds(tree.digest)
