@@ -78,7 +78,8 @@ class Depot:
             raise MusterError(
                 f"cannot use {settings.depot_dir} for objects: {error.strerror}; name another one with --depot-dir"
             ) from error
-        self._sweeper = Sweeper(self._service.objects, self._service.hands, self._service.projects, _now)
+        served = self._service
+        self._sweeper = Sweeper(served.objects, served.hands, served.projects, served.kept, _now)
         self._beside = asyncio.TaskGroup()
         """What goes on while the coordinator says further things."""
         self._sweeping: asyncio.Task[None] | None = None

@@ -14,6 +14,7 @@ import grpc.aio
 
 from coordinator.depot.limits import DEPOT_DATA, DEPOT_STREAMS, OBJECTS_ASKED_ABOUT
 from coordinator.depot.room import ProjectRoom, TicketRoom, refuse_full
+from coordinator.depot.sweeping import KeptTrees
 from coordinator.depot.taking import ObjectOutcome, ObjectPart, ObjectsInHand, Taking
 from muster.domain.data.tree import MalformedTreeError, read_content_tree
 from muster.domain.errors import ExhaustedError, InvalidJobError, MusterError, PermissionDeniedError, UnknownNameError
@@ -52,6 +53,8 @@ class DepotService(DepotServiceServicer):
         """The objects that are being taken in."""
         self.projects = ProjectRoom()
         """What each project keeps."""
+        self.kept = KeptTrees(self.objects, clock)
+        """Trees that are here and were kept lately."""
         self._room = TicketRoom()
         self._key = key
         self._clock = clock
@@ -69,6 +72,8 @@ class DepotService(DepotServiceServicer):
                 _refuse_many(len(request.objects))
                 sizes = {_digest(each.digest): each.size for each in request.objects}
                 answer = await asyncio.to_thread(self._missing, sizes)
+                if request.tree:
+                    answer.whole = not await asyncio.to_thread(self.kept.keep, [_digest(request.tree)])
                 self.projects.refuse_over(ticket, sum(sizes[each.digest.hex()] for each in answer.missing))
                 yield answer
 

@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from coordinator.depot.messages import (
     DepotKeep,
@@ -15,7 +15,7 @@ from coordinator.depot.messages import (
     DepotNamesWanted,
 )
 from coordinator.depot.room import ProjectRoom
-from coordinator.depot.sweeping import NamesOfTrees, Sweep, kept_trees, unnamed
+from coordinator.depot.sweeping import KeptTrees, NamesOfTrees, Sweep, unnamed
 from coordinator.depot.taking import ObjectsInHand
 from muster.transfer.objects import ObjectFiles
 
@@ -30,15 +30,17 @@ SWEEP_SOON = 60.0
 _RESTS = 4.0
 """How long a look rests after each step, as often as the step took."""
 
-_KEPT_FOR = timedelta(hours=1)
-"""Time in which a tree that was kept is not looked at again; far less than unnamed objects are kept."""
-
 
 class Sweeper:
     """Looks again and again for what no job names, while the coordinator is there to say what jobs name."""
 
     def __init__(
-        self, objects: ObjectFiles, hands: ObjectsInHand, projects: ProjectRoom, clock: Callable[[], datetime]
+        self,
+        objects: ObjectFiles,
+        hands: ObjectsInHand,
+        projects: ProjectRoom,
+        kept: KeptTrees,
+        clock: Callable[[], datetime],
     ) -> None:
         self._objects = objects
         self._hands = hands
@@ -50,8 +52,7 @@ class Sweeper:
         self._names = NamesOfTrees()
         self._told: asyncio.Future[Sweep] | None = None
         """The sweep that begins once all names have been told."""
-        self._kept: dict[str, datetime] = {}
-        """Trees that were kept lately."""
+        self._kept = kept
 
     async def run(self, tell: Callable[[Sequence[DepotMessage]], None]) -> None:
         """Sweep while a line to the coordinator lasts, until cancelled."""
@@ -92,15 +93,11 @@ class Sweeper:
 
     async def keep(self, message: DepotKeep) -> DepotKept:
         """Have trees count as used now, as jobs are about to name them."""
-        now = self._clock()
-        self._kept = {tree: at for tree, at in self._kept.items() if now - at < _KEPT_FOR}
-        trees = [tree for tree in message.trees if tree not in self._kept]
         try:
-            missing = await asyncio.to_thread(kept_trees, self._objects, trees)
+            missing = await asyncio.to_thread(self._kept.keep, message.trees)
         except OSError as error:
             log.warning("the disk of the depot fails", extra={"cause": str(error)})
-            missing = tuple(trees)
-        self._kept |= dict.fromkeys(set(trees).difference(missing), now)
+            missing = tuple(message.trees)
         return DepotKept(call=message.call, missing=missing)
 
     async def _pause(self) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from threading import Lock
 
 from coordinator.depot.messages import DepotHolds, DepotNames, DepotSwept
 from muster.domain.data.digest import is_digest
@@ -22,6 +23,9 @@ UNNAMED_KEPT = timedelta(hours=24)
 
 NAMES_COUNT_FOR = timedelta(hours=12)
 """Time after which names count no more; a job that is submitted meanwhile has had its tree kept for longer."""
+
+_KEPT_FOR = timedelta(hours=1)
+"""Time in which a tree that was kept is not looked at again; far less than unnamed objects are kept."""
 
 _LOOKED_AT = 256
 """Steps in which all objects are looked at: one for each first byte of a digest."""
@@ -150,6 +154,27 @@ class _Counts:
             removed_objects=self.removed,
             removed_bytes=self.removed_bytes,
         )
+
+
+class KeptTrees:
+    """Trees that were kept lately, of which no object goes before long; any thread may ask."""
+
+    def __init__(self, objects: ObjectFiles, clock: Callable[[], datetime]) -> None:
+        self._objects = objects
+        self._clock = clock
+        self._kept: dict[str, datetime] = {}
+        self._lock = Lock()
+
+    def keep(self, trees: Iterable[str]) -> tuple[str, ...]:
+        """Do what `kept_trees` does, for those that were not kept lately. May block. Raises OSError."""
+        now = self._clock()
+        with self._lock:
+            self._kept = {tree: at for tree, at in self._kept.items() if now - at < _KEPT_FOR}
+            asked = [tree for tree in trees if tree not in self._kept]
+        missing = kept_trees(self._objects, asked)
+        with self._lock:
+            self._kept |= dict.fromkeys(set(asked).difference(missing), now)
+        return missing
 
 
 def kept_trees(objects: ObjectFiles, trees: Iterable[str]) -> tuple[str, ...]:

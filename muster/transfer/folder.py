@@ -1,16 +1,16 @@
 """A folder on this machine as a content tree: what is in it, without what its ignore rules leave out, hashed."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
-from stat import S_ISDIR, S_ISLNK, S_ISREG
+from stat import S_ISLNK, S_ISREG
+from typing import NamedTuple
 
 from muster.domain.data.tree import (
     LARGEST_CONTENT_TREE,
-    ContentEntry,
     ContentKind,
     ContentTree,
     MalformedTreeError,
@@ -22,7 +22,14 @@ from muster.domain.data.upload import CODE_LIMIT
 from muster.domain.errors import MusterError
 from muster.domain.quantity import size_text
 from muster.transfer.ignore_rules import IgnoreRules, rules_in
-from muster.transfer.remembered import FileStamp, Remembered
+from muster.transfer.remembered import (
+    NOTHING_REMEMBERED,
+    FileStamp,
+    RememberedFile,
+    RememberedFolder,
+    TreeSummary,
+    entries_of,
+)
 
 CODE_FILES = 50_000
 """Files of a folder that is uploaded as code."""
@@ -53,16 +60,37 @@ class FolderLimits:
     files: int = CODE_FILES
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Folder:
     """A folder that was read."""
 
-    path: Path
-    tree: ContentTree
-    remembered: Remembered = field(repr=False)
-    """What need not be read again next time."""
-    hashed: int
-    """Files that were read."""
+    def __init__(
+        self, path: Path, remembered: RememberedFolder, found: Mapping[str, RememberedFile], hashed: int
+    ) -> None:
+        """`found` are all files and links. Raises FolderError for those that are no tree together."""
+        self.path = path
+        self.hashed = hashed
+        """Files that were read."""
+        self.unchanged = remembered.tree is not None
+        """Whether all is as it was remembered."""
+        self.remembered = remembered
+        """What need not be read again next time."""
+        self._found = found
+        if not self.unchanged:
+            tree, settled = self.tree, len(remembered.files) == len(found)
+            self.remembered = replace(remembered, tree=TreeSummary.of(tree) if settled else None)
+
+    @cached_property
+    def tree(self) -> ContentTree:
+        """What is in it."""
+        try:
+            return content_tree(entries_of(self._found))
+        except MalformedTreeError as error:
+            raise FolderError(f"{self.path}: {error}") from error
+
+    @cached_property
+    def summary(self) -> TreeSummary:
+        """What there is to say of its tree."""
+        return self.remembered.tree or TreeSummary.of(self.tree)
 
     def file_of(self, digest: str) -> Path:
         """A file that held this when it was read. Raises KeyError."""
@@ -72,21 +100,22 @@ class Folder:
         raise KeyError(digest)
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """A file or link before it is read."""
+class _Found(NamedTuple):
+    """One file or link before it is read."""
 
     path: str
     status: os.stat_result
+    known: RememberedFile | None
+    """What it is, where that was remembered and has not changed."""
     target: str = ""
-    """Where a link leads."""
+    """Where a link leads that is not known."""
 
 
 def read_folder(
     path: Path,
     *,
     now_ns: int,
-    remembered: Remembered | None = None,
+    remembered: RememberedFolder = NOTHING_REMEMBERED,
     limits: FolderLimits | None = None,
     seen: Callable[[int], None] | None = None,
 ) -> Folder:
@@ -95,72 +124,103 @@ def read_folder(
     `now_ns` is the time as the file system has it, `remembered` what the last reading said, and `seen` is told how many
     bytes of a file were read.
     """
-    known = remembered or {}
-    found = list(_walk(path))
+    walk = _Walk(path, remembered)
+    found = list(walk.files())
     _refuse_too_large(path, found, limits or FolderLimits())
-    entries: list[ContentEntry] = []
-    kept: dict[str, tuple[FileStamp, str]] = {}
-    hashed = 0
+    files: dict[str, RememberedFile] = {}
+    fresh: dict[str, RememberedFile] = {}
+    """Those that cannot be remembered yet."""
+    known = hashed = 0
     for each in found:
-        if S_ISLNK(each.status.st_mode):
-            entries.append(ContentEntry(path=each.path, kind=ContentKind.LINK, content=each.target))
+        if each.known is not None:
+            files[each.path] = each.known
+            known += 1
             continue
-        stamp, digest = known.get(each.path, (None, ""))
-        if stamp is None or stamp != FileStamp.of(each.status):
+        if S_ISLNK(each.status.st_mode):
+            stamp = FileStamp.of(each.status)
+            read = RememberedFile(*stamp, ContentKind.LINK, each.target)
+        else:
             stamp, digest = _hashed(path, each.path, seen)
             hashed += 1
-        if stamp.is_settled(now_ns):
-            kept[each.path] = (stamp, digest)
-        kind = ContentKind.PROGRAM if each.status.st_mode & 0o100 else ContentKind.FILE
-        entries.append(ContentEntry(path=each.path, kind=kind, size=stamp.size, content=digest))
-    try:
-        tree = content_tree(entries)
-    except MalformedTreeError as error:
-        raise FolderError(f"{path}: {error}") from error
-    return Folder(path=path, tree=tree, remembered=kept, hashed=hashed)
+            kind = ContentKind.PROGRAM if each.status.st_mode & 0o100 else ContentKind.FILE
+            read = RememberedFile(*stamp, kind, digest)
+        files[each.path] = read
+        if not stamp.is_settled(now_ns):
+            fresh[each.path] = read
+    if known == len(files) == len(remembered.files) and remembered.tree is not None:
+        return Folder(path, remembered, files, hashed)
+    settled = {name: each for name, each in files.items() if name not in fresh} if fresh else files
+    return Folder(path, RememberedFolder(files=settled, rules=walk.rules), files, hashed)
 
 
-def _walk(folder: Path) -> Iterator[_Found]:
-    """All files and links that count. No link is followed, so nothing outside of the folder is read."""
-    rules = IgnoreRules()
-    waiting, count = [""], 0
-    while waiting:
-        directory = waiting.pop()
-        if directory.count("/") >= DEEPEST_FOLDER:
-            raise FolderError(f"{folder / directory}: a file lies deeper than {DEEPEST_FOLDER} directories")
-        for each in _inside(folder, directory, rules):
-            if S_ISDIR(each.status.st_mode):
-                waiting.append(each.path)
-                continue
-            _refuse_unfit(folder, each)
-            count += 1
+class _Walk:
+    """A way through a folder. No link is followed, so nothing outside of the folder is read."""
+
+    def __init__(self, folder: Path, before: RememberedFolder) -> None:
+        self._folder = folder
+        self._before = before
+        self._learned = IgnoreRules()
+        self._waiting = [""]
+        self.rules: dict[str, str] = {}
+        """By directory, the name of the ignore rules that count in it."""
+
+    def files(self) -> Iterator[_Found]:
+        """All files and links that count."""
+        count = 0
+        while self._waiting:
+            directory = self._waiting.pop()
+            if directory.count("/") >= DEEPEST_FOLDER:
+                raise FolderError(f"{self._folder / directory}: a file lies deeper than {DEEPEST_FOLDER} directories")
+            found = self._inside(directory)
+            count += len(found)
             if count > LARGEST_CONTENT_TREE:
-                raise FolderError(f"{folder} has more than {LARGEST_CONTENT_TREE} files; put rules into .musterignore")
-            yield each
+                raise FolderError(
+                    f"{self._folder} has more than {LARGEST_CONTENT_TREE} files; put rules into .musterignore"
+                )
+            yield from found
 
+    def _inside(self, directory: str) -> list[_Found]:
+        """What stands in a directory and counts; rules that stand there are learned first."""
+        descriptor = _opened_directory(self._folder, directory)
+        try:
+            with os.scandir(descriptor) as there:
+                entries = {each.name: each for each in there}
+            if lines := rules_in(descriptor, entries):
+                self._learned.learn(directory, lines)
+            return list(self._counting(descriptor, directory, entries))
+        finally:
+            os.close(descriptor)
 
-def _inside(folder: Path, directory: str, rules: IgnoreRules) -> list[_Found]:
-    """What stands in a directory and counts; rules that stand there are learned first."""
-    descriptor = _opened_directory(folder, directory)
-    try:
-        return list(_counting(descriptor, directory, rules))
-    finally:
-        os.close(descriptor)
-
-
-def _counting(descriptor: int, directory: str, rules: IgnoreRules) -> Iterator[_Found]:
-    names = sorted(os.listdir(descriptor))
-    if lines := rules_in(descriptor, names):
-        rules.learn(directory, lines)
-    for name in names:
-        if name == ".git":  # a directory, or in a further working tree of git a file
-            continue
-        path = f"{directory}/{name}" if directory else name
-        with suppress(FileNotFoundError):  # gone meanwhile
-            status = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
-            if not rules.ignores(path, directory=S_ISDIR(status.st_mode)):
+    def _counting(self, descriptor: int, directory: str, entries: "Mapping[str, os.DirEntry[str]]") -> Iterator[_Found]:
+        above = f"{directory}/" if directory else ""
+        self.rules[directory] = self._learned.name(directory)
+        same_rules = self._before.rules.get(directory) == self.rules[directory]
+        remembered = self._before.files
+        for name in sorted(entries):
+            if name == ".git":  # a directory, or in a further working tree of git a file
+                continue
+            path = above + name
+            each = entries[name]
+            known = remembered.get(path)
+            is_directory = each.is_dir(follow_symlinks=False)
+            if (known is None or is_directory or not same_rules) and self._learned.ignores(
+                path, directory=is_directory
+            ):
+                continue
+            if is_directory:
+                self._waiting.append(path)
+                continue
+            try:
+                status = each.stat(follow_symlinks=False)
+                if known is not None and known[:4] == FileStamp.of(status):
+                    yield _Found(path, status, known)
+                    continue
                 target = os.readlink(name, dir_fd=descriptor) if S_ISLNK(status.st_mode) else ""
-                yield _Found(path, status, target)
+            except FileNotFoundError:  # gone meanwhile
+                continue
+            found = _Found(path, status, None, target)
+            _refuse_unfit(self._folder, found)
+            yield found
 
 
 def _opened_directory(folder: Path, directory: str) -> int:

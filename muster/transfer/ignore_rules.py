@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Collection, Sequence
+from hashlib import sha256
 from stat import S_ISREG
 
 import pathspec
@@ -14,6 +15,7 @@ IGNORE_FILES = (".gitignore", ".musterignore")
 LARGEST_IGNORE_FILE = 1024 * 1024
 """Bytes of a file with rules."""
 
+_NAME_DIGITS = 32
 _ALWAYS = (".git/",)
 """Rules below all others; `!.git/` in `.musterignore` turns it around."""
 
@@ -30,10 +32,18 @@ class IgnoreRules:
         self._excluded = _read(excluded, "--exclude")
         self._always = _read(_ALWAYS, "")
         self._of_directory: dict[str, pathspec.GitIgnoreSpec] = {}
+        self._names = {"": _named("", excluded)}
 
     def learn(self, directory: str, lines: Sequence[str]) -> None:
         """Take the rules that stand in a directory; its path is relative, that of the tree is empty."""
         self._of_directory[directory] = _read(lines, f"{directory or '.'}/{IGNORE_FILES[0]}")
+        self._names[directory] = _named(self.name(directory), lines)
+
+    def name(self, directory: str) -> str:
+        """The name of all rules that count in a directory: where it is the same, what counts is the same."""
+        while (found := self._names.get(directory)) is None:
+            directory = directory.rpartition("/")[0]
+        return found
 
     def ignores(self, path: str, *, directory: bool) -> bool:
         """Whether something is left out that stands in a directory which is not."""
@@ -53,6 +63,11 @@ class IgnoreRules:
 def rules_in(above: int, names: Collection[str]) -> list[str]:
     """The rules that stand in a directory that is open, in which there are these names."""
     return [line for each in IGNORE_FILES if each in names for line in _lines_of(above, each)]
+
+
+def _named(above: str, lines: Sequence[str]) -> str:
+    """The name of rules below others."""
+    return sha256("\n".join((above, *lines)).encode("utf-8", "surrogateescape")).hexdigest()[:_NAME_DIGITS]
 
 
 def _lines_of(above: int, name: str) -> list[str]:

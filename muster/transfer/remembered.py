@@ -2,24 +2,24 @@
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
-from typing import Self
+from typing import Any, NamedTuple, Self
 
-from muster.domain.data.digest import is_digest
+from muster.domain.data.tree import ContentEntry, ContentKind, ContentTree
 
 UNSETTLED_NS = 2_000_000_000
 """A file that was changed so many ns before it was read is read again: it may change within one tick of its clock."""
 
-_FORM = "muster-folder-1"
+_FORM = "muster-folder-2"
+_KINDS = {each.value: each for each in ContentKind}
 
 
-@dataclass(frozen=True, slots=True)
-class FileStamp:
-    """What of a file changes whenever its content does."""
+class FileStamp(NamedTuple):
+    """What of a file or link changes whenever its content or its rights do."""
 
     size: int
     modified_ns: int
@@ -37,39 +37,91 @@ class FileStamp:
         return max(self.modified_ns, self.changed_ns) < now_ns - UNSETTLED_NS
 
 
-Remembered = Mapping[str, tuple[FileStamp, str]]
-"""Stamp and SHA-256 of files by path."""
+class RememberedFile(NamedTuple):
+    """A file or link as it was read."""
+
+    size: int
+    modified_ns: int
+    changed_ns: int
+    inode: int
+    kind: ContentKind
+    content: str
+    """SHA-256 of a file, or where a link leads."""
+
+    @property
+    def stamp(self) -> FileStamp:
+        """What of it changes whenever its content or its rights do."""
+        return FileStamp(*self[:4])
 
 
-def load_remembered(file: Path) -> Remembered:
+_KIND = RememberedFile._fields.index("kind")
+
+
+class TreeSummary(NamedTuple):
+    """What there is to say of a content tree without its entries."""
+
+    digest: str
+    size: int
+    """Bytes of its canonical form."""
+    files: int
+    bytes: int
+    """Bytes of all files."""
+
+    @classmethod
+    def of(cls, tree: ContentTree) -> Self:
+        """The summary of a tree."""
+        form = tree.form
+        return cls(sha256(form).hexdigest(), len(form), len(tree.entries), tree.size)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RememberedFolder:
+    """A folder as it was read last."""
+
+    files: Mapping[str, RememberedFile] = field(default_factory=dict)
+    """By path; those that had just been changed are not among them."""
+    rules: Mapping[str, str] = field(default_factory=dict)
+    """By directory, the name of all ignore rules that count in it, under which its files were found."""
+    tree: TreeSummary | None = None
+    """The tree of exactly these files; None: there were others."""
+
+
+NOTHING_REMEMBERED = RememberedFolder()
+"""A folder that was never read."""
+
+
+def entries_of(files: Mapping[str, RememberedFile]) -> Iterable[ContentEntry]:
+    """The entries of a content tree with these files."""
+    for path, each in files.items():
+        size = 0 if each.kind is ContentKind.LINK else each.size
+        yield ContentEntry(path=path, kind=each.kind, size=size, content=each.content)
+
+
+def load_remembered(file: Path) -> RememberedFolder:
     """What was remembered; nothing where the file is missing, not ours, or damaged."""
     try:
-        lines = file.read_text().splitlines()
-        if lines[:1] != [_FORM]:
-            return {}
-        found: dict[str, tuple[FileStamp, str]] = {}
-        for line in lines[1:]:
-            path, size, modified, changed, inode, digest = json.loads(line)
-            if is_digest(digest):
-                found[path] = (FileStamp(size, modified, changed, inode), digest)
-    except (OSError, ValueError, TypeError):
-        return {}
-    return found
+        head, _, body = file.read_bytes().partition(b"\n")
+        if head.decode() != f"{_FORM} {sha256(body).hexdigest()}":
+            return NOTHING_REMEMBERED
+        said: dict[str, Any] = json.loads(body)
+    except (OSError, ValueError):
+        return NOTHING_REMEMBERED
+    paths, *columns = said["files"]
+    columns[_KIND] = map(_KINDS.__getitem__, columns[_KIND])
+    files = dict(zip(paths, map(RememberedFile._make, zip(*columns, strict=True)), strict=True))
+    return RememberedFolder(files=files, rules=said["rules"], tree=TreeSummary(*said["tree"]) if said["tree"] else None)
 
 
-def save_remembered(file: Path, found: Remembered) -> None:
+def save_remembered(file: Path, found: RememberedFolder) -> None:
     """Remember this; what cannot be written is read again next time."""
-    lines = [_FORM]
-    for path, (stamp, digest) in found.items():
-        lines.append(
-            json.dumps(
-                [path, stamp.size, stamp.modified_ns, stamp.changed_ns, stamp.inode, digest], separators=(",", ":")
-            )
-        )
+    columns = [*zip(*found.files.values(), strict=True)] or [()] * len(RememberedFile._fields)
+    body = json.dumps(
+        {"files": [[*found.files], *columns], "rules": found.rules, "tree": found.tree}, separators=(",", ":")
+    ).encode()
     fresh = file.with_name(f"{file.name}.{os.getpid()}")
     with suppress(OSError):
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        fresh.write_text("\n".join(lines) + "\n")
+        fresh.write_bytes(b"%s %s\n%s" % (_FORM.encode(), sha256(body).hexdigest().encode(), body))
         fresh.replace(file)
 
 

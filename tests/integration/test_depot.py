@@ -136,6 +136,22 @@ async def test_an_object_is_refused_that_was_never_asked_about_and_does_not_fit(
         assert await call.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
 
 
+async def test_a_folder_that_has_not_changed_is_one_question_and_what_is_gone_is_sent_again(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path / "code", {"train.py": b"print()", "large": os.urandom(1000)})
+    settled = read_folder(folder.path, now_ns=9 * 10**18)
+    again = read_folder(folder.path, now_ns=9 * 10**18, remembered=settled.remembered)
+    assert again.unchanged
+    async with depot(tmp_path / "depot") as it:
+        assert not await it.sender().has_tree(again.summary.digest)
+        first = await it.sender().send(again)
+        assert (first.new, await it.sender().has_tree(first.tree)) == (3, True)
+        now = await it.sender().send(again)
+        assert (now.tree, now.size, now.new, now.sent) == (first.tree, first.size, 0, 0)
+        ObjectFiles(it.directory).remove(again.tree.objects[0].digest)
+        it.now[0] += timedelta(hours=2)  # it was looked at just before
+        assert (await it.sender().send(again)).new == 1
+
+
 async def test_a_folder_that_was_sent_is_fetched_as_it_was(tmp_path: Path) -> None:
     files = {"train.py": b"print()", "large": os.urandom(LARGE), "empty": b"", "same": b"print()"}
     folder = folder_of(tmp_path / "code", files)

@@ -63,8 +63,8 @@ class DataClient:
         return UploadedFolder(
             tree=sent.tree,
             size=sent.size,
-            files=len(read.tree.entries),
-            bytes=read.tree.size,
+            files=read.summary.files,
+            bytes=read.summary.bytes,
             new=sent.new,
             sent=sent.sent,
         )
@@ -93,8 +93,8 @@ class DataClient:
                 done = await self.upload(code.folder, project=spec.project, told=told)
                 sent[code.folder] = JobCode(tree=done.tree, size=done.size)
             else:
-                tree = (await asyncio.to_thread(_read, Path(code.folder))).tree
-                sent[code.folder] = JobCode(tree=tree.digest, size=len(tree.form))
+                found = (await asyncio.to_thread(_read, Path(code.folder))).summary
+                sent[code.folder] = JobCode(tree=found.digest, size=found.size)
         if not sent:
             return spec
         roles = (
@@ -340,7 +340,7 @@ def _read(folder: Path) -> Folder:
     """What is in a folder; files that have not changed since the last time are not read again."""
     file = remembered_file(os.environ, folder)
     read = read_folder(folder, now_ns=time.time_ns(), remembered=load_remembered(file))
-    if read.hashed:
+    if not read.unchanged:
         save_remembered(file, read.remembered)
     return read
 

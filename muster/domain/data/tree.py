@@ -12,7 +12,7 @@ where the link leads. Owners, times, other modes and empty directories are not k
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
@@ -44,6 +44,9 @@ class ContentKind(StrEnum):
     FILE = "-"
     PROGRAM = "x"  #: a file that may be run
     LINK = "l"
+
+
+_KINDS: Mapping[str, ContentKind] = {each.value: each for each in ContentKind}
 
 
 class MalformedTreeError(ValueError):
@@ -172,15 +175,29 @@ def _read(form: bytes) -> Iterator[ContentEntry]:
         raise MalformedTreeError("the last line of the tree is not whole")
     if len(lines) > LARGEST_CONTENT_TREE:
         raise MalformedTreeError(_too_many(len(lines)))
-    for number, line in enumerate(lines, start=1):
-        try:
-            said = json.loads(line)
-        except (ValueError, RecursionError):
-            raise MalformedTreeError(f"line {number} of the tree is no JSON") from None
+    for number, said in enumerate(_said(lines), start=1):
         entry = _entry(said)
         if entry is None:
             raise MalformedTreeError(f"line {number} of the tree is no [path, kind, size, content]")
         yield entry
+
+
+def _said(lines: Sequence[bytes]) -> Sequence[object]:
+    """What each line says, read at once: line by line takes seven times as long."""
+    try:
+        said = json.loads(b"[%s]" % b",".join(lines))
+    except (ValueError, RecursionError):
+        said = None
+    if isinstance(said, list) and len(said) == len(lines):
+        return said
+    return [_said_alone(number, line) for number, line in enumerate(lines, start=1)]
+
+
+def _said_alone(number: int, line: bytes) -> object:
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        raise MalformedTreeError(f"line {number} of the tree is no JSON") from None
 
 
 def _entry(said: object) -> ContentEntry | None:
@@ -189,9 +206,8 @@ def _entry(said: object) -> ContentEntry | None:
     path, kind, size, content = said
     if not isinstance(path, str) or not isinstance(content, str) or type(size) is not int:
         return None
-    if kind not in list(ContentKind):
-        return None
-    return ContentEntry(path=path, kind=ContentKind(kind), size=size, content=content)
+    known = _KINDS.get(kind) if isinstance(kind, str) else None
+    return None if known is None else ContentEntry(path=path, kind=known, size=size, content=content)
 
 
 def _refuse_malformed(entries: Sequence[ContentEntry]) -> None:
@@ -200,16 +216,17 @@ def _refuse_malformed(entries: Sequence[ContentEntry]) -> None:
         raise MalformedTreeError(_too_many(len(entries)))
     paths: set[str] = set()
     sizes: dict[str, int] = {}
-    before = b""
+    before, directory = b"", ""
     for each in entries:
         refuse_bad_content_path(each.path)
         raw = each.path.encode()
         if raw <= before:
             raise MalformedTreeError(f"{each.path!r} stands there twice, or out of order")
         before = raw
-        # What stands above comes before what is in it.
-        if any(above in paths for above in _above(each.path)):
+        # What stands above comes before what is in it; all above is that of the one before in the same directory.
+        if (within := each.path.rpartition("/")[0]) != directory and any(above in paths for above in _above(each.path)):
             raise MalformedTreeError(f"{each.path!r} lies in something that is no directory")
+        directory = within
         paths.add(each.path)
         _refuse_bad_content(each)
         if not each.is_link and sizes.setdefault(each.content, each.size) != each.size:

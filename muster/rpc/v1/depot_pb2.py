@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19muster/rpc/v1/depot.proto\x12\rmuster.rpc.v1\"+\n\x0b\x44\x65potObject\x12\x0e\n\x06\x64igest\x18\x01 \x01(\x0c\x12\x0c\n\x04size\x18\x02 \x01(\x04\"=\n\x0eMissingRequest\x12+\n\x07objects\x18\x01 \x03(\x0b\x32\x1a.muster.rpc.v1.DepotObject\"@\n\x0fMissingResponse\x12-\n\x07missing\x18\x01 \x03(\x0b\x32\x1c.muster.rpc.v1.MissingObject\".\n\rMissingObject\x12\x0e\n\x06\x64igest\x18\x01 \x01(\x0c\x12\r\n\x05\x62\x65gun\x18\x02 \x01(\x04\"3\n\nPutRequest\x12%\n\x05parts\x18\x01 \x03(\x0b\x32\x16.muster.rpc.v1.PutPart\"S\n\x07PutPart\x12*\n\x06object\x18\x01 \x01(\x0b\x32\x1a.muster.rpc.v1.DepotObject\x12\x0e\n\x06offset\x18\x02 \x01(\x04\x12\x0c\n\x04\x64\x61ta\x18\x03 \x01(\x0c\":\n\x0bPutResponse\x12+\n\x08outcomes\x18\x01 \x03(\x0b\x32\x19.muster.rpc.v1.PutOutcome\"<\n\nPutOutcome\x12\x0e\n\x06\x64igest\x18\x01 \x01(\x0c\x12\x0e\n\x06stored\x18\x02 \x01(\x08\x12\x0e\n\x06offset\x18\x03 \x01(\x04\"3\n\nGetRequest\x12%\n\x05spans\x18\x01 \x03(\x0b\x32\x16.muster.rpc.v1.GetSpan\"9\n\x07GetSpan\x12\x0e\n\x06\x64igest\x18\x01 \x01(\x0c\x12\x0e\n\x06offset\x18\x02 \x01(\x04\x12\x0e\n\x06length\x18\x03 \x01(\x04\"\x1b\n\x0bGetResponse\x12\x0c\n\x04\x64\x61ta\x18\x01 \x01(\x0c\x32\xde\x01\n\x0c\x44\x65potService\x12L\n\x07Missing\x12\x1d.muster.rpc.v1.MissingRequest\x1a\x1e.muster.rpc.v1.MissingResponse(\x01\x30\x01\x12@\n\x03Put\x12\x19.muster.rpc.v1.PutRequest\x1a\x1a.muster.rpc.v1.PutResponse(\x01\x30\x01\x12>\n\x03Get\x12\x19.muster.rpc.v1.GetRequest\x1a\x1a.muster.rpc.v1.GetResponse0\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19muster/rpc/v1/depot.proto\x12\rmuster.rpc.v1\"+\n\x0b\x44\x65potObject\x12\x0e\n\x06\x64igest\x18\x01 \x01(\x0c\x12\x0c\n\x04size\x18\x02 \x01(\x04\"K\n\x0eMissingRequest\x12+\n\x07objects\x18\x01 \x03(\x0b\x32\x1a.muster.rpc.v1.DepotObject\x12\x0c\n\x04tree\x18\x02 \x01(\x0c\"O\n\x0fMissingResponse\x12-\n\x07missing\x18\x01 \x03(\x0b\x32\x1c.muster.rpc.v1.MissingObject\x12\r\n\x05whole\x18\x02 \x01(\x08\".\n\rMissingObject\x12\x0e\n\x06\x64igest\x18\x01 \x01(\x0c\x12\r\n\x05\x62\x65gun\x18\x02 \x01(\x04\"3\n\nPutRequest\x12%\n\x05parts\x18\x01 \x03(\x0b\x32\x16.muster.rpc.v1.PutPart\"S\n\x07PutPart\x12*\n\x06object\x18\x01 \x01(\x0b\x32\x1a.muster.rpc.v1.DepotObject\x12\x0e\n\x06offset\x18\x02 \x01(\x04\x12\x0c\n\x04\x64\x61ta\x18\x03 \x01(\x0c\":\n\x0bPutResponse\x12+\n\x08outcomes\x18\x01 \x03(\x0b\x32\x19.muster.rpc.v1.PutOutcome\"<\n\nPutOutcome\x12\x0e\n\x06\x64igest\x18\x01 \x01(\x0c\x12\x0e\n\x06stored\x18\x02 \x01(\x08\x12\x0e\n\x06offset\x18\x03 \x01(\x04\"3\n\nGetRequest\x12%\n\x05spans\x18\x01 \x03(\x0b\x32\x16.muster.rpc.v1.GetSpan\"9\n\x07GetSpan\x12\x0e\n\x06\x64igest\x18\x01 \x01(\x0c\x12\x0e\n\x06offset\x18\x02 \x01(\x04\x12\x0e\n\x06length\x18\x03 \x01(\x04\"\x1b\n\x0bGetResponse\x12\x0c\n\x04\x64\x61ta\x18\x01 \x01(\x0c\x32\xde\x01\n\x0c\x44\x65potService\x12L\n\x07Missing\x12\x1d.muster.rpc.v1.MissingRequest\x1a\x1e.muster.rpc.v1.MissingResponse(\x01\x30\x01\x12@\n\x03Put\x12\x19.muster.rpc.v1.PutRequest\x1a\x1a.muster.rpc.v1.PutResponse(\x01\x30\x01\x12>\n\x03Get\x12\x19.muster.rpc.v1.GetRequest\x1a\x1a.muster.rpc.v1.GetResponse0\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -34,25 +34,25 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_DEPOTOBJECT']._serialized_start=44
   _globals['_DEPOTOBJECT']._serialized_end=87
   _globals['_MISSINGREQUEST']._serialized_start=89
-  _globals['_MISSINGREQUEST']._serialized_end=150
-  _globals['_MISSINGRESPONSE']._serialized_start=152
-  _globals['_MISSINGRESPONSE']._serialized_end=216
-  _globals['_MISSINGOBJECT']._serialized_start=218
-  _globals['_MISSINGOBJECT']._serialized_end=264
-  _globals['_PUTREQUEST']._serialized_start=266
-  _globals['_PUTREQUEST']._serialized_end=317
-  _globals['_PUTPART']._serialized_start=319
-  _globals['_PUTPART']._serialized_end=402
-  _globals['_PUTRESPONSE']._serialized_start=404
-  _globals['_PUTRESPONSE']._serialized_end=462
-  _globals['_PUTOUTCOME']._serialized_start=464
-  _globals['_PUTOUTCOME']._serialized_end=524
-  _globals['_GETREQUEST']._serialized_start=526
-  _globals['_GETREQUEST']._serialized_end=577
-  _globals['_GETSPAN']._serialized_start=579
-  _globals['_GETSPAN']._serialized_end=636
-  _globals['_GETRESPONSE']._serialized_start=638
-  _globals['_GETRESPONSE']._serialized_end=665
-  _globals['_DEPOTSERVICE']._serialized_start=668
-  _globals['_DEPOTSERVICE']._serialized_end=890
+  _globals['_MISSINGREQUEST']._serialized_end=164
+  _globals['_MISSINGRESPONSE']._serialized_start=166
+  _globals['_MISSINGRESPONSE']._serialized_end=245
+  _globals['_MISSINGOBJECT']._serialized_start=247
+  _globals['_MISSINGOBJECT']._serialized_end=293
+  _globals['_PUTREQUEST']._serialized_start=295
+  _globals['_PUTREQUEST']._serialized_end=346
+  _globals['_PUTPART']._serialized_start=348
+  _globals['_PUTPART']._serialized_end=431
+  _globals['_PUTRESPONSE']._serialized_start=433
+  _globals['_PUTRESPONSE']._serialized_end=491
+  _globals['_PUTOUTCOME']._serialized_start=493
+  _globals['_PUTOUTCOME']._serialized_end=553
+  _globals['_GETREQUEST']._serialized_start=555
+  _globals['_GETREQUEST']._serialized_end=606
+  _globals['_GETSPAN']._serialized_start=608
+  _globals['_GETSPAN']._serialized_end=665
+  _globals['_GETRESPONSE']._serialized_start=667
+  _globals['_GETRESPONSE']._serialized_end=694
+  _globals['_DEPOTSERVICE']._serialized_start=697
+  _globals['_DEPOTSERVICE']._serialized_end=919
 # @@protoc_insertion_point(module_scope)

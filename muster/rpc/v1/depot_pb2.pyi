@@ -51,6 +51,9 @@ class MissingRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     OBJECTS_FIELD_NUMBER: _builtins.int
+    TREE_FIELD_NUMBER: _builtins.int
+    tree: _builtins.bytes
+    """SHA-256 of a tree, 32 bytes: asks whether it is there with all that it lists; empty: nothing is asked about a tree."""
     @_builtins.property
     def objects(self) -> _containers.RepeatedCompositeFieldContainer[Global___DepotObject]:
         """At most 10,000 of them."""
@@ -59,10 +62,11 @@ class MissingRequest(_message.Message):
         self,
         *,
         objects: _abc.Iterable[Global___DepotObject] | None = ...,
+        tree: _builtins.bytes = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["objects", b"objects"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["objects", b"objects", "tree", b"tree"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -75,6 +79,9 @@ class MissingResponse(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     MISSING_FIELD_NUMBER: _builtins.int
+    WHOLE_FIELD_NUMBER: _builtins.int
+    whole: _builtins.bool
+    """True: the tree that was asked about is there with all that it lists, and stays as if it had been sent just now."""
     @_builtins.property
     def missing(self) -> _containers.RepeatedCompositeFieldContainer[Global___MissingObject]:
         """In the order in which they were asked about."""
@@ -83,10 +90,11 @@ class MissingResponse(_message.Message):
         self,
         *,
         missing: _abc.Iterable[Global___MissingObject] | None = ...,
+        whole: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["missing", b"missing"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["missing", b"missing", "whole", b"whole"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

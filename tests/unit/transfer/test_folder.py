@@ -8,6 +8,7 @@ import pytest
 
 from muster.domain.data.tree import ContentKind
 from muster.transfer.folder import Folder, FolderError, FolderLimits, read_folder
+from muster.transfer.remembered import NOTHING_REMEMBERED, TreeSummary
 
 LONG_AGO = 1_700_000_000_000_000_000
 FAR_AHEAD = 9_000_000_000_000_000_000
@@ -25,7 +26,7 @@ def paths(folder: Folder) -> list[str]:
 
 
 def read(folder: Path, before: Folder | None = None) -> Folder:
-    return read_folder(folder, now_ns=FAR_AHEAD, remembered=before.remembered if before else None)
+    return read_folder(folder, now_ns=FAR_AHEAD, remembered=before.remembered if before else NOTHING_REMEMBERED)
 
 
 def test_a_folder_is_a_tree_of_its_files_and_links(tmp_path: Path) -> None:
@@ -95,6 +96,47 @@ def test_a_folder_that_has_not_changed_is_not_read_again(tmp_path: Path) -> None
     assert again.tree == first.tree
 
 
+def test_the_tree_of_a_folder_that_has_not_changed_is_known_without_its_entries(tmp_path: Path) -> None:
+    write(tmp_path, {"a": "1", "bin/run": "2", ".gitignore": "*.o\n", "b.o": "", "bin/c.o": ""})
+    (tmp_path / "bin/run").chmod(0o755)
+    (tmp_path / "latest").symlink_to("bin/run")
+    first = read(tmp_path)
+    again = read(tmp_path, first)
+    assert (first.unchanged, again.unchanged) == (False, True)
+    assert again.summary == TreeSummary.of(first.tree)
+    assert (again.tree, again.remembered) == (first.tree, first.remembered)
+
+
+def test_a_file_that_is_gone_or_came_is_a_change(tmp_path: Path) -> None:
+    write(tmp_path, {"a": "1", "b": "2"})
+    first = read(tmp_path)
+    (tmp_path / "b").unlink()
+    without = read(tmp_path, first)
+    assert (without.unchanged, without.hashed, paths(without)) == (False, 0, ["a"])
+    write(tmp_path, {"c": "3"})
+    assert (read(tmp_path, without).unchanged, read(tmp_path, without).hashed) == (False, 1)
+
+
+def test_a_link_that_leads_elsewhere_by_now_is_a_change(tmp_path: Path) -> None:
+    write(tmp_path, {"a": "1", "b": "2"})
+    (tmp_path / "link").symlink_to("a")
+    first = read(tmp_path)
+    (tmp_path / "link").unlink()
+    (tmp_path / "link").symlink_to("b")
+    assert [each.content for each in read(tmp_path, first).tree.entries if each.is_link] == ["b"]
+
+
+def test_rules_that_have_changed_count_for_files_that_have_not(tmp_path: Path) -> None:
+    write(tmp_path, {".gitignore": "out\n", "src/a.o": "", "src/a.c": "", "src/out": ""})
+    first = read(tmp_path)
+    assert paths(first) == [".gitignore", "src/a.c", "src/a.o"]
+    write(tmp_path, {".gitignore": "*.o\n"})
+    second = read(tmp_path, first)
+    assert paths(second) == [".gitignore", "src/a.c", "src/out"]
+    (tmp_path / ".gitignore").unlink()
+    assert paths(read(tmp_path, second)) == ["src/a.c", "src/a.o", "src/out"]
+
+
 def test_a_file_that_has_changed_is_read_again_whatever_its_time_says(tmp_path: Path) -> None:
     write(tmp_path, {"a": "1", "b": "2"})
     os.utime(tmp_path / "a", ns=(LONG_AGO, LONG_AGO))
@@ -110,6 +152,7 @@ def test_a_file_that_was_changed_just_now_is_read_again_next_time(tmp_path: Path
     write(tmp_path, {"a": "1"})
     now = (tmp_path / "a").stat().st_mtime_ns
     first = read_folder(tmp_path, now_ns=now)
+    assert first.remembered.tree is None
     assert read(tmp_path, first).hashed == 1
 
 

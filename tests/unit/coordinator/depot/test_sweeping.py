@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from coordinator.depot.messages import DepotHolds, DepotNames, DepotSwept
-from coordinator.depot.sweeping import NAMES_COUNT_FOR, UNNAMED_KEPT, NamesOfTrees, Sweep, kept_trees
+from coordinator.depot.sweeping import NAMES_COUNT_FOR, UNNAMED_KEPT, KeptTrees, NamesOfTrees, Sweep, kept_trees
 from muster.domain.data.tree import ContentEntry, ContentKind, ContentTree, content_tree
 from muster.transfer.objects import ObjectFiles
 
@@ -150,6 +150,16 @@ def test_of_a_tree_that_lost_something_a_sender_is_told(shelf: Shelf) -> None:
     shelf.objects.remove(tree.objects[0].digest)
     gone = "ab" * 32
     assert kept_trees(shelf.objects, [tree.digest, no_tree, gone, "../etc"]) == (tree.digest, no_tree, gone, "../etc")
+
+
+def test_a_tree_that_was_kept_lately_is_not_looked_at_again(shelf: Shelf) -> None:
+    tree, now = shelf.tree(b"a", b"b"), [NOW]
+    kept = KeptTrees(shelf.objects, lambda: now[0])
+    assert kept.keep([tree.digest]) == ()
+    shelf.objects.remove(tree.objects[0].digest)
+    assert kept.keep([tree.digest]) == ()
+    now[0] += timedelta(hours=1)
+    assert kept.keep([tree.digest]) == kept.keep([tree.digest]) == (tree.digest,)
 
 
 def test_names_that_are_too_old_count_no_more(shelf: Shelf) -> None:
