@@ -129,7 +129,7 @@ def read_folder(
     _refuse_too_large(path, found, limits or FolderLimits())
     files: dict[str, RememberedFile] = {}
     fresh: dict[str, RememberedFile] = {}
-    """Those that cannot be remembered yet."""
+    """Files that cannot be remembered yet."""
     known = hashed = 0
     for each in found:
         if each.known is not None:
@@ -162,7 +162,7 @@ class _Walk:
         self._learned = IgnoreRules()
         self._waiting = [""]
         self.rules: dict[str, str] = {}
-        """By directory, the name of the ignore rules that count in it."""
+        """Names of the ignore rules that count in each directory."""
 
     def files(self) -> Iterator[_Found]:
         """All files and links that count."""

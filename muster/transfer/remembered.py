@@ -79,9 +79,9 @@ class RememberedFolder:
     """A folder as it was read last."""
 
     files: Mapping[str, RememberedFile] = field(default_factory=dict)
-    """By path; those that had just been changed are not among them."""
+    """Files by path, without those that had just been changed."""
     rules: Mapping[str, str] = field(default_factory=dict)
-    """By directory, the name of all ignore rules that count in it, under which its files were found."""
+    """Names of all ignore rules that counted in each directory when its files were found."""
     tree: TreeSummary | None = None
     """The tree of exactly these files; None: there were others."""
 
