@@ -97,6 +97,9 @@ protos: setup    ## generate the stubs from protos/
 sync: setup      ## make the synchronous client from the asynchronous one
 	$(PY) tests/house/generate_sync_client.py
 
+web: setup       ## build the pages of the console from web/; needs Node.js 18 or newer and npm
+	$(PY) tests/house/generate_pages.py
+
 docs: setup      ## print the documents that follow from the code
 	$(PY) tests/house/generate_docs.py
 	$(PY) -m muster.jobfile.reference --write docs/job-file.md
@@ -104,4 +107,4 @@ docs: setup      ## print the documents that follow from the code
 story: setup     ## run a job and paste what is told of it into docs/events.md
 	$(PY) -m tests.integration.story_page
 
-.PHONY: help setup demo wheels test e2e chaos frameworks fuzz simulate soak bench check protos sync docs story
+.PHONY: help setup demo wheels test e2e chaos frameworks fuzz simulate soak bench check protos sync web docs story

@@ -22,6 +22,7 @@ from console.api.arranging.notifications import NOTIFICATION_ROUTES
 from console.api.arranging.places import PLACE_ROUTES
 from console.api.arranging.volumes import VOLUME_ROUTES
 from console.api.asking import Doorkeeper
+from console.api.browser.pages import PAGES_PATH, show_page_file
 from console.api.fleet import FLEET_ROUTES
 from console.api.following import FOLLOWING_ROUTES
 from console.api.history.differences import DIFFERENCE_ROUTES
@@ -39,7 +40,6 @@ from console.api.sessions.cookies import CookieSetting
 from console.api.sessions.session import SessionSeal
 from console.api.shapes.shaping import CSV_TYPE, ShapingLists
 from console.api.sharing import SHARING_ROUTES
-from console.api.signing.page import PAGE_FILES, show_page_file
 from console.api.signing.provider import LOGIN_ROUTES
 from console.api.signing.sessions import SESSION_ROUTES
 from console.api.trust import TRUST_ROUTES
@@ -179,8 +179,7 @@ def application(
             status_code=int(route.status),
             response_model=None,
         )
-    for path in PAGE_FILES:
-        app.add_api_route(path, show_page_file, include_in_schema=False)
+    app.add_api_route(PAGES_PATH, show_page_file, include_in_schema=False)  # last, as every path fits
     app.add_exception_handler(MusterError, answer_error)
     app.add_exception_handler(RequestValidationError, answer_wrong_parts)
     app.add_exception_handler(HTTPException, answer_http)

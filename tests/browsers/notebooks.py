@@ -3,14 +3,13 @@
 import asyncio
 import json
 import shutil
+import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-
-from tests.frameworks.environments import interpreter
 
 WITHIN = 120.0
 """Seconds for anything that is done in the page, far more than any needs."""
@@ -48,11 +47,11 @@ class Notebook:
 
 
 def page_program() -> tuple[str, ...]:
-    """The words that start a page; made once, ask for them before anything that has a limit in time."""
+    """The words that start a page."""
     chromium = shutil.which("chromium")
     if chromium is None:
         pytest.skip("there is no chromium")
-    return str(interpreter("browser")), str(PROGRAM), chromium
+    return sys.executable, str(PROGRAM), chromium
 
 
 @asynccontextmanager

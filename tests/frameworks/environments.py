@@ -52,7 +52,6 @@ ENVIRONMENTS: Mapping[str, Environment] = {
     "mpich": Environment(packages=("mpich==5.0.*", "mpi4py==4.1.*"), modules=("mpi4py",)),
     "impi": Environment(packages=("impi-rt==2021.18.*", "mpi4py==4.1.*"), modules=("mpi4py",)),
     "jupyter": Environment(packages=("jupyterlab==4.6.*",), modules=("jupyterlab", "ipykernel")),
-    "browser": Environment(packages=("playwright==1.65.*",), modules=("playwright",)),
     "openapi": Environment(packages=("openapi-python-client==0.29.*",), modules=("openapi_python_client", "httpx")),
     "valohai": Environment(packages=("valohai-utils==0.8.*",), modules=("valohai",)),
 }

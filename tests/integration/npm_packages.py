@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Collection
 from pathlib import Path
 
 import pytest
@@ -22,9 +23,9 @@ def node() -> str:
     return found
 
 
-def installed(source: Path) -> Path:
-    """A copy of a folder with all that its `package-lock.json` names."""
-    files = sorted(each for each in source.iterdir() if each.is_file())
+def installed(source: Path, names: Collection[str] | None = None) -> Path:
+    """A copy of a folder, or of some of its files, with all that its `package-lock.json` names."""
+    files = sorted(each for each in source.iterdir() if each.is_file() and (names is None or each.name in names))
     recipe = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
     place = CACHE / f"{source.name}-{recipe}"
     CACHE.mkdir(parents=True, exist_ok=True)

@@ -148,16 +148,6 @@ async def test_consoles_alone_redeem_codes(tmp_path: Path) -> None:
         assert (refused.status_code, "--token-file" in refused.json()["detail"]) == (409, True)
 
 
-async def test_the_page_runs_its_own_script_alone(tmp_path: Path) -> None:
-    async with signing_in(tmp_path) as (_, _, http):
-        for path, kind in {"/": "html", "/jobs/x": "html", "/page.js": "javascript", "/page.css": "css"}.items():
-            answer = await http.get(path)
-            assert (answer.status_code, kind in answer.headers["content-type"]) == (200, True)
-            policy = answer.headers["content-security-policy"]
-            assert "default-src 'none'; script-src 'self'; style-src 'self'" in policy
-            assert "unsafe" not in policy
-
-
 async def test_a_browser_is_given_a_file_that_only_its_user_can_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,1 +1,1 @@
-"""How people sign in to the console, and the page on which they do."""
+"""How people sign in to the console."""

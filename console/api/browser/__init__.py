@@ -1,0 +1,1 @@
+"""The pages, as browsers get them: the same for everybody, whoever is signed in."""

@@ -1,0 +1,28 @@
+"""One fleet, one console and one browser for all tests of pages; a window of its own for each."""
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser
+
+from tests.browsers.seen_console import SeenConsole, seen_console
+from tests.browsers.visitor import Visitor, chromium, visitor
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    with chromium() as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def console(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SeenConsole]:
+    with seen_console(tmp_path_factory.mktemp("console")) as seen:
+        yield seen
+
+
+@pytest.fixture
+def person(browser: Browser, console: SeenConsole) -> Iterator[Visitor]:
+    with visitor(browser, console) as somebody:
+        yield somebody
+        assert somebody.wrongs() == []
