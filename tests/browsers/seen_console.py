@@ -27,7 +27,7 @@ class SeenConsole:
 
     url: str
     token: str
-    """Of somebody who may do everything."""
+    """The token of somebody who may do everything."""
     fleet: Fleet
     loop: asyncio.AbstractEventLoop
 

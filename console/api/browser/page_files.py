@@ -31,7 +31,7 @@ class PageFile:
     packed: bytes | None
     """The same under gzip; None: that would make it no smaller."""
     tag: str
-    """Its ETag: another one for each content."""
+    """The ETag: another one for each content."""
     lasts: bool
     """Whether it never changes, as its name would change with it."""
 
