@@ -15,6 +15,8 @@ WEB = ROOT / "web"
 PAGES = ROOT / "console" / "pages"
 SOURCES = PAGES / "SOURCES"
 """The digest of what the pages were built from, for whoever has no Node.js."""
+TYPES = "src/api/types.ts"
+"""The types of calls, which `make docs` prints."""
 BUILD_LIMIT = 120.0
 
 
@@ -22,11 +24,19 @@ class BuildError(Exception):
     """The sources cannot be built; the message is that of the compiler."""
 
 
-def sources(web: Path = WEB) -> Mapping[str, bytes]:
-    """All that the pages are built from, by path."""
-    paths = [path for path in sorted(web.rglob("*")) if path.is_file() and path.suffix != ".md"]
-    below = [(path.relative_to(web), path) for path in paths]
-    return {str(name): path.read_bytes() for name, path in below if "node_modules" not in name.parts}
+def sources() -> Mapping[str, bytes]:
+    """All that the pages are built from, by path.
+
+    The types of calls are not among it: the compiler looks at them, and what is built has none of them.
+    """
+    return {name: content for name, content in looked_at().items() if name != TYPES}
+
+
+def looked_at() -> Mapping[str, bytes]:
+    """The same with the types of calls."""
+    paths = [path for path in sorted(WEB.rglob("*")) if path.is_file() and path.suffix != ".md"]
+    below = [(path.relative_to(WEB), path) for path in paths]
+    return {name.as_posix(): path.read_bytes() for name, path in below if "node_modules" not in name.parts}
 
 
 def digest(files: Mapping[str, bytes]) -> str:

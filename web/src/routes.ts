@@ -18,6 +18,7 @@ export const routes: readonly PageRoute[] = [
     load: () => import("./pages/jobs/page"),
     nav: { title: "Jobs", icon: "jobs", key: "j" },
   },
+  { pattern: "/jobs/:job", load: () => import("./pages/job/page"), under: "/jobs" },
 ];
 
 /** Where one comes to who asks for nothing. */

@@ -3,7 +3,7 @@
 import { signal } from "@preact/signals";
 import { ask, onSessionEnd } from "./api/ask";
 import { Problem, sentence } from "./api/problem";
-import type { Myself } from "./api/types";
+import type { Access, Myself } from "./api/types";
 import { go } from "./router";
 import { words } from "./words";
 
@@ -71,6 +71,17 @@ function enter(myself: Myself): void {
   const wanted = sessionStorage.getItem(WANTED);
   sessionStorage.removeItem(WANTED);
   if (wanted?.startsWith("/") && location.pathname === "/") go(wanted, true);
+}
+
+const ORDER: readonly Access[] = ["viewer", "member", "operator", "admin"];
+
+/** Whether whoever is signed in has this access to a project, or more. */
+export function may(access: Access, project: string): boolean {
+  const now = session.value;
+  if (now.state !== "in") return false;
+  const grants = now.myself.grants;
+  const level = (granted: Access | undefined) => (granted ? ORDER.indexOf(granted) : -1);
+  return Math.max(level(grants[project]), level(grants["*"])) >= ORDER.indexOf(access);
 }
 
 /** Whether it says more than that nobody has signed in yet. */

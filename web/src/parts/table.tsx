@@ -31,7 +31,7 @@ interface TableProps<Row> {
   columns: readonly Column<Row>[];
   /** The names of the rows, in order. */
   names: ReadonlySignal<readonly string[]>;
-  at: (name: string) => ReadonlySignal<Row | undefined>;
+  at: (name: string) => { readonly value: Row | undefined };
   /** Where a row leads. */
   link: (name: string) => string;
   /** The row where the window is narrow, in up to three lines. */
