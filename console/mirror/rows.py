@@ -11,6 +11,7 @@ from muster.domain.fleet.access import Project
 from muster.domain.fleet.node import NodeView
 from muster.domain.fleet.quota import amounts_of_job
 from muster.domain.fleet.standing_view import QueueLine
+from muster.domain.jobs.lifecycle import State
 from muster.domain.jobs.view import JobView
 
 Scalar = str | float | bool | datetime | None
@@ -34,6 +35,8 @@ class MirrorRow:
     fields: Mapping[str, Scalar]
     """What conditions, orders and alerts are about; a label is under `label.KEY`."""
     data: EncodedJson
+    brief: EncodedJson | None = None
+    """What a list shows of a job; None: it is no job."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +81,11 @@ def job_row(job: JobView) -> MirrorRow:
         "ended_at": job.ended_at,
         "summary": job.summary,
     }
+    brief = encoded(
+        {**fields, "labels": spec.labels, "sequence": job.sequence, "running": job.states.get(State.RUNNING, 0)}
+    )
     fields |= {LABEL_FIELD + name: value for name, value in spec.labels.items()}
-    return MirrorRow(FeedKey(FeedPart.JOBS, job.id), spec.project, -job.sequence, fields, encoded(job))
+    return MirrorRow(FeedKey(FeedPart.JOBS, job.id), spec.project, -job.sequence, fields, encoded(job), brief)
 
 
 def node_row(node: NodeView) -> MirrorRow:

@@ -1,7 +1,7 @@
 """What one viewer may see of the mirror, and what of it is news to them."""
 
 import hashlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from console.mirror.mirror import QUEUE_KEY, Mirror
@@ -10,6 +10,8 @@ from muster.domain.feed import FeedKey, FeedPart
 from muster.domain.fleet.access import Myself, seen_projects
 from muster.domain.revisions import Revised
 
+BRIEF_JOBS = "job_rows"
+"""The name under which jobs are told as lists show them."""
 LIVE_ROWS = 500
 """Rows of one event of a live stream."""
 
@@ -56,10 +58,13 @@ class LiveEvent:
 class LiveView:
     """How far one viewer has come."""
 
-    def __init__(self, rights: ViewerRights, parts: Collection[FeedPart], place: str = "") -> None:
-        """`place`: that of the last event which the viewer has seen."""
+    def __init__(
+        self, rights: ViewerRights, parts: Collection[FeedPart], place: str = "", *, brief_jobs: bool = False
+    ) -> None:
+        """`place`: that of the last event which the viewer has seen. `brief_jobs`: also what lists show of jobs."""
         self._rights = rights
         self._parts = frozenset(parts)
+        self._brief_jobs = brief_jobs
         self._instance, self._known = _read(place, rights)
 
     def news(self, mirror: Mirror) -> Sequence[LiveEvent]:
@@ -79,22 +84,34 @@ class LiveView:
         ]
 
     def _concerns(self, change: Revised[FeedKey]) -> bool:
-        return change.key.part in self._parts and self._rights.sees(change.scope)
+        part = change.key.part
+        is_wanted = part in self._parts or (self._brief_jobs and part is FeedPart.JOBS)
+        return is_wanted and self._rights.sees(change.scope)
 
     def _told(self, mirror: Mirror, changes: Sequence[Revised[FeedKey]], *, anew: bool) -> EncodedJson:
         told: dict[str, bytes] = {"anew": b"true"} if anew else {}
-        rows: dict[FeedPart, list[bytes]] = {}
-        gone: dict[FeedPart, list[bytes]] = {}
+        rows: dict[str, list[bytes]] = {}
+        gone: dict[str, list[bytes]] = {}
         for each in changes:
             if each.key == QUEUE_KEY:
                 told["queue"] = queue_of(mirror, self._rights)
-            elif each.there:
-                rows.setdefault(each.key.part, []).append(mirror.rows[each.key].data)
-            else:
-                gone.setdefault(each.key.part, []).append(b'"' + each.key.name.encode() + b'"')
-        told |= {str(part): joined(found) for part, found in rows.items()}
-        told |= {f"{part}_gone": joined(found) for part, found in gone.items()}
+                continue
+            for name, is_brief in self._names(each.key.part):
+                if each.there:
+                    row = mirror.rows[each.key]
+                    rows.setdefault(name, []).append(row.brief if is_brief and row.brief else row.data)
+                else:
+                    gone.setdefault(name, []).append(b'"' + each.key.name.encode() + b'"')
+        told |= {name: joined(found) for name, found in rows.items()}
+        told |= {f"{name}_gone": joined(found) for name, found in gone.items()}
         return _object(told)
+
+    def _names(self, part: FeedPart) -> Iterator[tuple[str, bool]]:
+        """The names under which the rows of a part are told, and whether briefly."""
+        if part in self._parts:
+            yield str(part), False
+        if self._brief_jobs and part is FeedPart.JOBS:
+            yield BRIEF_JOBS, True
 
 
 def queue_of(mirror: Mirror, rights: ViewerRights) -> EncodedJson:

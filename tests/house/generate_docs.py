@@ -15,7 +15,6 @@ from muster import __version__
 from muster.domain.jobs.lifecycle import PROGRESS, TERMINAL, TRANSITIONS, State, Trigger, phase
 from muster.domain.notifications.event_types import EVENT_KINDS, EVENT_TYPES, EventSeverity, severity_of
 from tests.house.grafana_dashboards import DASHBOARDS, dashboard_text
-from tests.house.page_types import page_types
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -28,7 +27,6 @@ def documents() -> Mapping[Path, str]:
         ROOT / "docs" / "mqtt-topics.md": "\n".join(_mqtt_topics()) + "\n",
         ROOT / "docs" / "asyncapi.json": json.dumps(asyncapi(__version__), indent=2) + "\n",
         ROOT / "docs" / "event-types.md": "\n".join(_event_types()) + "\n",
-        ROOT / "web" / "src" / "api" / "types.ts": page_types(),
         **{ROOT / "deploy" / "grafana" / "dashboards" / f"{name}.json": dashboard_text(name) for name in DASHBOARDS},
     }
 

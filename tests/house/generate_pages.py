@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from tests.house.page_types import page_types
 from tests.integration.npm_packages import installed, node
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -16,7 +17,7 @@ PAGES = ROOT / "console" / "pages"
 SOURCES = PAGES / "SOURCES"
 """The digest of what the pages were built from, for whoever has no Node.js."""
 TYPES = "src/api/types.ts"
-"""The types of calls, which `make docs` prints."""
+"""The types of calls. They are printed for each build: whoever changes a route has nothing to commit here."""
 BUILD_LIMIT = 120.0
 
 
@@ -27,16 +28,17 @@ class BuildError(Exception):
 def sources() -> Mapping[str, bytes]:
     """All that the pages are built from, by path.
 
-    The types of calls are not among it: the compiler looks at them, and what is built has none of them.
+    The types of calls are not among it: what is built has none of them.
     """
-    return {name: content for name, content in looked_at().items() if name != TYPES}
+    paths = [path for path in sorted(WEB.rglob("*")) if path.is_file() and path.suffix != ".md"]
+    below = [(path.relative_to(WEB), path) for path in paths]
+    found = {name.as_posix(): path for name, path in below if "node_modules" not in name.parts}
+    return {name: path.read_bytes() for name, path in found.items() if name != TYPES}
 
 
 def looked_at() -> Mapping[str, bytes]:
-    """The same with the types of calls."""
-    paths = [path for path in sorted(WEB.rglob("*")) if path.is_file() and path.suffix != ".md"]
-    below = [(path.relative_to(WEB), path) for path in paths]
-    return {name.as_posix(): path.read_bytes() for name, path in below if "node_modules" not in name.parts}
+    """The same, with the types of calls that the compiler holds them against."""
+    return {**sources(), TYPES: page_types().encode()}
 
 
 def digest(files: Mapping[str, bytes]) -> str:
@@ -56,6 +58,7 @@ def build() -> Mapping[str, bytes]:
     with tempfile.TemporaryDirectory() as made:
         place = Path(made) / "web"
         shutil.copytree(WEB, place, ignore=shutil.ignore_patterns("node_modules"))
+        (place / TYPES).write_text(page_types())
         (place / "node_modules").symlink_to(packages / "node_modules")
         for words in (("node_modules/typescript/bin/tsc", "-p", "."), ("test.mjs",), ("build.mjs", f"{made}/pages")):
             done = subprocess.run(
@@ -75,6 +78,7 @@ def committed() -> Mapping[str, bytes]:
 
 def main() -> None:
     """Build them, and put them where the console serves them from."""
+    (WEB / TYPES).write_text(page_types())  # for editors
     try:
         fresh = build()
     except BuildError as error:

@@ -10,7 +10,7 @@ from console.api.app import DESCRIBED
 from console.api.route import Listed, Route, Streamed, TextOf
 from console.api.schemas import JOB_FILE, answers_of, type_of
 
-_HEAD = """// Printed from the routes of the console by `make docs`; do not edit.
+_HEAD = """// Printed from the routes of the console by `make web`; never committed.
 
 /** A part of a list; `next` leads to the part after it, and is empty after the last one. */
 export interface Listed<T> {

@@ -18,7 +18,7 @@ export const liveState = signal<{ state: "live" } | { state: "connecting" } | { 
 const HIDDEN_FOR = 10_000; // milliseconds until the stream of a hidden tab is closed
 const QUIET_FOR = 40_000; // milliseconds without a word after which a stream is taken for lost; it says something every 15 s
 const PAUSES = [500, 1000, 2000, 5000, 10_000]; // milliseconds before the next try
-const KEPT = /^(jobs|nodes|projects|queue|alerts)$/;
+const KEPT = /^(job_rows|jobs|nodes|projects|queue|alerts)$/;
 
 const wanted = new Map<string, number>();
 const hearers = new Map<string, Set<Hearer>>();

@@ -33,8 +33,9 @@ LONGEST_PLACE = 200
 On = Annotated[
     Sequence[Annotated[str, Query(max_length=LONGEST_WISH * 20)]],
     Query(
-        description="What is told: `jobs`, `nodes`, `projects`, `queue`, `alerts`, `job:ID`, `logs:ID`, "
-        "`points:ID:KEY`; several with commas between them, or each as a parameter of its own. None: jobs."
+        description="What is told: `jobs`, `job_rows` (what lists show of jobs), `nodes`, `projects`, `queue`, "
+        "`alerts`, `job:ID`, `logs:ID`, `points:ID:KEY`; several with commas between them, or each as a parameter of "
+        "its own. None: jobs."
     ),
 ]
 LastPlace = Annotated[
@@ -83,7 +84,7 @@ async def _told(
             raise UnavailableError(NO_MIRROR)
         myself = await client.accounts.myself()
         seen = ViewerRights.of(myself)
-        view = LiveView(seen, wishes.parts, last_seen)
+        view = LiveView(seen, wishes.parts, last_seen, brief_jobs=wishes.brief_jobs)
         heard = stack.enter_context(follower.looking())
         told: list[tuple[str, ViewedFollow | ViewedAlerts]] = []
         if wishes.alerts:
@@ -92,7 +93,7 @@ async def _told(
         rights = asyncio.create_task(_last(held, client, seen), name="rights of a viewer")
         try:
             while True:
-                if wishes.parts and (mirror := follower.current) is not None:
+                if (wishes.parts or wishes.brief_jobs) and (mirror := follower.current) is not None:
                     for event in view.news(mirror):
                         yield StreamItem(value=event.data, name="changes", id=event.place)
                 for name, each in told:

@@ -170,6 +170,25 @@ def test_a_viewer_of_one_part_hears_of_no_other() -> None:
     assert read(view, mirror) == []
 
 
+def test_lists_of_jobs_are_told_briefly_also_beside_whole_jobs() -> None:
+    feed, view = ToldFeed(), LiveView(RED, (), brief_jobs=True)
+    mirror = mirror_of([feed.tell(a_job("a", 3), a_job("c", 2, "blue"), a_node("n"), anew=True)])
+    [told] = read(view, mirror)
+    [row] = told["job_rows"]
+    assert (sorted(told), row["id"], row["sequence"], row["project"], row["phase"]) == (
+        ["anew", "job_rows"],
+        "a",
+        3,
+        "red",
+        "queued",
+    )
+    assert {"running", "executions", "gpus", "labels", "submitted_at", "summary"} < row.keys()
+    [both] = read(LiveView(RED, {FeedPart.JOBS}, brief_jobs=True), mirror)
+    assert (both["job_rows"], [job["id"] for job in both["jobs"]]) == ([row], ["a"])
+    mirror.apply(feed.tell(gone=[job_key("a")]))
+    assert read(view, mirror) == [{"job_rows_gone": ["a"]}]
+
+
 def test_a_place_of_other_rights_or_of_what_is_forgotten_means_nothing() -> None:
     feed = ToldFeed()
     mirror = mirror_of([feed.tell(a_job("a"), anew=True)])

@@ -119,6 +119,7 @@ def test_points_of_attempts_before_go_with_the_next_one() -> None:
     [
         ([], LiveWishes((FeedPart.JOBS,), ())),
         (["jobs,queue", "jobs"], LiveWishes((FeedPart.JOBS, FeedPart.QUEUE), ())),
+        (["job_rows", "nodes"], LiveWishes((FeedPart.NODES,), (), brief_jobs=True)),
         (["logs:a,points:a:loss"], LiveWishes((), (LOGS, POINTS))),
         (["points:a:val:loss"], LiveWishes((), (WatchWish(WatchedPart.POINTS, JobId("a"), "val:loss"),))),
     ],

@@ -22,8 +22,33 @@ export interface JobRow {
   ended: number | null;
 }
 
-export const jobs = new Rows<JobRow>("jobs", (job: JobView) => job.id, rowOf);
+/** A job as the stream tells lists of it (`job_rows`). */
+export interface BriefJob {
+  id: string;
+  name: string;
+  project: string;
+  owner: string;
+  phase: JobPhase;
+  summary: string;
+  sequence: number;
+  executions: number;
+  running: number;
+  gpus: number;
+  attempt: number;
+  priority: number;
+  submitted_at: string;
+  started_at: string | null;
+  ended_at: string | null;
+}
 
+export const jobs = new Rows<JobRow>("job_rows", (job: BriefJob) => job.id, briefRow);
+
+/** A job as the stream tells it. */
+export function briefRow({ submitted_at, started_at, ended_at, ...rest }: BriefJob): JobRow {
+  return { ...rest, submitted: ms(submitted_at) ?? 0, started: ms(started_at), ended: ms(ended_at) };
+}
+
+/** A whole job as a row. */
 export function rowOf(job: JobView): JobRow {
   const { spec } = job;
   const roles: readonly RoleKeys[] = spec.roles ?? [spec];

@@ -18,7 +18,7 @@ import { card, columns } from "./columns";
 import { counted, filtersOf, ordered, PHASES } from "./filters";
 
 export default function JobsPage() {
-  useLive("jobs");
+  useLive("job_rows");
   const filters = useComputed(() => filtersOf(query.value));
   const order = useComputed(() => query.value.get("sort") ?? "");
   const settled = useSettled(
