@@ -3,6 +3,7 @@
 A fleet whose nodes are all alike hides what a search costs that looks at nodes one by one.
 """
 
+import gc
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import timedelta
@@ -18,7 +19,7 @@ from coordinator.core.outlook.forecast import estimate_start
 from coordinator.core.placement.bins import Capacities
 from coordinator.core.placement.candidates import Available
 from coordinator.core.placement.capacity import Capacity
-from coordinator.core.placement.placement import NoFit, fits, place
+from coordinator.core.placement.placement import NoFit, Seat, fits, place
 from coordinator.core.scheduling.cycle import LOOKS, schedule
 from coordinator.core.turn.turn import Turn
 from muster.domain.fleet.node import Inventory
@@ -106,6 +107,8 @@ def _placements(setting: Setting) -> None:
         _place_all(jobs, capacities)  # a coordinator has looked at its nodes before
         for node in nodes:
             capacities.put(node)
+        gc.collect()
+        gc.freeze()  # as in a coordinator, which never looks for garbage among what it knows of its nodes
         values += timed(1, lambda capacities=capacities: _place_all(jobs, capacities), warm=0)  # type: ignore[misc]  # mypy infers no types of defaults in lambdas
     setting.findings.take(f"uneven: {PLACED_BAR.figure}", values, "ms")
     setting.findings.at_pace(PLACED_BAR, f"uneven: {PLACED_BAR.figure}")
@@ -135,11 +138,14 @@ def _place_all(jobs: Iterable[JobSpec], capacities: Capacities) -> None:
         found = place(job, Available(capacities=capacities))
         if isinstance(found, NoFit):
             raise ProgramError(f"a job of {job.size} executions did not fit: {found}")
-        need = job.roles[0].resources
+        given: dict[NodeId, list[Seat]] = {}
         for seat in found.seats:
-            before = capacities.of(seat.node)
-            gpus = tuple(gpu for gpu in before.gpus if gpu.uuid not in seat.gpus)
-            capacities.put(replace(before, gpus=gpus, cpu_millis=before.cpu_millis - need.cpu_millis))
+            given.setdefault(seat.node, []).append(seat)
+        for node, seats in given.items():  # the scheduler works a node out anew once for all that a job was given there
+            before, taken = capacities.of(node), {gpu for seat in seats for gpu in seat.gpus}
+            gpus = tuple(gpu for gpu in before.gpus if gpu.uuid not in taken)
+            used = len(seats) * job.roles[0].resources.cpu_millis
+            capacities.put(replace(before, gpus=gpus, cpu_millis=before.cpu_millis - used))
 
 
 def _free(*, uneven: bool) -> Iterator[Capacity]:

@@ -239,7 +239,8 @@ def _take(
 ) -> list[_Place]:
     """Give a part its seats, in the natural order of the nodes; those of the leader come first."""
     seats: list[_Place] = []
-    for node in sorted(together.in_order(counts, available), key=lambda each: each != leader):
+    nodes = together.in_order(counts, available)
+    for node in nodes if leader is None else sorted(nodes, key=lambda each: each != leader):
         if node not in drafts:
             drafts[node] = Draft(available.capacities.of(node))
         for _ in range(counts[node]):

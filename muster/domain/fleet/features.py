@@ -3,11 +3,13 @@
 There is one version of the protocol; what has come since the first agents is told by a word.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from types import MappingProxyType
 
-from muster.domain.data.job_input import AZURE_SCHEME
+from muster.domain.data.code import JobCode
+from muster.domain.data.job_input import AZURE_SCHEME, JobInput
+from muster.domain.data.output_terms import OutputTerms
 from muster.domain.data.pattern import InputLayout
 from muster.domain.jobs.job import JobSpec, Role
 from muster.domain.jobs.placeholders import placeholder_names
@@ -177,89 +179,69 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
 
 def needed(spec: JobSpec, role: Role) -> frozenset[str]:
     """The features that a node must have for this role of a job."""
-    git = role.code.git if role.code is not None and role.code.is_awaited else None
-    files = tuple(one for each in role.inputs for one in each.singly)
-    watched = spec.interactive is not None or spec.idle_limit is not None
-    return _words(
-        secrets=bool(role.secrets),
-        gang_commands=bool(spec.gang_commands),
-        interactive=watched,
-        volumes=bool(role.volumes),
-        kept_volumes=any(each.is_kept for each in role.volumes),
-        main_program=spec.main_program is not None and role.name == spec.roles[0].name,
-        code=role.code is not None,
-        git_code=git is not None,
-        git_submodules=git is not None and git.submodules,
-        git_lfs=git is not None and git.lfs,
-        shared_code=role.code is not None and not role.code.writable,
-        inputs=bool(role.inputs),
-        input_trees=any(each.source for each in role.inputs),
-        buckets=any(each.is_in_bucket for each in files),
-        input_parts=any(each.split or each.layout is not InputLayout.TAIL for each in role.inputs),
-        input_secrets=any(each.secret and not each.is_in_bucket for each in files),
-        input_lists=any(each.urls for each in role.inputs),
-        input_placeholders=any(True for each in files for _ in placeholder_names(each.url)),
-        azure_stores=any(url.startswith(AZURE_SCHEME) for url in (role.outputs.to, *(it.url for it in files))),
-        bucket_outputs=bool(role.outputs.to),
-        output_terms=role.outputs.bind_nodes,
-        live_outputs=role.outputs.are_live,
-        gpu_portions=role.resources.portion is not None,
-        checkpoints=role.checkpoint is not None,
-    )
+    words = [*_of_job(spec, role), *_of_outputs(role.outputs)]
+    if role.code is not None:
+        words += _of_code(role.code)
+    if role.volumes:
+        words += (VOLUMES, *([KEPT_VOLUMES] if any(each.is_kept for each in role.volumes) else []))
+    if role.inputs:
+        words += _of_inputs(role.inputs)
+    return _alike(*words)
 
 
 @cache  # one and the same set for all roles that are alike; there are few of them
-def _words(  # noqa: PLR0913 - one for each feature
-    *,
-    secrets: bool,
-    gang_commands: bool,
-    interactive: bool,
-    main_program: bool,
-    code: bool,
-    git_code: bool,
-    git_submodules: bool,
-    git_lfs: bool,
-    shared_code: bool,
-    volumes: bool,
-    kept_volumes: bool,
-    inputs: bool,
-    input_trees: bool,
-    buckets: bool,
-    input_parts: bool,
-    input_secrets: bool,
-    input_lists: bool,
-    input_placeholders: bool,
-    azure_stores: bool,
-    bucket_outputs: bool,
-    output_terms: bool,
-    live_outputs: bool,
-    gpu_portions: bool,
-    checkpoints: bool,
-) -> frozenset[str]:
+def _alike(*words: str) -> frozenset[str]:
+    return frozenset(words)
+
+
+def _of_job(spec: JobSpec, role: Role) -> Iterator[str]:
+    if role.secrets:
+        yield SECRETS
+    if spec.gang_commands:
+        yield GANG_COMMANDS
+    if spec.interactive is not None or spec.idle_limit is not None:
+        yield INTERACTIVE
+    if spec.main_program is not None and role.name == spec.roles[0].name:
+        yield MAIN_PROGRAM
+    if role.resources.portion is not None:
+        yield GPU_PORTIONS
+    if role.checkpoint is not None:
+        yield STORED_CHECKPOINTS
+
+
+def _of_code(code: JobCode) -> Iterator[str]:
+    yield CODE
+    if not code.writable:
+        yield SHARED_CODE
+    if code.git is not None and code.is_awaited:
+        yield GIT_CODE
+        if code.git.submodules:
+            yield GIT_SUBMODULES
+        if code.git.lfs:
+            yield GIT_LFS
+
+
+def _of_inputs(inputs: Sequence[JobInput]) -> Iterator[str]:
+    yield INPUTS
+    files = tuple(one for each in inputs for one in each.singly)
     wanted = {
-        SECRETS: secrets,
-        GANG_COMMANDS: gang_commands,
-        INTERACTIVE: interactive,
-        MAIN_PROGRAM: main_program,
-        CODE: code,
-        GIT_CODE: git_code,
-        GIT_SUBMODULES: git_submodules,
-        GIT_LFS: git_lfs,
-        SHARED_CODE: shared_code,
-        VOLUMES: volumes,
-        KEPT_VOLUMES: kept_volumes,
-        INPUTS: inputs,
-        INPUT_TREES: input_trees,
-        BUCKETS: buckets,
-        INPUT_PARTS: input_parts,
-        INPUT_SECRETS: input_secrets,
-        INPUT_LISTS: input_lists,
-        INPUT_PLACEHOLDERS: input_placeholders,
-        AZURE_STORES: azure_stores,
-        BUCKET_OUTPUTS: bucket_outputs,
-        OUTPUT_TERMS: output_terms,
-        LIVE_OUTPUTS: live_outputs,
-        GPU_PORTIONS: gpu_portions,
-        STORED_CHECKPOINTS: checkpoints,
+        INPUT_TREES: any(each.source for each in inputs),
+        INPUT_LISTS: any(each.urls for each in inputs),
+        BUCKETS: any(each.is_in_bucket for each in files),
+        INPUT_PARTS: any(each.split or each.layout is not InputLayout.TAIL for each in inputs),
+        INPUT_SECRETS: any(each.secret and not each.is_in_bucket for each in files),
+        INPUT_PLACEHOLDERS: any(True for each in files for _ in placeholder_names(each.url)),
+        AZURE_STORES: any(each.url.startswith(AZURE_SCHEME) for each in files),
     }
-    return frozenset(word for word, is_needed in wanted.items() if is_needed)
+    yield from (word for word, is_needed in wanted.items() if is_needed)
+
+
+def _of_outputs(outputs: OutputTerms) -> Iterator[str]:
+    if outputs.to:
+        yield BUCKET_OUTPUTS
+        if outputs.to.startswith(AZURE_SCHEME):
+            yield AZURE_STORES
+    if outputs.bind_nodes:
+        yield OUTPUT_TERMS
+    if outputs.are_live:
+        yield LIVE_OUTPUTS

@@ -1,6 +1,6 @@
 """Where a gang stays together: in which domains it is tried, and how it is spread over several of them."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from coordinator.core.placement import search
@@ -37,11 +37,11 @@ def areas(spec: JobSpec, available: Available, close: Closeness, largest: int) -
     parts = _parts(spec)
     found = [Candidates(spec, part, available, {}) for part in parts]
     if not close.required and len(parts) == 1:
-        if not search.has_room(found[0]):
-            yield available  # it fits nowhere, and how many would is counted without regard to domains
-            return
         if spec.packing is Packing.PACK and (node := search.alone(found[0])) is not None:
             yield replace(available, node=node)  # it is then as close together as can be
+            return
+        if not search.has_room(found[0]):
+            yield available  # it fits nowhere, and how many would is counted without regard to domains
             return
     levels = close.levels
     grids = [Grid(each, levels) for each in found]
@@ -76,8 +76,10 @@ def counts(spec: JobSpec, part: Part, available: Available, drafts: Mapping[Node
     return found
 
 
-def in_order(nodes: Iterable[NodeId], available: Available) -> list[NodeId]:
+def in_order(nodes: Collection[NodeId], available: Available) -> list[NodeId]:
     """The order in which nodes get ranks, so that neighbours share a domain: by path, and then by name."""
+    if len(nodes) == 1:
+        return [*nodes]
 
     def key(node: NodeId) -> tuple[PathKey, Key]:
         labels = available.capacities.of(node).labels if available.levels else {}
