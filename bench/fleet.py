@@ -139,19 +139,21 @@ async def start_coordinator(
 
 
 @asynccontextmanager
-async def fleet(scratch: Scratch, nodes: int, *options: str | Path) -> AsyncIterator[Fleet]:
-    """So many nodes that are ready, each an agent process of its own; `options` are for the agents."""
+async def fleet(scratch: Scratch, nodes: int, *options: str | Path, **environment: str) -> AsyncIterator[Fleet]:
+    """So many nodes that are ready, each an agent of its own, which gets `options` and has `environment`."""
     directory = scratch.fresh("muster")
     async with coordinator(directory) as it, ended_at_exit() as agents:
         for number in range(1, nodes + 1):
-            agents.append(agent_program(it, directory, number, options or PROCESSES))
+            agents.append(agent_program(it, directory, number, options or PROCESSES, environment))
             it.agents.append(agents[-1].pid)
             await it.nodes_ready(number - AGENTS_AT_ONCE)
         await it.nodes_ready(nodes)
         yield it
 
 
-def agent_program(it: Fleet, directory: Path, number: int, options: Sequence[str | Path]) -> "subprocess.Popen[bytes]":
+def agent_program(
+    it: Fleet, directory: Path, number: int, options: Sequence[str | Path], environment: Mapping[str, str]
+) -> "subprocess.Popen[bytes]":
     """The agent of one more node, as a program."""
     first = FIRST_PORT + number * PORTS_EACH
     place = ["--state", directory / f"node{number}", "--address", f"127.0.1.{number}"]
@@ -161,4 +163,4 @@ def agent_program(it: Fleet, directory: Path, number: int, options: Sequence[str
     write_private(joining, it.join_token.encode())
     who = ["--coordinator", it.address, "--name", f"node{number}", "--join-file", joining]
     command = [sys.executable, "-m", "agent", *who, *place, *offer, "--stop-on-exit", "--log-level", "warning"]
-    return start([*command, *options], directory / f"node{number}.log")
+    return start([*command, *options], directory / f"node{number}.log", **environment)

@@ -29,8 +29,8 @@ class Sent:
 
 
 @asynccontextmanager
-async def depot(it: Fleet, directory: Path) -> AsyncIterator[None]:
-    """A depot that has come to this coordinator, for as long as this lasts."""
+async def depot(it: Fleet, directory: Path) -> AsyncIterator[int]:
+    """The process id of a depot that has come to this coordinator, for as long as this lasts."""
     ready, log, probe = directory / "depot-address", directory / "depot.log", directory / "probe"
     probe.mkdir(exist_ok=True)
     (probe / "empty").touch()
@@ -43,7 +43,7 @@ async def depot(it: Fleet, directory: Path) -> AsyncIterator[None]:
                     raise ProgramError(f"the depot ended: {log.read_text()[-2000:]}")
                 await asyncio.sleep(0.01)
         await upload(it, directory, probe)
-        yield
+        yield programs[0].pid
 
 
 async def upload(it: Fleet, cache: Path, folder: Path) -> Sent:

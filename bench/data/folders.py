@@ -12,6 +12,7 @@ from bench.fleet import Fleet
 from bench.programs import finished
 from bench.setting import Setting, Turns
 from muster.transfer.folder import read_folder
+from muster.transfer.remembered import UNSETTLED_NS
 
 FILES, EACH = 20_000, 4_100
 """Files of the folder, and bytes of each: 82 MB."""
@@ -23,11 +24,14 @@ SENDERS, SENT = 4, 64_000_000
 """Folders that are sent side by side, and bytes of each."""
 PAUSE = 0.01
 """Seconds between two calls of the one who asks meanwhile."""
+SETTLES = UNSETTLED_NS / 1e9 + 0.1
+"""Seconds after which a file that was changed is known for good once it was read."""
 _WHOLE = "whole"
 """The file of a folder that says that all others are there."""
 FOLDER = f"a folder of {FILES:,} files, 82 MB"
 READ, AGAIN = f"{FOLDER}: read and hashed", f"{FOLDER}: `muster upload`, nothing changed"
 SOME = f"{FOLDER}: `muster upload`, {CHANGED} files changed"
+ONCE = f"{FOLDER}: `muster upload`, nothing changed, for the first time after a change"
 FIRST = f"{FOLDER}: `muster upload`, all new"
 FIRST_BAR = Bar(figure=FIRST, unit="s")
 READ_BAR = Bar(figure=READ, limit=3, unit="s")
@@ -76,6 +80,8 @@ async def measure_sending(setting: Setting, muster: Fleet, folder: Path, cache: 
             (folder / "d0" / f"f{number}").write_bytes(os.urandom(EACH))
         some = await upload(muster, cache, folder)
         turns.keep({SOME: some.took / 1000})
+        await asyncio.sleep(SETTLES)
+        turns.keep({ONCE: (await upload(muster, cache, folder)).took / 1000})
         sent.append(some.sent / (CHANGED * EACH + len(read.tree.form)))
         few = folder_of(cache / f"few{turn}", FEW)
         if has_rsync:

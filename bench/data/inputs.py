@@ -1,6 +1,7 @@
-"""Files on their way to nodes: to one, beside obstore and curl; to eight, beside one; and once more, for nothing."""
+"""Files on their way to one node, beside obstore and curl; and once more, for nothing."""
 
 import asyncio
+import os
 import sys
 import time
 from collections.abc import Sequence
@@ -8,7 +9,7 @@ from pathlib import Path
 
 from bench.data.origin import Origin
 from bench.figures import Bar
-from bench.fleet import CPUS, Fleet, gang
+from bench.fleet import Fleet, gang
 from bench.programs import finished
 from bench.scratch import PROGRAMS
 from bench.setting import Setting, Turns
@@ -32,16 +33,6 @@ HELD_BAR = Bar(figure=f"{FILE} that the node has: over a job without data", limi
 CODE_BAR = Bar(figure="20,000 files of shared code that the node has: over a job without data", limit=50, unit="ms")
 TWICE = f"{FILE}, two executions on a node, then another job: copies that the server gave"
 TWICE_BAR = Bar(figure=TWICE, limit=1.02)
-GANG = 8
-SHARED = 48_000_000
-UPLINK = 12_000_000
-"""Bytes per second that the web server gives in all, and that a node gives to others."""
-THROTTLED = f"an input of 48 MB, uplinks of {UPLINK // 1_000_000} MB/s"
-ONE, ALL, DIRECT = f"{THROTTLED}: 1 node", f"{THROTTLED}: {GANG} nodes", f"{THROTTLED}: {GANG} nodes, each for itself"
-ALL_BAR = Bar(figure=f"{THROTTLED}: {GANG} nodes / 1 node", limit=1.5)
-DIRECT_BAR = Bar(figure=f"{THROTTLED}: {GANG} nodes, each for itself / 1 node")
-COPIES = f"{THROTTLED}, {GANG} nodes: copies that the server gave"
-COPIES_BAR = Bar(figure=COPIES, limit=1.02)
 
 
 async def measure_one(setting: Setting, muster: Fleet, origin: Origin, code: JobCode, directory: Path) -> None:
@@ -52,17 +43,18 @@ async def measure_one(setting: Setting, muster: Fleet, origin: Origin, code: Job
     for _ in turns:
         wanted = origin.fresh()
         before = await origin.given()
-        bare = await _took(muster, gang(2, "true", spread=False))
-        fresh = await _took(muster, gang(2, "true", spread=False, inputs=(wanted,)))
-        held = await _took(muster, gang(2, "true", spread=False, inputs=(wanted,)))
+        bare = await took(muster, gang(2, "true", spread=False))
+        fresh = await took(muster, gang(2, "true", spread=False, inputs=(wanted,)))
+        held = await took(muster, gang(2, "true", spread=False, inputs=(wanted,)))
         copies.append((await origin.given() - before) / LARGE)
-        shared = await _took(muster, gang(2, "true", spread=False, code=code))
+        shared = await took(muster, gang(2, "true", spread=False, code=code))
         turns.keep({BARE: bare, FRESH: fresh, HELD: held, CODE: shared, OURS: fresh - bare})
         get = [sys.executable, PROGRAMS / "plain_get.py", origin.url, _name(origin.fresh(), origin), directory / "got"]
         turns.keep({PLAIN: float(await finished(get, GET_WITHIN))})
         if has_curl:
             curl = ["curl", "-sS", "-o", directory / "got", "-w", "%{time_total}", origin.fresh().url]
             turns.keep({CURL: float(await finished(curl, GET_WITHIN)) * 1000})
+        await asyncio.to_thread(os.sync)  # else the job of the next turn waits for what these have written
     for name, values in turns.found.items():
         setting.findings.take(name, values, "ms")
     setting.findings.take(TWICE, copies, "")
@@ -77,34 +69,13 @@ def _name(wanted: JobInput, origin: Origin) -> str:
     return wanted.url.removeprefix(f"{origin.url}/")
 
 
-async def measure_gang(setting: Setting, muster: Fleet, origin: Origin) -> None:
-    """Eight nodes that fetch one file, as a gang and each for itself, beside one node that does."""
-    await setting.quiet(f"data: {THROTTLED}, {GANG} nodes in turns with one")
-    turns, copies = Turns(setting.repeats(5, 2)), list[float]()
-    for turn in turns:
-        one = await _took(muster, gang(1, "true", inputs=(origin.fresh(),)))
-        before = await origin.given()
-        every = await _took(muster, gang(GANG, "true", inputs=(origin.fresh(),)))
-        copies.append((await origin.given() - before) / SHARED)
-        turns.keep({ONE: one, ALL: every})
-        if turn == 1:  # what sharing saves is shown once: it takes as long as all the rest
-            wanted = origin.fresh()
-            alone = gang(1, "true", cpus=CPUS * 1000, inputs=(wanted,))
-            turns.keep({DIRECT: await _all_took(muster, [alone] * GANG)})
-    for name, values in turns.found.items():
-        setting.findings.take(name, values, "ms")
-    setting.findings.take(COPIES, copies, "")
-    setting.findings.ratio(ALL_BAR, ALL, ONE)
-    setting.findings.absolute(COPIES_BAR, COPIES)
-    setting.findings.ratio(DIRECT_BAR, DIRECT, ONE)
-
-
-async def _took(muster: Fleet, spec: JobSpec) -> float:
+async def took(muster: Fleet, spec: JobSpec) -> float:
     """Milliseconds from the submit to the end of a job; the next one begins once all is quiet again."""
-    return await _all_took(muster, [spec])
+    return await all_took(muster, [spec])
 
 
-async def _all_took(muster: Fleet, specs: Sequence[JobSpec]) -> float:
+async def all_took(muster: Fleet, specs: Sequence[JobSpec]) -> float:
+    """Do the same for several jobs at once: milliseconds until all have ended."""
     began = time.perf_counter()
     jobs = [(await muster.client.jobs.submit(spec)).id for spec in specs]
     await asyncio.gather(*map(muster.ended, jobs))
