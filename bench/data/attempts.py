@@ -32,7 +32,7 @@ LOOK = 0.02
 async def measure_restart(setting: Setting, muster: Fleet, depot: int, directory: Path) -> None:
     """User code that has saved is killed, and the next attempt restores what it saved; `depot` is its process id."""
     await setting.quiet("data: a checkpoint of 64 MB, stored, then restored on the same node")
-    turns = Turns(setting.repeats(3, 1))
+    turns = Turns(setting.repeats(2, 1))
     for turn in turns:
         note = directory / f"pid-{turn}"
         job = (await muster.client.jobs.submit(_saving(note))).id

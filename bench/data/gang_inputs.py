@@ -49,7 +49,7 @@ async def measure_direct(setting: Setting, muster: Fleet, origin: Origin) -> Non
 async def measure_gang(setting: Setting, muster: Fleet, origin: Origin, nodes: Path) -> None:
     """Eight nodes beside one, and at last one of them is killed: `nodes` is where their directories are.
 
-    Each is done once. The lines rule what is found, so single values of many runs were within 3 % of each other.
+    Each is done once, as it takes up to half a minute.
     """
     await setting.quiet(f"data: {THROTTLED}, 1 node, then {GANG} nodes")
     one = await took(muster, gang(1, "true", inputs=(origin.fresh(),)))

@@ -89,7 +89,7 @@ async def measure_fetches(setting: Setting, muster: Fleet, found: Repository) ->
     """A gang with a rank on each node, whose code is a commit that nobody has fetched yet."""
     ranks = len(muster.agents)
     await setting.quiet(f"data: code from a repository, for {ranks} nodes")
-    turns, bar = Turns(setting.repeats(3, 1)), Bar(figure=_fetches(ranks), limit=1)
+    turns, bar = Turns(setting.repeats(2, 1)), Bar(figure=_fetches(ranks), limit=1)
     for turn in turns:
         found.commit(turn)
         before = await found.fetches()

@@ -43,7 +43,7 @@ async def store(directory: Path) -> AsyncIterator[str]:
 async def measure_storing(setting: Setting, muster: Fleet, directory: Path) -> None:
     """A job that leaves a file for a store, one that writes it elsewhere, and plain obstore."""
     await setting.quiet(f"data: {FILE}, to a store")
-    turns, terms = Turns(setting.repeats(5, 2)), OutputTerms(to=f"s3://{BUCKET}/runs", secret=SECRET)
+    turns, terms = Turns(setting.repeats(3, 1)), OutputTerms(to=f"s3://{BUCKET}/runs", secret=SECRET)
     async with store(directory) as endpoint:
         values = {"endpoint": endpoint.encode(), "access-key-id": b"anybody", "secret-access-key": b"anything"}
         await muster.client.secrets.set(SECRET, values, kind=SecretKind.S3, replace=True)

@@ -34,7 +34,7 @@ async def measure_without_data(setting: Setting, muster: Fleet) -> None:
     """Gangs without data on both nodes in turns, after one of them has had all jobs with data."""
     await setting.quiet("data: gangs without data, on a node that has moved data and on one that has not")
     await asyncio.to_thread(os.sync)  # what was written for the data of others is on the disk
-    turns = Turns(setting.repeats(9, 3))
+    turns = Turns(setting.repeats(5, 2))
     for turn in turns:
         nodes = ((NEVER, WITHOUT, WITHOUT_CPU), (MOVES, AFTER, AFTER_CPU))
         for node, wall, used in nodes if turn % 2 else reversed(nodes):
