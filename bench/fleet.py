@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 
 from bench.programs import ProgramError, cpu_seconds, ended_at_exit, start
 from bench.scratch import Scratch
@@ -152,7 +153,11 @@ async def fleet(scratch: Scratch, nodes: int, *options: str | Path, **environmen
 
 
 def agent_program(
-    it: Fleet, directory: Path, number: int, options: Sequence[str | Path], environment: Mapping[str, str]
+    it: Fleet,
+    directory: Path,
+    number: int,
+    options: Sequence[str | Path],
+    environment: Mapping[str, str] = MappingProxyType({}),
 ) -> "subprocess.Popen[bytes]":
     """The agent of one more node, as a program."""
     first = FIRST_PORT + number * PORTS_EACH
