@@ -10,7 +10,7 @@ import re
 import tarfile
 import threading
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -51,14 +51,16 @@ class Registry:
 
         Its digest.
         """
-        return self._offer([{"content": content, "noise": random.Random(1).randbytes(noise)}], architecture)
+        files = {"content": content, "noise": random.Random(1).randbytes(noise)}
+        return self.offer_files(files, architecture=architecture)
 
     def offer_layers(self, *sizes: int) -> str:
         """Have every tag mean an image with layers of at least so many bytes; its digest."""
         noise = [{f"noise-{place}": random.Random(place).randbytes(size)} for place, size in enumerate(sizes)]
-        return self._offer(noise, "amd64")
+        return self.offer_files(*noise)
 
-    def _offer(self, layers: Sequence[Mapping[str, bytes]], architecture: str) -> str:
+    def offer_files(self, *layers: Mapping[str, bytes], architecture: str = "amd64") -> str:
+        """Have every tag mean an image of such layers, each with files by their paths; its digest."""
         unpacked = [_layer(each) for each in layers]
         packed = [gzip.compress(layer, compresslevel=1) for layer in unpacked]
         config = json.dumps(

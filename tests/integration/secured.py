@@ -182,7 +182,8 @@ async def joining(fleet: Secured, name: str, token: str, *options: str) -> Async
     first = 31_000 + 20 * len(list(fleet.directory.glob("*.log")))
     command = [
         *(sys.executable, "-m", "agent", "--coordinator", fleet.doors.clients, "--name", name),
-        *("--state", str(state), "--no-docker", "--gpu-provider", "fake:1xT4", "--stop-on-exit"),
+        *("--state", str(state), "--gpu-provider", "fake:1xT4", "--stop-on-exit"),
+        *(() if "--docker-socket" in options else ("--no-docker",)),
         *("--processes", "--job-user", "none"),  # no other user gets to the directories of tests
         *("--address", "127.0.0.1", "--ports", f"{first}-{first + 19}", *options),
     ]
