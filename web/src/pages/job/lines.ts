@@ -1,5 +1,6 @@
-// The lines of the newest attempt of a job, while a component is there.
-import { useEffect, useMemo } from "preact/hooks";
+// The lines of the newest attempt of a job. Parts of the page share them, and who comes to another part of it finds
+// what was told already; of another job they begin anew.
+import { useMemo } from "preact/hooks";
 import type { LogLine } from "../../api/types";
 import { hear, useLive } from "../../live";
 import { Lines } from "../../store/logs";
@@ -12,16 +13,18 @@ interface ToldLines {
   lines: LogLine[];
 }
 
+let shown = { job: "", lines: new Lines(words.job.log.missed) };
+
+hear("logs", ({ logs }) => {
+  const told = logs as ToldLines;
+  if (told.job === shown.job) shown.lines.take(told);
+});
+
+/** The lines of a job, which are followed while a component is there. */
 export function useLines(job: string): Lines {
-  const lines = useMemo(() => new Lines(words.job.log.missed), [job]);
   useLive(`logs:${job}`);
-  useEffect(
-    () =>
-      hear("logs", ({ logs }) => {
-        const told = logs as ToldLines;
-        if (told.job === job) lines.take(told);
-      }),
-    [job],
-  );
-  return lines;
+  return useMemo(() => {
+    if (shown.job !== job) shown = { job, lines: new Lines(words.job.log.missed) };
+    return shown.lines;
+  }, [job]);
 }
