@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     )
     from muster.domain.jobs.lifecycle import JobPhase, State, SuccessRule
     from muster.domain.jobs.queueing.change import JobChange
+    from muster.domain.jobs.queueing.used_preset import UsedPreset
     from muster.domain.jobs.queueing.waiting import WaitKind, WaitReason
     from muster.domain.jobs.restart import RestartPolicy
     from muster.domain.jobs.secret_use import SecretUse
@@ -66,6 +67,8 @@ if TYPE_CHECKING:
     from muster.domain.notifications.happening import EventPlace, Happening
     from muster.domain.usage import UsageBy, UsageReport, UsageRow
     from muster.jobfile import JobFileError, dump_job, job_from, load_job, load_jobs
+    from muster.jobfile.presets import described_jobs
+    from muster.jobfile.presets.job_document import JobDocument
     from muster.rpc.channel import Credentials
 
 __version__ = "0.1.0"
@@ -155,6 +158,7 @@ _FROM: Mapping[str, tuple[str, ...]] = {
         "JobView",
         "LogLine",
     ),
+    "muster.domain.jobs.queueing.used_preset": ("UsedPreset",),
     "muster.domain.jobs.queueing.waiting": (
         "WaitKind",
         "WaitReason",
@@ -166,6 +170,8 @@ _FROM: Mapping[str, tuple[str, ...]] = {
         "load_job",
         "load_jobs",
     ),
+    "muster.jobfile.presets": ("described_jobs",),
+    "muster.jobfile.presets.job_document": ("JobDocument",),
     "muster.rpc.channel": ("Credentials",),
 }
 """What comes from where; the imports above tell type checkers the same."""
@@ -197,6 +203,7 @@ __all__ = [
     "Interactive",
     "InvalidJobError",
     "JobChange",
+    "JobDocument",
     "JobFileError",
     "JobId",
     "JobPhase",
@@ -242,11 +249,13 @@ __all__ = [
     "UsageBy",
     "UsageReport",
     "UsageRow",
+    "UsedPreset",
     "WaitKind",
     "WaitReason",
     "Window",
     "__version__",
     "cloud_event",
+    "described_jobs",
     "dump_job",
     "errors",
     "job_from",

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from http import HTTPStatus
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from fastapi import Header, Query
 from pydantic import Field
@@ -27,6 +27,9 @@ from muster.domain.jobs.lifecycle import JobPhase
 from muster.domain.jobs.placing.pool_choice import PoolChoice
 from muster.domain.jobs.queueing.change import JobChange
 from muster.domain.jobs.view import JobView
+
+if TYPE_CHECKING:
+    from muster.jobfile.presets.job_document import JobDocument
 
 YAML = "application/yaml"
 Labels = Annotated[Sequence[str], Query(alias="label", description="`KEY=VALUE`; a job has to carry all of them.")]
@@ -139,12 +142,13 @@ async def check_jobs(
     request: Request, client: AsCaller, project: Project = "", queue_anyway: QueueAnyway = False
 ) -> Response:
     """Say whether a job file would be taken, and how the fleet would read it; nothing is stored."""
-    jobs = await jobs_of(request)
+    jobs, wish = await jobs_of(request), _Wish(project, dry_run=True, queue_anyway=queue_anyway, key="")
     try:
-        await _submit_all(client, jobs, _Wish(project, dry_run=True, queue_anyway=queue_anyway, key=""))
+        await _submit_all(client, jobs, wish)
+        specs = [each if isinstance(each, JobSpec) else (await _submit(client, each, wish)).spec for each in jobs.specs]
     except MusterError as error:
         raise jobs.located(error) from None
-    return many(jobs.specs)
+    return many(specs)
 
 
 async def get_job(
@@ -227,7 +231,7 @@ class _Wish:
     key: str
 
 
-async def _submit(client: Client, spec: JobSpec, wish: _Wish) -> JobView:
+async def _submit(client: Client, spec: "JobSpec | JobDocument", wish: _Wish) -> JobView:
     return await client.jobs.submit(
         _in_project(spec, wish), queue_anyway=wish.queue_anyway, dry_run=wish.dry_run, idempotency_key=wish.key
     )
@@ -241,7 +245,9 @@ async def _submit_all(client: Client, jobs: DescribedJobs, wish: _Wish) -> Seque
     return [AcceptedJob(id=id_, name=spec.name) for id_, spec in zip(ids, specs, strict=True)]
 
 
-def _in_project(spec: JobSpec, wish: _Wish) -> JobSpec:
+def _in_project(spec: "JobSpec | JobDocument", wish: _Wish) -> "JobSpec | JobDocument":
+    if not isinstance(spec, JobSpec):
+        return spec.in_project(wish.project)
     return spec if spec.project or not wish.project else replace(spec, project=wish.project)
 
 

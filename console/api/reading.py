@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import Path, Query
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
@@ -15,7 +15,11 @@ from starlette.requests import Request
 from muster.domain.errors import InvalidJobError, JobsRefusedError, MusterError
 from muster.domain.jobs.job import JobSpec
 from muster.domain.jobs.rules.job_values import MAX_EXECUTIONS
-from muster.jobfile import JobFileError, Problem, job_from, load_jobs, refused_in_file
+from muster.jobfile import JobFileError, Problem, job_from, refused_in_file
+from muster.jobfile.presets import described_jobs, refused_in_document
+
+if TYPE_CHECKING:
+    from muster.jobfile.presets.job_document import JobDocument
 
 SOURCE = "body"
 """How a job file is called that came as the body of a request."""
@@ -57,7 +61,8 @@ class DescribedJobs:
     """The jobs of a request."""
 
     text: str
-    specs: tuple[JobSpec, ...]
+    specs: tuple["JobSpec | JobDocument", ...]
+    """The jobs, or the values of those that name presets."""
     is_list: bool
     """Whether several were sent, be it a list of one."""
 
@@ -71,6 +76,8 @@ class DescribedJobs:
     def _located(self, error: MusterError, number: int) -> MusterError:
         if isinstance(error, JobFileError) or not self.text:
             return error
+        if not isinstance(self.specs[number], JobSpec):
+            return refused_in_document(str(error), SOURCE, self.text, number=number) or error
         return refused_in_file(str(error), SOURCE, self.text, number=number, base=None, overrides={}) or error
 
 
@@ -88,7 +95,7 @@ async def jobs_of(request: Request) -> DescribedJobs:
     except UnicodeDecodeError:
         raise JobFileError(SOURCE, [_whole("is not UTF-8 text")]) from None
     if kind in YAML_TYPES:
-        return DescribedJobs(text, tuple(spec for _, spec in load_jobs(text, SOURCE)), is_list="\n---" in text)
+        return DescribedJobs(text, tuple(spec for _, spec in described_jobs(text, SOURCE)), is_list="\n---" in text)
     try:
         values = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -97,7 +104,7 @@ async def jobs_of(request: Request) -> DescribedJobs:
         return DescribedJobs("", tuple(_jobs(values)), is_list=True)
     # JSON is YAML but for its tabs, which stand between values alone, so faults are found at their lines.
     text = text.replace("\t", " ")
-    return DescribedJobs(text, tuple(spec for _, spec in load_jobs(text, SOURCE)), is_list=False)
+    return DescribedJobs(text, tuple(spec for _, spec in described_jobs(text, SOURCE)), is_list=False)
 
 
 def span_of(seconds: float | None) -> timedelta | None:
@@ -105,14 +112,17 @@ def span_of(seconds: float | None) -> timedelta | None:
     return None if seconds is None else timedelta(seconds=seconds)
 
 
-def _jobs(values: Sequence[Any]) -> Sequence[JobSpec]:
-    problems, specs = list[Problem](), list[JobSpec]()
+def _jobs(values: Sequence[Any]) -> "Sequence[JobSpec | JobDocument]":
+    problems, specs = list[Problem](), list["JobSpec | JobDocument"]()
     for number, value in enumerate(values):
         if not isinstance(value, dict):
             problems.append(_whole(f"has at [{number}] no map with keys such as name and command"))
             continue
         try:
-            specs.append(job_from(value, f"{SOURCE}[{number}]"))
+            if "use" in value:
+                specs += (spec for _, spec in described_jobs(json.dumps(value), f"{SOURCE}[{number}]"))
+            else:
+                specs.append(job_from(value, f"{SOURCE}[{number}]"))
         except JobFileError as error:
             problems += (_whole(str(each), f"[{number}]") for each in error.problems)
     if problems or not values:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from coordinator.core.causes import UNKNOWN_CAUSE, EventCause
 from muster.domain.data.checkpoint import CheckpointId, CheckpointOrder
+from muster.domain.data.code import GitCode, JobCode
 from muster.domain.ids import AttemptId, JobId
 from muster.domain.jobs.image import FoundImage
 
@@ -35,4 +36,16 @@ class ImageFound:
     job: JobId
     found: FoundImage
     """An image of the job, as the edge has checked."""
+    cause: EventCause = UNKNOWN_CAUSE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CodeFetched:
+    """A node has fetched the code of a job from its repository, and the depot has it."""
+
+    job: JobId
+    asked: GitCode
+    """The code as the job names it."""
+    found: JobCode
+    """The same with its commit and its tree."""
     cause: EventCause = UNKNOWN_CAUSE

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from coordinator.core.causes import UNKNOWN_CAUSE, EventCause
-from coordinator.core.data_events import CheckpointOrdered, ImageFound, OutputsRetried
-from muster.domain.data.code import GitCode, JobCode
+from coordinator.core.data_events import CheckpointOrdered, CodeFetched, ImageFound, OutputsRetried
 from muster.domain.data.job_input import FoundInput
 from muster.domain.event import FleetEventKind
 from muster.domain.fleet.access import Permissions
@@ -20,6 +19,7 @@ from muster.domain.ids import ExecutionId, JobId, NodeId
 from muster.domain.jobs.job import LOCAL_OWNER, JobSpec
 from muster.domain.jobs.placing.taint import Taint, TaintName
 from muster.domain.jobs.queueing.change import JobChange
+from muster.domain.jobs.queueing.used_preset import UsedPreset
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +34,7 @@ class JobSubmitted:
     queue_anyway: bool = False
     dry_run: bool = False
     idempotency_key: str = ""
+    presets: tuple[UsedPreset, ...] = ()
     cause: EventCause = UNKNOWN_CAUSE
 
 
@@ -182,18 +183,6 @@ class ExecutionsReported:
     """Executions in the reports whose log is complete and in the log store."""
     session: int | None = None
     """The stream on which it came; None: the one that is open."""
-    cause: EventCause = UNKNOWN_CAUSE
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CodeFetched:
-    """A node has fetched the code of a job from its repository, and the depot has it."""
-
-    job: JobId
-    asked: GitCode
-    """The code as the job names it."""
-    found: JobCode
-    """The same with its commit and its tree."""
     cause: EventCause = UNKNOWN_CAUSE
 
 

@@ -27,6 +27,7 @@ from muster.domain.jobs.job import LOCAL_OWNER, JobSpec
 from muster.domain.jobs.job_class import JobClass
 from muster.domain.jobs.lifecycle import State
 from muster.domain.jobs.placing.taint import NodeTaint
+from muster.domain.jobs.queueing.used_preset import UsedPreset
 from muster.domain.jobs.queueing.waiting import WaitKind, WaitReason
 
 
@@ -69,6 +70,8 @@ class Job:
     """What its inputs were found to hold, each URL once; it counts for all ranks and attempts."""
     images: tuple[FoundImage, ...] = ()
     """What the names of its images were found to mean, each name once; it counts for all ranks and attempts."""
+    presets: tuple[UsedPreset, ...] = ()
+    """The versions of presets with which it was made."""
     checkpoints: checkpoint_part.CheckpointMarks = checkpoint_part.NO_MARKS
 
     @property

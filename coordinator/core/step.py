@@ -23,10 +23,9 @@ from coordinator.core.cluster.deadlines import (
     TaintDue,
     WindowDue,
 )
-from coordinator.core.data_events import CheckpointOrdered, ImageFound, OutputsRetried
+from coordinator.core.data_events import CheckpointOrdered, CodeFetched, ImageFound, OutputsRetried
 from coordinator.core.events import (
     ChangeRequested,
-    CodeFetched,
     CordonRequested,
     DeleteRequested,
     Event,

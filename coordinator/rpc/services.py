@@ -210,7 +210,7 @@ def add_clients(
     permissions_of = parts.registry.permissions_of if authority is not None else lambda _: OPEN
     operations = parts.operations
     archive = Archive.of(parts.engine, parts.logs, parts.store)
-    desk = SubmitDesk(permissions_of, parts.secrets, parts.depot, parts.policies.that_hold)
+    desk = SubmitDesk(permissions_of, parts.secrets, parts.depot, parts.policies.that_hold, parts.presets)
     orders = JobOrders(operations, parts.engine, parts.policies.that_hold)
     jobs = JobService(JobOperations(operations, parts.engine, desk, archive), orders, parts.reader_patience)
     jobs_pb2_grpc.add_JobServiceServicer_to_server(jobs, server)

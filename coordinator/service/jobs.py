@@ -110,6 +110,7 @@ class JobOperations:
         async with self._operations.begin(caller, "jobs.submit", submission.spec.name) as operation:
             operation.require_in(submission.spec.project)
             with self._desk.taking_in(1):
+                submission = await self._desk.merged(submission)
                 event = replace(self._desk.checked(caller, submission), cause=operation.cause)
                 event = await self._desk.with_data(self._engine, caller, event)
                 view = await self._engine.apply_and_query(event, _as_answered)
@@ -117,7 +118,8 @@ class JobOperations:
                 raise error_of(view)
             assert isinstance(view, JobView)
             operation.target = view.id or submission.spec.name
-            return view
+            made = submission.made if submission.dry_run else None
+            return view if made is None else replace(view, origins=made.origins)
 
     async def submit_many(
         self, caller: Caller, submissions: Iterable[Submission | UnreadableSubmission], count: int

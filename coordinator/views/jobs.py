@@ -74,6 +74,7 @@ def job_view(cluster: Cluster, job: JobId, *, whole: bool = True, only: int = 0)
         failure=newest.failure,
         reasons=record.holds if record.ended_at is None else (),
         images=record.images,
+        presets=record.presets,
     )
 
 
@@ -102,6 +103,7 @@ def unaccepted_view(job: Job) -> JobView:
         summary="could be accepted",
         submitted_at=job.submitted_at,
         owner=job.owner,
+        presets=job.presets,
     )
 
 

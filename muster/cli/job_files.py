@@ -4,17 +4,23 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from muster.domain.errors import InvalidJobError, MusterError
 from muster.domain.jobs.job import JobSpec
-from muster.jobfile import load_job, load_jobs, refused_in_file
+from muster.jobfile import load_job, refused_in_file
+from muster.jobfile.presets import described_jobs, refused_in_document
+
+if TYPE_CHECKING:
+    from muster.jobfile.presets.job_document import JobDocument
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Described:
     """A job, and where it is described."""
 
-    spec: JobSpec
+    spec: "JobSpec | JobDocument"
+    """The job, or its values where it names presets."""
     where: str
     """File and line: `sweep.yaml:12`."""
     text: str = ""
@@ -26,6 +32,9 @@ class Described:
 
     def located(self, error: MusterError) -> MusterError:
         """What a coordinator has refused, with the lines of the file, as far as it names any."""
+        if not isinstance(self.spec, JobSpec):
+            told = refused_in_document(str(error), self.source, self.text, number=self.number, overrides=self.overrides)
+            return error if told is None else type(error)(str(told))
         found = refused_in_file(
             str(error), self.source, self.text, number=self.number, base=self.base, overrides=self.overrides
         )
@@ -45,7 +54,7 @@ def read_jobs(files: Sequence[Path], overrides: Mapping[str, str]) -> tuple[Desc
     for file in files:
         try:
             text, source, base = _text(file)
-            found = load_jobs(text, source, base=base, overrides=overrides)
+            found = described_jobs(text, source, base=base, overrides=overrides)
         except InvalidJobError as error:
             errors.append(error)
         else:

@@ -92,6 +92,8 @@ class Builder:
             delete_after=job.delete_after,
         )
         spec = filled_in(said)
+        if job.use is not None:
+            self._find(("use",), FieldError("names presets, which only a coordinator joins: submit the file to one"))
         if job.roles is not None and "workers" in job.model_fields_set:
             self._find(("workers",), FieldError("stands beside roles; give each role its count instead"))
         for fault in (*faults(spec), *self._written_without_image(spec)):
@@ -339,11 +341,11 @@ def _security(keys: SecurityKeys) -> Security:
 
 def _content(file: FileKeys, base: pathlib.Path | None) -> bytes:
     if file.source is not None:
-        return _read(file.source, base)
+        return read_beside(file.source, base)
     return file.content_base64 if file.content_base64 is not None else (file.content or "").encode()
 
 
-def _read(source: str, base: pathlib.Path | None) -> bytes:
+def read_beside(source: str, base: pathlib.Path | None) -> bytes:
     """The content of a file beside the job file, as much of it as a job may have."""
     if base is None:
         raise FieldError("cannot be read here; give the content instead")

@@ -1,11 +1,11 @@
 """From text or plain values to a `JobSpec`, or to one error that holds all problems."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from muster.domain.jobs.job import JobSpec
 from muster.domain.quoting import quote
@@ -35,6 +35,8 @@ from muster.jobfile.plain import plain_job
 if TYPE_CHECKING:
     from muster.jobfile.build import Builder
 
+T = TypeVar("T")
+
 _NOTHING = Scalar(value=None, text="", at=START)
 
 
@@ -53,6 +55,15 @@ class _Source:
     overrides: Mapping[str, Any]
 
 
+class LocatedErrors(Exception):  # noqa: N818 - it holds several
+    """What `made` of `all_made` finds wrong with a document, and where."""
+
+    def __init__(self, root: Table, found: Sequence[tuple[Loc, FieldError]]) -> None:
+        super().__init__(f"{len(found)} problems")
+        self.root = root
+        self.found = found
+
+
 def from_text(text: str, source: str, *, base: Path | None, overrides: Mapping[str, Any]) -> JobSpec:
     """See `muster.jobfile.load_job`."""
     try:
@@ -66,19 +77,52 @@ def all_from_text(
     text: str, source: str, *, base: Path | None, overrides: Mapping[str, Any]
 ) -> tuple[tuple[int, JobSpec], ...]:
     """See `muster.jobfile.load_jobs`."""
+    return all_made(text, source, base=base, overrides=overrides, made=_nothing_else)
+
+
+def all_made(
+    text: str,
+    source: str,
+    *,
+    base: Path | None,
+    overrides: Mapping[str, Any],
+    made: Callable[[Table], T | None],
+) -> tuple[tuple[int, JobSpec | T], ...]:
+    """The jobs of a file, but for documents of which `made` makes something else.
+
+    `made` raises LocatedErrors. Raises JobFileError with all problems.
+    """
     try:
         documents = read_all(text)
     except UnreadableError as error:
         raise unreadable(source, text, error) from None
-    file, jobs, problems = _Source(source, text, base, overrides), list[tuple[int, JobSpec]](), list[Problem]()
+    file, jobs, problems = _Source(source, text, base, overrides), list[tuple[int, JobSpec | T]](), list[Problem]()
     for document in [each for each in documents if each.root is not None] or [Document(root=None, repeated=())]:
         try:
-            jobs.append(((document.root or _NOTHING).at.line, _job(file, document)))
+            root, wrong = _root(file, document)
+            other = None if wrong else made(root)
+            job = other if other is not None else _job(file, document)
+            jobs.append(((document.root or _NOTHING).at.line, job))
         except JobFileError as error:
             problems += error.problems
+        except LocatedErrors as error:
+            problems += [located(error.root, loc, each) for loc, each in error.found]
     if problems:
         raise JobFileError(source, list(dict.fromkeys(problems)), text)
     return tuple(jobs)
+
+
+def root_in_file(text: str, number: int, overrides: Mapping[str, Any]) -> Table | None:
+    """The map of one job of a file, counted from 0; None where there is none that can be read."""
+    try:
+        documents = [each for each in read_all(text) if each.root is not None]
+        return _root(_Source("", text, None, overrides), documents[number])[0]
+    except (UnreadableError, JobFileError, IndexError):  # it has changed since
+        return None
+
+
+def _nothing_else(_: Table) -> JobSpec | None:
+    return None
 
 
 def from_values(
@@ -207,6 +251,13 @@ def unreadable(source: str, text: str, error: UnreadableError) -> JobFileError:
 
 def _job(source: _Source, document: Document) -> JobSpec:
     """The job of one document, with what is replaced in it; raises JobFileError with all its problems."""
+    root, problems = _root(source, document)
+    plain = None if problems else plain_job(unfold(root, _meant))
+    return plain or _checked(root, source, problems)
+
+
+def _root(source: _Source, document: Document) -> tuple[Table, Sequence[Problem]]:
+    """The map of one document, with what is replaced in it, and what is wrong with that; raises JobFileError."""
     root = document.root
     if not isinstance(root, Table):
         raise JobFileError(source.name, [_at((root or _NOTHING).at, (), FieldError(_no_table(root)))], source.text)
@@ -219,8 +270,7 @@ def _job(source: _Source, document: Document) -> JobSpec:
             root = _replaced(root, key, value)
         except FieldError as error:
             problems.append(_at(OUTSIDE, (), error))
-    plain = None if problems else plain_job(unfold(root, _meant))
-    return plain or _checked(root, source, problems)
+    return root, problems
 
 
 def _checked(root: Table, source: _Source, problems: Sequence[Problem]) -> JobSpec:

@@ -54,6 +54,7 @@ from muster.jobfile.section import (
     TimeoutsKeys,
     TolerationKeys,
     TopologyKeys,
+    WithPresets,
     framework_form,
     interactive_form,
     key,
@@ -65,7 +66,6 @@ CONTENTS = ("content", "content_base64", "source")
 """Keys of a file, exactly one of which is there."""
 SHELL = ("/bin/sh", "-c")
 """What runs a command that is written as one text."""
-
 
 Count = Annotated[int, *fields.within(1, job_values.MAX_EXECUTIONS)]
 PortNumber = Annotated[int, *fields.within(1, job_values.MAX_PORT)]
@@ -279,7 +279,7 @@ def _few_labels(labels: dict[str, str]) -> dict[str, str]:
     return fields.ruled(labels, job_values.label_count(len(labels)))
 
 
-class JobKeys(RoleDefaults):
+class JobKeys(RoleDefaults, WithPresets):
     """A job: executions that start together or not at all."""
 
     name: fields.Label = key("word", "Lower-case letters, digits and hyphens; need not be unique.", default=NEEDED)

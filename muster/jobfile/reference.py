@@ -43,6 +43,7 @@ from muster.jobfile.section import (
     TimeoutsKeys,
     TolerationKeys,
     TopologyKeys,
+    UseKeys,
     keys_of,
 )
 
@@ -53,6 +54,7 @@ _SECTIONS: Sequence[tuple[str, type[BaseModel], type[BaseModel] | None]] = (
     ("The job", JobKeys, RoleDefaults),
     ("What executions run", RoleDefaults, None),
     ("`roles[]`", RoleKeys, RoleDefaults),
+    ("`use`", UseKeys, None),
     ("`resources`", ResourcesKeys, None),
     ("`ports[]`", PortKeys, None),
     ("`mounts[]`", MountKeys, None),

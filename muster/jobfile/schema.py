@@ -23,7 +23,8 @@ def schema() -> _Schema:
         **made,
         "title": "Muster job file",
         "not": {"required": ["workers", "roles"]},
-        "allOf": [_who_runs(), _alone(), _in_roles()],
+        "if": {"not": _has("use")},
+        "then": {"allOf": [_who_runs(), _alone(), _in_roles()]},
     }
 
 

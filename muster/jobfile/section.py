@@ -73,6 +73,30 @@ def keys_of(model: type[BaseModel]) -> dict[str, FieldInfo]:
     return {info.alias or name: info for name, info in model.model_fields.items()}
 
 
+def _one_or_more(value: object) -> object:
+    return value if isinstance(value, list) else [value]
+
+
+class UseKeys(Section):
+    """Presets that are joined with the file when it is submitted, see docs/presets.md; `NAME@N` is version N."""
+
+    template: fields.Filled | None = key("name of a preset", "Keys of any kind, for all that the others leave open.")
+    environment: fields.Filled | None = key("name of a preset", "The image, and what user code finds in it.")
+    resources: fields.Filled | None = key("name of a preset", "What each execution gets, and on which nodes.")
+    data: Annotated[list[fields.Filled], BeforeValidator(_one_or_more)] = key(
+        "name or list of names of presets", "Inputs, mounts and volumes.", []
+    )
+
+
+class WithPresets(Section):
+    """What a job file may name presets with."""
+
+    use: UseKeys | None = key(
+        "map of kind: name",
+        "Presets of the project or of the fleet that the coordinator joins with this file, see below.",
+    )
+
+
 class SecurityKeys(Section):
     """What containers may do beyond the default; the project must be opened for it, see docs/containers.md."""
 

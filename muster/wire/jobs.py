@@ -4,6 +4,7 @@ from muster.domain.ids import ExecutionId, GpuUuid, JobId, NodeId
 from muster.domain.jobs.job_class import JobClass
 from muster.domain.jobs.lifecycle import JobPhase, State
 from muster.domain.jobs.queueing.change import JobChange
+from muster.domain.jobs.queueing.used_preset import UsedPreset
 from muster.domain.jobs.view import AttemptView, ExecutionView, JobView, LogLine, Transition
 from muster.rpc.v1 import jobs_pb2 as pb
 from muster.wire import checks
@@ -45,6 +46,8 @@ def job_to_wire(job: JobView) -> pb.Job:
         failure=None if job.failure is None else failure_to_wire(job.failure),
         reasons=map(wait_reason_to_wire, job.reasons),
         images=map(found_image_to_wire, job.images),
+        presets=map(_used_preset_to_wire, job.presets),
+        origins=job.origins,
     )
 
 
@@ -66,6 +69,21 @@ def job_from_wire(message: pb.Job) -> JobView:
         failure=failure_from_wire(message.failure) if message.HasField("failure") else None,
         reasons=tuple(map(wait_reason_from_wire, message.reasons)),
         images=tuple(map(found_image_from_wire, message.images)),
+        presets=tuple(map(_used_preset_from_wire, message.presets)),
+        origins=dict(message.origins),
+    )
+
+
+def _used_preset_to_wire(used: UsedPreset) -> pb.UsedPreset:
+    return pb.UsedPreset(project=used.project, kind=used.kind, name=used.name, version=used.version)
+
+
+def _used_preset_from_wire(message: pb.UsedPreset) -> UsedPreset:
+    return UsedPreset(
+        project=checks.text(message.project, "UsedPreset.project"),
+        kind=checks.text(message.kind, "UsedPreset.kind"),
+        name=checks.text(message.name, "UsedPreset.name"),
+        version=message.version,
     )
 
 

@@ -6,7 +6,6 @@ from typing import Any
 import grpc
 
 from coordinator.rpc.clients.jobs import MAX_DOCUMENT
-from muster import wire
 from muster.client.client import Client
 from muster.domain.fleet.access import Access
 from muster.domain.jobs.job import JobSpec
@@ -47,15 +46,15 @@ async def test_jobs_are_listed_by_owner_project_and_label_of_what_the_caller_may
             assert await names(admin, owners=["ada"], labels={"paper": "icml"}, limit=1) == ["one"]
 
 
-async def test_the_values_of_a_job_file_are_accepted_beside_the_job_up_to_their_limit(tmp_path: Path) -> None:
+async def test_the_values_of_a_job_file_are_the_job_up_to_their_limit(tmp_path: Path) -> None:
     async with secured(tmp_path) as fleet:
         shown = Credentials(authority=fleet.authority.certificate, token=fleet.admin_token)
         async with open_channel(fleet.doors.clients, shown) as channel:
             stub: Any = jobs_pb2_grpc.JobServiceStub(channel)
-            spec = wire.job_spec_to_wire(shell("true", project="default"))
-            request = jobs_pb2.SubmitRequest(spec=spec, queue_anyway=True, document="x" * MAX_DOCUMENT)
-            assert (await stub.Submit(request, metadata=shown.metadata)).job.id
-            request.document += "x"
+            document = '{"name": "small", "command": "true", "project": "default"}'
+            request = jobs_pb2.SubmitRequest(queue_anyway=True, document=document)
+            assert (await stub.Submit(request, metadata=shown.metadata)).job.spec.name == "small"
+            request.document = "x" * (MAX_DOCUMENT + 1)
             call = stub.Submit(request, metadata=shown.metadata)
             assert await call.code() is grpc.StatusCode.INVALID_ARGUMENT
-            assert "the document of the job has 1048577 bytes" in await call.details()
+            assert "the document of the job has 3145729 bytes" in await call.details()

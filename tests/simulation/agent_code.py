@@ -5,7 +5,7 @@ from dataclasses import replace
 from random import Random
 
 from coordinator.core.cluster.cluster import Cluster
-from coordinator.core.events import CodeFetched
+from coordinator.core.data_events import CodeFetched
 from muster.domain.data.code import JobCode
 from tests.simulation.coordinator_program import CoordinatorProgram
 from tests.simulation.truth import Sandbox

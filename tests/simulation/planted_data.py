@@ -3,7 +3,8 @@
 from dataclasses import replace
 
 from coordinator.core.answers import Answer
-from coordinator.core.events import CodeFetched, Event
+from coordinator.core.data_events import CodeFetched
+from coordinator.core.events import Event
 from coordinator.core.step import finish, step
 from coordinator.core.turn.turn import Turn
 from tests.simulation.cores import Cores

@@ -11,6 +11,7 @@ from muster.domain.jobs.interactive import Interactive, MainProgramStreams
 from muster.domain.jobs.job_class import JobClass
 from muster.domain.jobs.placing.pool_choice import PoolChoice
 from muster.domain.jobs.queueing import change, waiting
+from muster.domain.jobs.queueing.used_preset import UsedPreset
 from muster.domain.jobs.restart import ExitCodes, ExitRules, RestartPolicy, parse_exit_codes
 from muster.domain.jobs.secret_use import KEY_FORM, SecretUse
 from muster.domain.jobs.stopping.preemption import OnPreempt, PreemptSignal
@@ -358,6 +359,8 @@ job_views = st.builds(
     failure=optional(failures),
     reasons=tuples_of(wait_reasons),
     images=tuples_of(volume_values.found_images),
+    presets=tuples_of(st.builds(UsedPreset, project=texts, kind=texts, name=texts, version=counts)),
+    origins=st.dictionaries(texts, texts, max_size=2),
 )
 explanations = st.builds(
     explanation.Explanation,

@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from coordinator.core.answers import Answer, Noted
-from coordinator.core.data_events import ImageFound
-from coordinator.core.events import CodeFetched, InputsFound
+from coordinator.core.data_events import CodeFetched, ImageFound
+from coordinator.core.events import InputsFound
 from coordinator.core.turn.turn import Turn
 
 

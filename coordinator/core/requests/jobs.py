@@ -251,6 +251,7 @@ def _accept(turn: Turn, event: JobSubmitted) -> Job:
         owner=event.owner,
         job_class=class_of(turn.cluster.unit_load.units, event.spec, turn.cluster.unit_load.pools_of(event.spec)),
         idempotency_key=event.idempotency_key,
+        presets=event.presets,
         holds=with_time(
             (WaitReason(kind=WaitKind.USER, by=event.owner, since=turn.now),) if event.spec.hold else (),
             event.spec.not_before,

@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from coordinator.core.cluster.cluster import Cluster
-from coordinator.core.events import CodeFetched
+from coordinator.core.data_events import CodeFetched
 from coordinator.engine.engine import Engine
 from coordinator.rpc.agents.deliveries import DepotTickets
 from coordinator.rpc.agents.entitled import entitled_to

@@ -17,7 +17,9 @@ from coordinator.service.watching.points import PointWish
 from muster import wire
 from muster.domain.errors import InvalidJobError, JobsRefusedError, MusterError
 from muster.domain.ids import JobId
+from muster.domain.jobs.job import JobSpec, Role
 from muster.domain.telemetry.point import MAX_POINTS, POINTS
+from muster.jobfile.presets import named_by
 from muster.rpc.v1 import jobs_pb2 as pb
 from muster.rpc.v1 import jobs_pb2_grpc
 from muster.wire import checks
@@ -32,8 +34,8 @@ READER_PATIENCE = 900.0
 """Seconds for which a reader of logs or of a job may read nothing; somebody may look at a page for long."""
 MAX_SPEC = 4 * 1024 * 1024
 """Bytes of one job as it is submitted; job files and their inline files are at most a quarter of it each."""
-MAX_DOCUMENT = 1024 * 1024
-"""Bytes of the values of its file that come with a job; as much as a job file has."""
+MAX_DOCUMENT = 3 * 1024 * 1024
+"""Bytes of the values of a job file that names presets; as many as a job file and its inline files have."""
 
 
 class JobService(jobs_pb2_grpc.JobServiceServicer):
@@ -185,18 +187,25 @@ def _submission(request: pb.SubmitRequest) -> Submission:
         raise InvalidJobError(f"the document of the job has {size} bytes; {MAX_DOCUMENT} are the most")
     where = "SubmitRequest.idempotency_key"
     return Submission(
-        spec=wire.job_spec_from_wire(request.spec),
+        spec=_named_by(request.document) if request.document else wire.job_spec_from_wire(request.spec),
+        document=request.document,
         key=checks.plain(checks.text(request.idempotency_key, where), where),
         queue_anyway=request.queue_anyway,
         dry_run=request.dry_run,
     )
 
 
+def _named_by(document: str) -> JobSpec:
+    """A job of which no more is known than the name and project that its document gives it."""
+    name, project = named_by(document)
+    return JobSpec(name=name, project=project, roles=(Role(),))
+
+
 def _submission_if_readable(request: pb.SubmitRequest) -> Submission | UnreadableSubmission:
     try:
         return _submission(request)
     except MusterError as error:
-        return UnreadableSubmission(name=request.spec.name, error=InvalidJobError(str(error)))
+        return UnreadableSubmission(name=request.spec.name or "job", error=InvalidJobError(str(error)))
 
 
 def _refusals(refused: Mapping[int, MusterError]) -> pb.SubmitManyResponse:

@@ -1,7 +1,7 @@
 """The commands submit and schema, and how a job that was described is made."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from muster.cli.job_files import Described
     from muster.client.client import Client
     from muster.domain.jobs.view import JobView
+    from muster.jobfile.presets.job_document import JobDocument
 
 _ON_ITS_WAY = 0.001
 """Seconds after which a question has left this program."""
@@ -102,9 +103,9 @@ async def submit(
     return await _make_all(session_of(context), jobs, wish)
 
 
-def _hint_at_files(code: int, spec: JobSpec, files: Sequence[Path]) -> None:
+def _hint_at_files(code: int, spec: "JobSpec | JobDocument", files: Sequence[Path]) -> None:
     """Say of files that are here and are named in the command how they get to the nodes."""
-    if code not in MISSING_FILE_CODES:
+    if code not in MISSING_FILE_CODES or not isinstance(spec, JobSpec):
         return
     for word in forgotten_files(spec, dict.fromkeys((Path(), *(file.parent for file in files)))):
         print_dim(
@@ -125,55 +126,91 @@ def schema() -> None:
     say_lines(json.dumps(job_schema(), indent=2) + "\n")
 
 
-async def make(session: CliContext, spec: JobSpec, wish: Wish) -> int:
+async def make(session: CliContext, spec: "JobSpec | JobDocument", wish: Wish) -> int:
     """Submit a job, or only check it, and stay with it if that is wished; gives the exit code."""
     _warn(spec)
     if wish.dry_run:
         return await _check(session, spec, wish)
     async with session.client() as client:
         job = await submitted(client, spec, wish)
+        if not isinstance(spec, JobSpec):
+            _warn(job.spec)
         if not wish.follow:
             say_lines(text_of(job, wish.output) if not wish.output.for_people else f"{job.id}\n", flush=True)
-            say(f"{spec.name} is accepted; `muster logs -f {job.id}` follows it", err=True)
+            say(f"{job.spec.name} is accepted; `muster logs -f {job.id}` follows it", err=True)
             return ExitCode.SUCCESS
         from muster.cli.follow import follow
 
         return await follow(client, job, stops=wish.stops)
 
 
-def _warn(spec: JobSpec) -> None:
-    """Say what is allowed and most probably not meant."""
+def _warn(spec: "JobSpec | JobDocument") -> None:
+    """Say what is allowed and most probably not meant; of values to be joined with presets nothing is known yet."""
+    if not isinstance(spec, JobSpec):
+        return
     for each in warnings(spec):
         say(f"warning: {spec.name}: {spell(each.path[2:])} {each.message}", err=True)
 
 
-async def submitted(client: "Client", spec: JobSpec, wish: Wish) -> "JobView":
+async def submitted(client: "Client", spec: "JobSpec | JobDocument", wish: Wish) -> "JobView":
     """The job, accepted; what it takes to read that, and to stay with it, is loaded while the coordinator stores it."""
     spec = await with_code(client, spec)
-    async with asyncio.TaskGroup() as tasks:
-        asked = tasks.create_task(client.jobs.submit(spec, queue_anyway=wish.queue_anyway), name=f"submit {spec.name}")
-        await asyncio.wait([asked], timeout=_ON_ITS_WAY)
-        import muster.wire.jobs  # noqa: F401 - loaded while the coordinator answers
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            asked = tasks.create_task(
+                client.jobs.submit(spec, queue_anyway=wish.queue_anyway), name=f"submit {spec.name}"
+            )
+            await asyncio.wait([asked], timeout=_ON_ITS_WAY)
+            import muster.wire.jobs  # noqa: F401 - loaded while the coordinator answers
 
-        if wish.follow:
-            from muster.cli import follow  # noqa: F401 - loaded while the coordinator answers
+            if wish.follow:
+                from muster.cli import follow  # noqa: F401 - loaded while the coordinator answers
+    except ExceptionGroup as group:  # of the one task
+        raise group.exceptions[0] from None
     return asked.result()
 
 
-async def with_code(client: "Client", spec: JobSpec, *, send: bool = True) -> JobSpec:
+async def with_code(client: "Client", spec: "JobSpec | JobDocument", *, send: bool = True) -> "JobSpec | JobDocument":
     """The job with the folders that it brings along sent, which is told on stderr."""
-    folders = {role.code.folder for role in spec.roles if role.code is not None and role.code.folder}
+    folders = set(_folders(spec))
     if not folders:
         return spec
     from muster.cli.commands.data.uploading import uploaded
 
     for folder in sorted(folders) if send else ():
         say((await uploaded(client, Path(folder), spec.project)).sentence, err=True)
+    if not isinstance(spec, JobSpec):
+        return await client.data.with_folders(spec, send=send)
     return await client.data.with_code(spec, send=send)
 
 
-async def _check(session: CliContext, spec: JobSpec, wish: Wish) -> int:
+def _folders(spec: "JobSpec | JobDocument") -> Iterable[str]:
+    if not isinstance(spec, JobSpec):
+        return spec.folders
+    return (role.code.folder for role in spec.roles if role.code is not None and role.code.folder)
+
+
+async def _check_document(session: CliContext, document: "JobDocument", wish: Wish) -> int:
+    """Print the job that a document and its presets make, and what comes from which of them."""
+    async with session.client() as client:
+        job = await _tried(client, document, wish)
+    _warn(job.spec)
+    say_lines(text_of(job.spec, Format.JSON if wish.output is Format.JSON else Format.YAML), flush=True)
+    for key, origin in sorted(job.origins.items()):
+        print_dim(f"{key}: from {origin}")
+    say(f"the job is valid and {client.address} would take it", err=True)
+    return ExitCode.SUCCESS
+
+
+async def _tried(client: "Client", document: "JobDocument", wish: Wish) -> "JobView":
+    whole = await with_code(client, document, send=False)
+    return await client.jobs.submit(whole, queue_anyway=wish.queue_anyway, dry_run=True)
+
+
+async def _check(session: CliContext, spec: "JobSpec | JobDocument", wish: Wish) -> int:
     """Print what would be sent; where a coordinator answers, it says whether it would take it."""
+    if not isinstance(spec, JobSpec):
+        return await _check_document(session, spec, wish)
     say_lines(text_of(spec, Format.JSON if wish.output is Format.JSON else Format.YAML), flush=True)
     try:
         async with session.client() as client:
@@ -192,14 +229,17 @@ async def _make_all(session: CliContext, jobs: "Sequence[Described]", wish: Wish
     specs = [job.spec for job in jobs]
     for spec in specs:
         _warn(spec)
-    if wish.dry_run:
-        say_lines(_all_texts(specs, wish.output), flush=True)
+    plain = _plain(specs)
+    if wish.dry_run and plain is not None:
+        say_lines(_all_texts(plain, wish.output), flush=True)
     try:
         async with session.client() as client:
             specs = [await with_code(client, spec, send=not wish.dry_run) for spec in specs]
             if wish.dry_run or len(specs) > MAX_JOBS:  # so many are not accepted all at once
                 await client.jobs.submit_many(specs, queue_anyway=wish.queue_anyway, dry_run=True)
-            if not wish.dry_run:
+            if wish.dry_run:
+                await _print_made(client, specs, wish)
+            else:
                 _print_ids(jobs, await client.jobs.submit_many(specs, queue_anyway=wish.queue_anyway), wish)
     except JobsRefusedError as error:
         if error.accepted:
@@ -213,6 +253,19 @@ async def _make_all(session: CliContext, jobs: "Sequence[Described]", wish: Wish
         taken = f"valid and {client.address} would take them" if wish.dry_run else "accepted; `muster jobs` lists them"
         say(f"the {len(jobs)} jobs are {taken}", err=True)
     return ExitCode.SUCCESS
+
+
+def _plain(specs: "Sequence[JobSpec | JobDocument]") -> Sequence[JobSpec] | None:
+    """The jobs, if none of them is still to be joined with presets."""
+    plain = [spec for spec in specs if isinstance(spec, JobSpec)]
+    return plain if len(plain) == len(specs) else None
+
+
+async def _print_made(client: "Client", specs: "Sequence[JobSpec | JobDocument]", wish: Wish) -> None:
+    """Print the jobs that documents and their presets make, where there are such; others were printed before."""
+    if _plain(specs) is None:
+        made = [spec if isinstance(spec, JobSpec) else (await _tried(client, spec, wish)).spec for spec in specs]
+        say_lines(_all_texts(made, wish.output), flush=True)
 
 
 def _print_ids(jobs: "Sequence[Described]", ids: Sequence[str], wish: Wish) -> None:

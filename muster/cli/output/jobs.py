@@ -68,6 +68,7 @@ def job_details(
                 ("", visible(in_local_time(job.summary, now))),
                 ("executions", _roles_text(job.spec)),
                 ("images", "\n".join(map(_image_text, job.images))),
+                ("presets", "\n".join(map(str, job.presets))),
                 ("network", str(job.spec.network)),
                 ("submitted", time_text(job.submitted_at)),
                 ("started", time_text(job.started_at)),

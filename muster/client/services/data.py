@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from muster.client.calls import Calls
 from muster.domain.data.checkpoint import CheckpointParts, CheckpointView, FetchedCheckpoint, JobCheckpoints
@@ -31,6 +31,9 @@ from muster.transfer.remembered import load_remembered, remembered_file, save_re
 from muster.wire.data.outputs import job_outputs_from_wire, outputs_retry_from_wire
 from muster.wire.data.saved import checkpoint_parts_from_wire, checkpoint_view_from_wire, job_checkpoints_from_wire
 from muster.wire.sharing.storage import depot_use_from_wire
+
+if TYPE_CHECKING:
+    from muster.jobfile.presets.job_document import JobDocument
 
 _NO_DEPOT = "no depot is connected to the coordinator, which has"
 
@@ -89,12 +92,8 @@ class DataClient:
         for code in (role.code for role in spec.roles):
             if code is None or code.tree or not code.folder or code.folder in sent:
                 continue
-            if send:
-                done = await self.upload(code.folder, project=spec.project, told=told)
-                sent[code.folder] = JobCode(tree=done.tree, size=done.size)
-            else:
-                found = (await asyncio.to_thread(_read, Path(code.folder))).summary
-                sent[code.folder] = JobCode(tree=found.digest, size=found.size)
+            tree, size = await self._tree(code.folder, spec.project, send=send, told=told)
+            sent[code.folder] = JobCode(tree=tree, size=size)
         if not sent:
             return spec
         roles = (
@@ -104,6 +103,26 @@ class DataClient:
             for role in spec.roles
         )
         return replace(spec, roles=tuple(roles))
+
+    async def with_folders(self, document: "JobDocument", *, send: bool = True) -> "JobDocument":
+        """The document of a job that names presets, with its folders sent to the depot; harmless when repeated.
+
+        `send` is as for `with_code`.
+
+        >>> job = await client.jobs.submit(await client.data.with_folders(document))
+        """
+        trees = {each: await self._tree(each, document.project, send=send) for each in document.folders}
+        return document.with_trees(trees)
+
+    async def _tree(
+        self, folder: str, project: str, *, send: bool, told: Callable[[int, int], None] | None = None
+    ) -> tuple[str, int]:
+        """The tree of a folder, and the size of its form."""
+        if send:
+            done = await self.upload(folder, project=project, told=told)
+            return done.tree, done.size
+        found = (await asyncio.to_thread(_read, Path(folder))).summary
+        return found.digest, found.size
 
 
 class OutputsClient:

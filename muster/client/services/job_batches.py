@@ -1,6 +1,7 @@
 """Many jobs submitted with few calls, each of which is accepted as a whole or not at all."""
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import grpc
 
@@ -13,6 +14,9 @@ from muster.rpc.status import error_from
 from muster.rpc.v1 import jobs_pb2 as pb
 from muster.wire.checks import MAX_JOBS
 
+if TYPE_CHECKING:
+    from muster.jobfile.presets.job_document import JobDocument
+
 BATCH_BYTES = 4 * 1024 * 1024
 """Most bytes of one call, unless a single job is larger."""
 
@@ -22,7 +26,7 @@ _HEAD = 8
 
 async def submit_in_batches(
     call: Callable[[pb.SubmitManyRequest], Awaitable[pb.SubmitManyResponse]],
-    specs: Sequence[JobSpec],
+    specs: "Sequence[JobSpec | JobDocument]",
     requests: Iterable[pb.SubmitRequest],
     address: str,
 ) -> tuple[JobId, ...]:
@@ -48,10 +52,12 @@ async def submit_in_batches(
     return tuple(ids)
 
 
-def _refuse_invalid(specs: Sequence[JobSpec], names: Sequence[str]) -> None:
+def _refuse_invalid(specs: "Sequence[JobSpec | JobDocument]", names: Sequence[str]) -> None:
     """Raise JobsRefusedError, which names every job that is not valid, before any is sent."""
     refused: dict[int, MusterError] = {}
     for place, spec in enumerate(specs):
+        if not isinstance(spec, JobSpec):
+            continue  # a coordinator finds out what is wrong with it
         try:
             refuse_faults(refuse_mistyped(spec))
         except InvalidJobError as error:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from muster.domain.jobs.explanation import Explanation
     from muster.domain.jobs.queueing.change import JobChange
     from muster.domain.jobs.view import JobPage, JobView, LogLine
+    from muster.jobfile.presets.job_document import JobDocument
 
 
 class JobsClient:
@@ -39,18 +40,24 @@ class JobsClient:
         return self._calls.stub(JobServiceStub)
 
     async def submit(
-        self, spec: JobSpec, *, queue_anyway: bool = False, dry_run: bool = False, idempotency_key: str = ""
+        self,
+        spec: "JobSpec | JobDocument",
+        *,
+        queue_anyway: bool = False,
+        dry_run: bool = False,
+        idempotency_key: str = "",
     ) -> "JobView":
         """Submit a job; it is given back once it is stored durably. With `dry_run` it is only checked, and has no id.
 
         Raises InvalidJobError for a malformed job and ConflictError when no present node could ever run it, unless
         `queue_anyway`. An answer that got lost never leads to a second job; with an `idempotency_key` of one's own
-        neither does a program that asks again after it was restarted.
+        neither does a program that asks again after it was restarted. The presets that a `JobDocument` names are
+        joined with it.
 
         >>> spec = JobSpec(name="hello", roles=(Role(command=("hostname",), count=3),))
         >>> job = await client.jobs.submit(spec)
         """
-        checked = refuse_faults(refuse_mistyped(spec))
+        checked = refuse_faults(refuse_mistyped(spec)) if isinstance(spec, JobSpec) else spec
         request = _submission(checked, queue_anyway=queue_anyway, dry_run=dry_run, key=idempotency_key)
         # Looking up what reads the answer loads it, and takes as long as the coordinator does: the question goes first.
         answer = await self._calls.ask(self._stub.Submit, request)
@@ -58,7 +65,7 @@ class JobsClient:
 
     async def submit_many(
         self,
-        specs: Sequence[JobSpec],
+        specs: "Sequence[JobSpec | JobDocument]",
         *,
         queue_anyway: bool = False,
         dry_run: bool = False,
@@ -337,10 +344,12 @@ class JobsClient:
                 await patience.pause_or_raise(error)
 
 
-def _submission(spec: JobSpec, *, queue_anyway: bool, dry_run: bool, key: str) -> pb.SubmitRequest:
+def _submission(spec: "JobSpec | JobDocument", *, queue_anyway: bool, dry_run: bool, key: str) -> pb.SubmitRequest:
     """A request for a job, with a key of its own unless one is given: sent again, it asks for the same one."""
-    wanted = wire.job_spec_to_wire(spec)
-    wanted.project = wanted.project or project_of(os.environ)
-    return pb.SubmitRequest(
-        spec=wanted, queue_anyway=queue_anyway, dry_run=dry_run, idempotency_key=key or os.urandom(16).hex()
-    )
+    request = pb.SubmitRequest(queue_anyway=queue_anyway, dry_run=dry_run, idempotency_key=key or os.urandom(16).hex())
+    if isinstance(spec, JobSpec):
+        request.spec.CopyFrom(wire.job_spec_to_wire(spec))
+        request.spec.project = request.spec.project or project_of(os.environ)
+    else:
+        request.document = spec.in_project(project_of(os.environ)).text
+    return request

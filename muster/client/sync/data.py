@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from muster.client.blocking.loop_thread import LoopThread
 from muster.client.services.data import CheckpointsClient, DataClient, OutputsClient
@@ -11,6 +12,9 @@ from muster.domain.data.outputs import FetchedOutputs, JobOutputs, OutputFile, O
 from muster.domain.data.upload import UploadedFolder
 from muster.domain.jobs.job import JobSpec
 from muster.domain.jobs.view import JobView
+
+if TYPE_CHECKING:
+    from muster.jobfile.presets.job_document import JobDocument
 
 
 class SyncDataClient:
@@ -46,6 +50,15 @@ class SyncDataClient:
         >>> job = client.jobs.submit(client.data.with_code(spec))
         """
         return self._loop.run(self._own.with_code(spec, send=send, told=told))
+
+    def with_folders(self, document: "JobDocument", *, send: bool = True) -> "JobDocument":
+        """The document of a job that names presets, with its folders sent to the depot; harmless when repeated.
+
+        `send` is as for `with_code`.
+
+        >>> job = client.jobs.submit(client.data.with_folders(document))
+        """
+        return self._loop.run(self._own.with_folders(document, send=send))
 
 
 class SyncOutputsClient:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from muster.domain.jobs.explanation import Explanation
     from muster.domain.jobs.queueing.change import JobChange
     from muster.domain.jobs.view import JobPage, JobView, LogLine
+    from muster.jobfile.presets.job_document import JobDocument
 
 
 class SyncJobsClient:
@@ -27,13 +28,19 @@ class SyncJobsClient:
         self._loop = loop
 
     def submit(
-        self, spec: JobSpec, *, queue_anyway: bool = False, dry_run: bool = False, idempotency_key: str = ""
+        self,
+        spec: "JobSpec | JobDocument",
+        *,
+        queue_anyway: bool = False,
+        dry_run: bool = False,
+        idempotency_key: str = "",
     ) -> "JobView":
         """Submit a job; it is given back once it is stored durably. With `dry_run` it is only checked, and has no id.
 
         Raises InvalidJobError for a malformed job and ConflictError when no present node could ever run it, unless
         `queue_anyway`. An answer that got lost never leads to a second job; with an `idempotency_key` of one's own
-        neither does a program that asks again after it was restarted.
+        neither does a program that asks again after it was restarted. The presets that a `JobDocument` names are
+        joined with it.
 
         >>> spec = JobSpec(name="hello", roles=(Role(command=("hostname",), count=3),))
         >>> job = client.jobs.submit(spec)
@@ -43,7 +50,12 @@ class SyncJobsClient:
         )
 
     def submit_many(
-        self, specs: Sequence[JobSpec], *, queue_anyway: bool = False, dry_run: bool = False, idempotency_key: str = ""
+        self,
+        specs: "Sequence[JobSpec | JobDocument]",
+        *,
+        queue_anyway: bool = False,
+        dry_run: bool = False,
+        idempotency_key: str = "",
     ) -> tuple[JobId, ...]:
         """Submit many jobs, several times as fast as one by one; their ids in the order of the list.
 

@@ -11,6 +11,7 @@ from muster.domain.jobs.image import FoundImage
 from muster.domain.jobs.job import JobSpec
 from muster.domain.jobs.lifecycle import JobPhase, State
 from muster.domain.jobs.member import PortLease
+from muster.domain.jobs.queueing.used_preset import UsedPreset
 from muster.domain.jobs.queueing.waiting import WaitReason
 
 
@@ -96,6 +97,10 @@ class JobView:
     """What keeps it out of the queue while it waits, and what will where it is being suspended."""
     images: tuple[FoundImage, ...] = ()
     """What the names of its images were found to mean, for all ranks and attempts; none: nobody has looked yet."""
+    presets: tuple[UsedPreset, ...] = ()
+    """The versions of presets with which it was made."""
+    origins: Mapping[str, str] = field(default_factory=dict)
+    """Which preset says what, by key of the job file; told for a dry run alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

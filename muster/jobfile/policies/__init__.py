@@ -3,10 +3,11 @@
 Importing this package is cheap; the models of job files are imported when the first policy is looked at.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from muster.domain.errors import InvalidJobError
+from muster.domain.fault import Path
 from muster.domain.fleet.policies.policy import JobPolicy, PolicyRule
 from muster.domain.jobs.job import JobSpec
 
@@ -41,10 +42,19 @@ def refuse_policy_faults(policy: JobPolicy) -> JobPolicy:
     return policy
 
 
-def refuse_broken_policies(spec: JobSpec, policies: Sequence[JobPolicy], before: JobSpec | None = None) -> None:
-    """Raise InvalidJobError with what a job breaks of policies, beside what it broke as it was `before`."""
+def refuse_broken_policies(
+    spec: JobSpec,
+    policies: Sequence[JobPolicy],
+    before: JobSpec | None = None,
+    *,
+    said: Callable[[Path], bool] | None = None,
+) -> None:
+    """Raise InvalidJobError with what a job breaks of policies, beside what it broke as it was `before`.
+
+    `said` is whether a job file itself says something, where presets may have said it; None: it has said everything.
+    """
     if not any(policy.rules for policy in policies):
         return
     from muster.jobfile.policies.issues import refuse_issues  # noqa: PLC0415 - most fleets have no policies
 
-    refuse_issues(spec, policies, before)
+    refuse_issues(spec, policies, before, said)

@@ -1,6 +1,6 @@
 """What a job breaks of policies; all of it at once, each with the rule, whose policy it is, and what is allowed."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import lru_cache
@@ -17,6 +17,8 @@ from muster.jobfile.policies.amounts import amount
 from muster.jobfile.policies.keys import ROLE_POLICY_KEYS, WORKERS
 from muster.jobfile.policies.reading import value_text
 
+_OF_FILES = frozenset({"edit", "add"})
+"""Rules about what job files say; presets may say it."""
 _FEW = 8
 """Most allowed values that a sentence lists."""
 
@@ -60,10 +62,22 @@ def policy_issues(spec: JobSpec, policies: Iterable[JobPolicy]) -> tuple[PolicyI
     return tuple(found)
 
 
-def refuse_issues(spec: JobSpec, policies: Sequence[JobPolicy], before: JobSpec | None = None) -> None:
-    """Raise InvalidJobError with what a job breaks of policies, beside what it broke as it was `before`."""
+def refuse_issues(
+    spec: JobSpec,
+    policies: Sequence[JobPolicy],
+    before: JobSpec | None = None,
+    said: Callable[[Path], bool] | None = None,
+) -> None:
+    """Raise InvalidJobError with what a job breaks of policies, beside what it broke as it was `before`.
+
+    `said` is whether a job file itself says something, where presets may have said it; None: it has said everything.
+    """
     kept = frozenset(policy_issues(before, policies)) if before is not None else frozenset()
-    found = [issue.fault for issue in policy_issues(spec, policies) if issue not in kept]
+    found = [
+        issue.fault
+        for issue in policy_issues(spec, policies)
+        if issue not in kept and (said is None or issue.rule not in _OF_FILES or said(issue.path))
+    ]
     if found:
         more = f"\nand {len(found) - MOST_TOLD} more" if len(found) > MOST_TOLD else ""
         raise InvalidJobError.of("\n".join(map(str, found[:MOST_TOLD])) + more, found)

@@ -28,6 +28,8 @@ def unknown_key(path: str) -> str:
         return "" if path == "count" else _unknown(path)
     if first == "project":
         return "is not for policies: each project has a policy of its own"
+    if first == "use":
+        return "is not for policies: they are about what a job is with its presets"
     return _unknown(path)
 
 

@@ -39,12 +39,12 @@ class SubmitRequest(_message.Message):
     idempotency_key: _builtins.str
     """Made by the client; repeating a request with the same key gives the first answer again."""
     document: _builtins.str
-    """The values of the job file as JSON, for presets and defaults of projects to be merged into; at most 1 MiB. Accepted
-    and not looked at yet: `spec` alone counts.
+    """The values of a job file that names presets under `use`, as JSON, or as YAML where that alone has the spelling. The
+    coordinator joins it with the presets, and makes the job of that. Empty: `spec` is the job.
     """
     @_builtins.property
     def spec(self) -> _model_pb2.JobSpec:
-        """The job."""
+        """The job; not looked at where there is a document."""
 
     def __init__(
         self,
@@ -1303,6 +1303,26 @@ class Job(_message.Message):
         def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
         def WhichOneof(self, oneof_group: _Never) -> None: ...
 
+    @_typing.final
+    class OriginsEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.str
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
     ID_FIELD_NUMBER: _builtins.int
     SPEC_FIELD_NUMBER: _builtins.int
     PHASE_FIELD_NUMBER: _builtins.int
@@ -1315,8 +1335,10 @@ class Job(_message.Message):
     FAILURE_FIELD_NUMBER: _builtins.int
     OWNER_FIELD_NUMBER: _builtins.int
     REASONS_FIELD_NUMBER: _builtins.int
+    PRESETS_FIELD_NUMBER: _builtins.int
     SEQUENCE_FIELD_NUMBER: _builtins.int
     IMAGES_FIELD_NUMBER: _builtins.int
+    ORIGINS_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     """Its id."""
     phase: _builtins.str
@@ -1360,8 +1382,16 @@ class Job(_message.Message):
         """For a waiting job: what keeps it out of the queue."""
 
     @_builtins.property
+    def presets(self) -> _containers.RepeatedCompositeFieldContainer[Global___UsedPreset]:
+        """The versions of presets with which it was made."""
+
+    @_builtins.property
     def images(self) -> _containers.RepeatedCompositeFieldContainer[_model_pb2.FoundImage]:
         """What its images were found to be, which counts for all ranks and attempts; none: nobody has looked yet."""
+
+    @_builtins.property
+    def origins(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
+        """For a dry run: which preset says what, by key of the job file."""
 
     def __init__(
         self,
@@ -1378,16 +1408,52 @@ class Job(_message.Message):
         failure: _model_pb2.Failure | None = ...,
         owner: _builtins.str = ...,
         reasons: _abc.Iterable[Global___WaitReason] | None = ...,
+        presets: _abc.Iterable[Global___UsedPreset] | None = ...,
         sequence: _builtins.int = ...,
         images: _abc.Iterable[_model_pb2.FoundImage] | None = ...,
+        origins: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["ended_at", b"ended_at", "failure", b"failure", "spec", b"spec", "started_at", b"started_at", "submitted_at", b"submitted_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempts", b"attempts", "ended_at", b"ended_at", "failure", b"failure", "id", b"id", "images", b"images", "owner", b"owner", "phase", b"phase", "reasons", b"reasons", "sequence", b"sequence", "spec", b"spec", "started_at", b"started_at", "states", b"states", "submitted_at", b"submitted_at", "summary", b"summary"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempts", b"attempts", "ended_at", b"ended_at", "failure", b"failure", "id", b"id", "images", b"images", "origins", b"origins", "owner", b"owner", "phase", b"phase", "presets", b"presets", "reasons", b"reasons", "sequence", b"sequence", "spec", b"spec", "started_at", b"started_at", "states", b"states", "submitted_at", b"submitted_at", "summary", b"summary"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Job: _TypeAlias = Job  # noqa: Y015
+
+@_typing.final
+class UsedPreset(_message.Message):
+    """The version of a preset with which a job was made."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PROJECT_FIELD_NUMBER: _builtins.int
+    KIND_FIELD_NUMBER: _builtins.int
+    NAME_FIELD_NUMBER: _builtins.int
+    VERSION_FIELD_NUMBER: _builtins.int
+    project: _builtins.str
+    """The project of the preset; `*`: the fleet."""
+    kind: _builtins.str
+    """Its kind."""
+    name: _builtins.str
+    """Its name."""
+    version: _builtins.int
+    """Its version."""
+    def __init__(
+        self,
+        *,
+        project: _builtins.str = ...,
+        kind: _builtins.str = ...,
+        name: _builtins.str = ...,
+        version: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["kind", b"kind", "name", b"name", "project", b"project", "version", b"version"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___UsedPreset: _TypeAlias = UsedPreset  # noqa: Y015
 
 @_typing.final
 class Attempt(_message.Message):

@@ -25,7 +25,7 @@ def test_a_job_has_the_keys_of_its_fields_and_its_spec_those_of_a_job_file() -> 
 
     assert list(found) == [
         "id", "spec", "phase", "summary", "submitted_at", "owner", "sequence", "started_at", "ended_at", "attempts",
-        "states", "failure", "reasons", "images",
+        "states", "failure", "reasons", "images", "presets", "origins",
     ]  # fmt: skip
     assert found["spec"]["resources"]["gpus"] == 1
     assert (found["phase"], found["started_at"], found["ended_at"]) == ("failed", None, "2026-11-21T09:30:02.500000Z")

@@ -14,6 +14,8 @@ MOST_PRESETS = 200
 """Most presets of one project, or of the fleet."""
 MOST_PRESET_VERSIONS = 1000
 """Highest number of a version of one preset."""
+MOST_PRESETS_USED = 20
+"""Most presets that one job file names."""
 LONGEST_PRESET = 32 * 1024
 """Most characters of a preset's document as JSON."""
 LONGEST_PRESET_TITLE = 100

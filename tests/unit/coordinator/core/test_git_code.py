@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from coordinator.core.events import CodeFetched
+from coordinator.core.data_events import CodeFetched
 from muster.domain.data.code import GitCode, JobCode
 from muster.domain.jobs.job import JobSpec
 from tests.builders import World, spec
