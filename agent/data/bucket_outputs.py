@@ -8,10 +8,9 @@ from agent.data.beside import each_beside
 from agent.data.left_files import LeftFile, LeftFiles
 from agent.data.mover.mover import Mover
 from muster.domain.data.buckets.bucket_url import BucketUrl, read_bucket_url
-from muster.domain.data.outputs import OutputsPass
 from muster.domain.data.tree import ContentEntry
 from muster.domain.errors import MusterError
-from muster.transfer.store_access import StoreAccess, store_access
+from muster.transfer.store_access import StoreAccess
 
 log = logging.getLogger(__name__)
 
@@ -29,15 +28,14 @@ class BucketSending:
         self._arrived: set[tuple[str, str]] = set()
         """URL and SHA-256 of what a store has of outputs that are not all stored yet."""
 
-    async def send(self, shown: OutputsPass, found: LeftFiles, there: Collection[ContentEntry] = ()) -> None:
-        """Have all files in the store that are not there yet.
+    async def send(self, to: str, access: StoreAccess, found: LeftFiles, there: Collection[ContentEntry] = ()) -> None:
+        """Have all files below a place in a store that are not there yet.
 
         Raises BucketRefusedError, BucketAwayError, ExecutionError, or OSError.
         """
-        place = read_bucket_url(shown.terms.to)
+        place = read_bucket_url(to)
         if place is None:
-            raise MusterError(f"{shown.terms.to} is no place in a store")
-        access = store_access(shown.terms.secret, shown.opens, STORE_ANSWERS)
+            raise MusterError(f"{to} is no place in a store")
         wanted = [each for each in found.tree.entries if each not in there]
         lacking = [each for each in wanted if self._name(place, each) not in self._arrived]
 
@@ -48,7 +46,7 @@ class BucketSending:
         async with self._mover.needed():
             await each_beside(lacking, FILES_BESIDE, one)
         self._arrived -= {self._name(place, each) for each in found.tree.entries}
-        log.info("outputs stored", extra={"place": shown.terms.to, "bytes": found.tree.size})
+        log.info("files are in a store", extra={"place": to, "bytes": found.tree.size})
 
     async def _one(self, place: BucketUrl, access: StoreAccess, each: ContentEntry, file: LeftFile) -> None:
         key = f"{place.key}/{each.path}"

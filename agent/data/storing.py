@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
 
-from agent.data.bucket_outputs import BucketSending
+from agent.data.bucket_outputs import STORE_ANSWERS, BucketSending
 from agent.data.left_files import LeftFiles, ReadFiles, read_left_files
 from agent.data.live.note import NOTHING_STORED, LiveNote, read_live_note, write_live_note
 from agent.data.live.place import OutputsPlace
@@ -31,6 +31,7 @@ from muster.rpc.channel import Credentials
 from muster.transfer.bucket_faults import BucketAwayError
 from muster.transfer.depot_client import reaching_depot
 from muster.transfer.folder import FolderError
+from muster.transfer.store_access import store_access
 
 log = logging.getLogger(__name__)
 
@@ -175,7 +176,8 @@ class OutputsStoring:
         `before` is what is there already, and `tree` all of it.
         """
         if shown.terms.to:
-            await self._to_store.send(shown, found, frozenset(before.entries.values()))
+            access = store_access(shown.terms.secret, shown.opens, STORE_ANSWERS)
+            await self._to_store.send(shown.terms.to, access, found, frozenset(before.entries.values()))
         authority = self._credentials().authority
         async with reaching_depot(depot.depot, depot.ticket, self._coordinator(), authority) as client:
             if shown.terms.to:

@@ -10,6 +10,7 @@ import grpc
 import grpc.aio
 
 from muster import wire
+from muster.domain.data.checkpoint import CheckpointPass
 from muster.domain.data.code import JobCode
 from muster.domain.data.job_input import FoundInput
 from muster.domain.data.outputs import OutputsPass
@@ -22,6 +23,7 @@ from muster.domain.jobs.image import FoundImage, ImagePass
 from muster.rpc.channel import Credentials
 from muster.rpc.v1 import agents_pb2 as pb
 from muster.rpc.v1 import agents_pb2_grpc
+from muster.wire.data.checkpoints import checkpoint_pass_from_wire
 from muster.wire.data.code import code_pass_from_wire, code_to_wire
 from muster.wire.data.images import found_image_to_wire, image_pass_from_wire
 from muster.wire.data.inputs import found_input_from_wire, found_input_to_wire
@@ -104,13 +106,19 @@ class SecretCalls:
         """What opens the depot for a tree of an execution's inputs; raises ExecutionError as above."""
         return await self._pass("inputs", pb.DataRequest(execution=execution, tree=tree))
 
-    async def ask_for_checkpoint(self, execution: ExecutionId, tree: str) -> DepotPass:
-        """What opens the depot for a tree of the checkpoint that an execution restores; raises ExecutionError."""
-        return await self._pass("checkpoint", pb.DataRequest(execution=execution, checkpoint=tree))
+    async def ask_for_checkpoint(self, execution: ExecutionId, tree: str) -> CheckpointPass:
+        """What opens the place of a tree of the checkpoint that an execution restores; raises ExecutionError."""
+        return await self._checkpoint("checkpoint", pb.DataRequest(execution=execution, checkpoint=tree))
 
-    async def ask_to_save(self, execution: ExecutionId) -> DepotPass:
-        """What opens the depot to a checkpoint of an execution; raises ExecutionError as above."""
-        return await self._pass("place for checkpoints", pb.DataRequest(execution=execution, saves=True))
+    async def ask_to_save(self, execution: ExecutionId) -> CheckpointPass:
+        """What opens the place of a checkpoint of an execution; raises ExecutionError as above."""
+        return await self._checkpoint("place for checkpoints", pb.DataRequest(execution=execution, saves=True))
+
+    async def _checkpoint(self, what: str, request: pb.DataRequest) -> CheckpointPass:
+        async def data(stub: "agents_pb2_grpc.AgentServiceAsyncStub", shown: Credentials) -> CheckpointPass:
+            return checkpoint_pass_from_wire(await stub.Data(request, timeout=SECRETS_LIMIT, metadata=shown.metadata))
+
+        return await self._answer(what, ExecutionId(request.execution), data)
 
     async def ask_to_store(self, execution: ExecutionId) -> OutputsPass:
         """What opens the depot to those outputs of an execution that are wanted; raises ExecutionError as above."""

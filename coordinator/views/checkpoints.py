@@ -3,10 +3,17 @@
 from itertools import islice
 
 from coordinator.core.cluster.cluster import Cluster
-from coordinator.core.cluster.saved.checkpoints import SavedCheckpoint
-from coordinator.core.records import Job
+from coordinator.core.cluster.saved.checkpoints import SavedCheckpoint, first_of_role
+from coordinator.core.records import Execution, Job
 from coordinator.core.turn.restoring import in_use
-from muster.domain.data.checkpoint import CheckpointId, CheckpointTrouble, CheckpointView, JobCheckpoints
+from muster.domain.data.checkpoint import (
+    MOST_EARLIER,
+    CheckpointId,
+    CheckpointPlace,
+    CheckpointTrouble,
+    CheckpointView,
+    JobCheckpoints,
+)
 from muster.domain.errors import UnknownNameError
 from muster.domain.ids import AttemptId, JobId
 
@@ -31,6 +38,43 @@ def job_checkpoints(cluster: Cluster, name: JobId) -> JobCheckpoints:
         checkpoints=tuple(_view(cluster, job, each) for each in saved),
         troubles=tuple(islice(troubled, TROUBLES_TOLD)),
     )
+
+
+def checkpoint_store(job: Job, attempt: int, rank: int) -> str:
+    """The place in a store of what a rank has saved in an attempt, as `s3://…`; empty: in the depot."""
+    checkpoint = job.spec.role_of(rank).checkpoint
+    to = "" if checkpoint is None else checkpoint.to.removesuffix("/")
+    return to and f"{to}/{job.spec.name}-{job.id}/{attempt}/{rank}"
+
+
+def checkpoint_place(cluster: Cluster, execution: Execution) -> CheckpointPlace | None:
+    """Where an execution saves, and what stays there of its rank; None: in the depot. Nothing opens it yet."""
+    job, rank = cluster.jobs[execution.job], execution.rank
+    checkpoint = job.spec.role_of(rank).checkpoint
+    if checkpoint is None or not checkpoint.to:
+        return None
+    kept = (saved.parts[rank].tree for saved in cluster.gangs.checkpoints.of(job.id) if rank in saved.parts)
+    earlier = range(max(1, execution.attempt - MOST_EARLIER), execution.attempt)
+    return CheckpointPlace(
+        to=checkpoint_store(job, execution.attempt, rank),
+        secret=checkpoint.secret,
+        earlier=tuple(checkpoint_store(job, attempt, rank) for attempt in earlier),
+        kept=tuple(sorted(set(filter(None, kept)))),
+        told=execution.checkpoints.told,
+    )
+
+
+def restored_place(cluster: Cluster, execution: Execution, tree: str) -> CheckpointPlace | None:
+    """Where a part lies that an execution restores; None: in the depot. Nothing opens it yet."""
+    job = cluster.jobs[execution.job]
+    restores = cluster.attempts[execution.attempt_id].checkpoints.restores
+    saved = None if restores is None else cluster.gangs.checkpoints.get(job.id, restores)
+    checkpoint = job.spec.role_of(execution.rank).checkpoint
+    if saved is None or checkpoint is None or not checkpoint.to:
+        return None
+    own = (execution.rank, first_of_role(job.spec, execution.rank))
+    [rank, *_] = [rank for rank in own if rank in saved.parts and saved.parts[rank].tree == tree]
+    return CheckpointPlace(to=checkpoint_store(job, saved.id.attempt, rank), secret=checkpoint.secret)
 
 
 def checkpoint_view(cluster: Cluster, name: JobId, checkpoint: CheckpointId) -> CheckpointView:

@@ -138,6 +138,7 @@ def _checkpoint(checkpoint: JobCheckpoint | None) -> dict[str, Any] | None:
         return None
     return {
         **_present(path=checkpoint.path, done=checkpoint.done or None),
+        **_present(to=checkpoint.to or None, secret=checkpoint.secret or None),
         "ranks": str(checkpoint.ranks),
         "settle": format_duration(checkpoint.settle),
         "keep": checkpoint.keep,

@@ -285,6 +285,13 @@ DonePattern = Annotated[
 ]
 
 
+CheckpointStore = Annotated[
+    str,
+    BeforeValidator(partial(fields.text_by, checkpoint_rules.checkpoint_store)),
+    Also({"pattern": f"^{output_rules.OUTPUT_PLACE}$"}),
+]
+
+
 class CheckpointKeys(Section):
     """What executions save for the next attempt, see docs/checkpoints.md."""
 
@@ -309,6 +316,11 @@ class CheckpointKeys(Section):
         "How many whole checkpoints stay, the newest.",
         DEFAULT_CHECKPOINTS_KEPT,
     )
+    to: CheckpointStore | None = key(
+        "`s3://BUCKET/PREFIX`, `az://CONTAINER/PREFIX`",
+        "The place in a store below which their files go (default: the fleet's depot). Needs `secret`.",
+    )
+    secret: fields.Label | None = key("word", "The secret of kind `s3` or `azure` that opens that store.")
 
     @property
     def checkpoint(self) -> JobCheckpoint:
@@ -319,6 +331,8 @@ class CheckpointKeys(Section):
             done=self.done or "",
             settle=self.settle or DEFAULT_SETTLE,
             keep=self.keep,
+            to=self.to or "",
+            secret=self.secret or "",
         )
 
 

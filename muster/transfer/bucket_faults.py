@@ -21,6 +21,10 @@ class BucketRefusedError(MusterError):
     """The objects cannot be had, however often one asks; says why."""
 
 
+class NoObjectError(BucketRefusedError):
+    """The bucket is there, and has no object of such a name."""
+
+
 class BucketAwayError(MusterError):
     """The objects cannot be had now; says why."""
 

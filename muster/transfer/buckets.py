@@ -29,7 +29,7 @@ from muster.domain.data.buckets.listing import (
 )
 from muster.domain.data.pattern import NamePattern
 from muster.transfer.addresses import is_of_link, leads_to_link
-from muster.transfer.bucket_faults import BucketAwayError, BucketRefusedError, bucket_fault, changed
+from muster.transfer.bucket_faults import BucketAwayError, BucketRefusedError, NoObjectError, bucket_fault, changed
 from muster.transfer.store_access import StoreAccess
 
 MOST_LOOKED_AT = 1_000_000
@@ -112,7 +112,7 @@ class ObjectBucket:
             raise BucketRefusedError(str(error)) from None
         if not listing.objects:
             there = f"; there are objects such as {', '.join(looked)}" if looked else ""
-            raise BucketRefusedError(f"there is no object {url.of(url.key)}{there}")
+            raise NoObjectError(f"there is no object {url.of(url.key)}{there}")
         return listing
 
     async def read(self, wanted: StoredObject, start: int, end: int) -> bytes:
@@ -204,6 +204,15 @@ class ObjectBucket:
                 raise broken[0] from None
             if not isinstance(error, _ERRORS):
                 raise
+            raise bucket_fault(error, self._name(key), self._access.secret) from None
+
+    async def remove(self, key: str) -> None:
+        """Have an object be there no more, if it is. Raises BucketRefusedError or BucketAwayError."""
+        try:
+            await obstore.delete_async(self._store, key)
+        except FileNotFoundError:
+            return
+        except _ERRORS as error:
             raise bucket_fault(error, self._name(key), self._access.secret) from None
 
     def _name(self, key: str) -> str:

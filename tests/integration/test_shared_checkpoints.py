@@ -5,11 +5,13 @@ from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
 
+from agent.data.checkpoints.in_stores import PartsInStores
 from agent.data.checkpoints.kept import KeptParts
 from agent.data.checkpoints.shared import SharedParts
 from agent.data.checkpoints.work import CheckpointWays, CheckpointWork
+from agent.data.mover.mover import Mover
 from agent.executions.layout import ExecutionDirectory
-from muster.domain.data.checkpoint import CheckpointRanks, CheckpointToRestore, JobCheckpoint, NamedTree
+from muster.domain.data.checkpoint import CheckpointPass, CheckpointRanks, CheckpointToRestore, JobCheckpoint, NamedTree
 from muster.domain.data.tree import ContentEntry, ContentKind, ContentTree, content_tree
 from muster.domain.data.upload import DepotPass
 from muster.domain.ids import ExecutionId
@@ -28,17 +30,19 @@ def tree_of(files: Mapping[str, bytes]) -> ContentTree:
     )
 
 
-async def nowhere(execution: ExecutionId, tree: str = "") -> DepotPass:
+async def nowhere(execution: ExecutionId, tree: str = "") -> CheckpointPass:
     """A depot that is away."""
     del execution, tree
-    return DepotPass(depot="127.0.0.1:1", ticket="nobody looks at it")
+    return CheckpointPass(depot=DepotPass(depot="127.0.0.1:1", ticket="nobody looks at it"))
 
 
 def restoring(node: GangNode, directory: Path, tree: ContentTree) -> CheckpointWork:
     """What a node does with checkpoints that knows what the part lists."""
     ways = CheckpointWays(ask_to_save=nowhere, ask_for_tree=nowhere, coordinator=str, credentials=Credentials)
     kept = KeptParts(directory / node.name / "kept")
-    work = CheckpointWork(ways, kept, shared=SharedParts(kept, node.cache, node.access, ways.depot))
+    work = CheckpointWork(
+        ways, kept, PartsInStores(Mover()), shared=SharedParts(kept, node.cache, node.access, ways.depot)
+    )
     work.trees.add(tree)
     return work
 

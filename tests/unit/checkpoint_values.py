@@ -8,6 +8,7 @@ from muster.domain.data import checkpoint as saved
 from muster.domain.data.code import GitCode, JobCode
 from muster.domain.data.outputs import LARGEST_OUTPUTS, MOST_OUTPUTS
 from muster.domain.data.tree import LARGEST_TREE_FORM
+from muster.domain.data.upload import DepotPass
 from muster.domain.jobs.stopping.notice import StopOrder, StopReason
 from tests.unit.output_values import digests
 from tests.unit.plain_values import labels, moments, spans, texts, tuples_of
@@ -39,6 +40,22 @@ checkpoints = st.builds(
     done=st.sampled_from(["", ".metadata", "**/done"]),
     settle=st.integers(1, 86_400).map(lambda seconds: timedelta(seconds=seconds)),
     keep=st.integers(1, saved.MOST_CHECKPOINTS_KEPT),
+    to=st.just("") | labels.map("s3://acme/{}".format),
+    secret=st.just("") | labels,
+)
+passes = st.builds(
+    saved.CheckpointPass,
+    depot=st.builds(DepotPass, depot=labels, ticket=labels, allowed=st.integers(0, LARGEST_OUTPUTS)),
+    place=st.none()
+    | st.builds(
+        saved.CheckpointPlace,
+        to=labels.map("s3://acme/{}".format),
+        secret=labels,
+        opens=st.dictionaries(labels, st.binary(max_size=9), max_size=2),
+        earlier=tuples_of(labels),
+        kept=tuples_of(digests),
+        told=st.integers(0, saved.MOST_PARTS),
+    ),
 )
 parts = st.builds(
     saved.StoredPart,
@@ -101,6 +118,7 @@ found_parts = st.builds(
             tree=st.just("") | digests,
             size=st.integers(0, LARGEST_OUTPUTS),
             ticket=labels,
+            store=st.just("") | labels.map("s3://acme/{}".format),
         )
     ),
 )
@@ -111,7 +129,10 @@ def valid_checkpoints(draw: st.DrawFn, *, contained: bool) -> saved.JobCheckpoin
     """What a role saves, at a place of its own."""
     if draw(st.booleans()):
         return None
+    secret = draw(st.sampled_from(("", "store")))
     return saved.JobCheckpoint(
+        to=secret and draw(st.sampled_from(("s3://acme", "s3://acme/saved/", "az://acme/a b"))),
+        secret=secret,
         path="/saved" if contained and draw(st.booleans()) else None,
         ranks=draw(st.sampled_from(saved.CheckpointRanks)),
         done=draw(st.sampled_from(["", ".metadata", "**/done", "*.json"])),

@@ -26,7 +26,7 @@ from muster.rpc.v1 import (
     telemetry_pb2,
     trust_pb2,
 )
-from muster.wire.data import image_pulls, images, outputs, pulled_images, saved, swarms, volumes
+from muster.wire.data import checkpoints, image_pulls, images, outputs, pulled_images, saved, swarms, volumes
 from muster.wire.feeds import batches
 from muster.wire.notifications import happenings, subscriptions
 from muster.wire.sharing import policies, presets
@@ -108,6 +108,7 @@ PAIRS = (
     Pair("outputs_retry", output_values.output_retries, data_pb2.RetryOutputsResponse, outputs),
     Pair("job_outputs", output_values.job_outputs, data_pb2.OutputsResponse, outputs),
     Pair("job_checkpoints", checkpoint_values.job_checkpoints, data_pb2.CheckpointsResponse, saved),
+    Pair("checkpoint_pass", checkpoint_values.passes, agents_pb2.DataResponse, checkpoints),
     Pair("checkpoint_view", checkpoint_values.views, data_pb2.SavedCheckpoint, saved),
     Pair("checkpoint_parts", checkpoint_values.found_parts, data_pb2.CheckpointPartsResponse, saved),
     Pair("kept_volume", volume_values.kept_volumes, agents_pb2.KeptVolume, volumes),

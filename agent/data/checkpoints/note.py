@@ -34,6 +34,8 @@ class CheckpointNote:
     settle: timedelta
     done: str
     stall: timedelta
+    in_store: bool = False
+    """Whether it goes to a store, so that what is too old is removed from there."""
     seen: dict[str, SeenCheckpoint] = field(default_factory=dict)
     """What is stored, or was restored, by its name."""
     told: ToldCheckpoints = field(default_factory=ToldCheckpoints)
@@ -56,7 +58,14 @@ class CheckpointNote:
 
 def note_of(job: str, rank: int, checkpoint: JobCheckpoint, stall: timedelta) -> CheckpointNote:
     """The note of an execution that saves and has not begun."""
-    return CheckpointNote(job=job, rank=rank, settle=checkpoint.settle, done=checkpoint.done, stall=stall)
+    return CheckpointNote(
+        job=job,
+        rank=rank,
+        settle=checkpoint.settle,
+        done=checkpoint.done,
+        stall=stall,
+        in_store=bool(checkpoint.to),
+    )
 
 
 def write_note(path: Path, note: CheckpointNote) -> None:
@@ -67,6 +76,7 @@ def write_note(path: Path, note: CheckpointNote) -> None:
         "settle": note.settle.total_seconds(),
         "done": note.done,
         "stall": note.stall.total_seconds(),
+        "in_store": note.in_store,
         "seen": {name: asdict(each) for name, each in note.seen.items()},
         "parts": [asdict(part) for part in note.told.parts],
         "trouble": note.told.trouble,
@@ -85,6 +95,7 @@ def read_note(path: Path) -> CheckpointNote | None:
             settle=timedelta(seconds=facts["settle"]),
             done=facts["done"],
             stall=timedelta(seconds=facts["stall"]),
+            in_store=facts.get("in_store", False),
             seen={name: SeenCheckpoint(**each) for name, each in facts["seen"].items()},
             told=ToldCheckpoints(parts=tuple(StoredPart(**part) for part in facts["parts"]), trouble=facts["trouble"]),
             number=facts["number"],

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from agent.executions.layout import ExecutionDirectory
 from agent.swarm.shelf import SwarmAccess
-from muster.domain.data.upload import DepotPass
+from muster.domain.data.checkpoint import CheckpointPass
 from muster.domain.gangs.plan import Assignment
 from muster.domain.ids import ExecutionId
 from muster.domain.jobs.failure import ExecutionError, FailureKind
@@ -22,12 +22,12 @@ KEPT_PARTS = "checkpoints"
 """The directory of parts that are kept, in the state directory of the node."""
 
 
-async def nowhere_to_save(execution: ExecutionId) -> DepotPass:
+async def nowhere_to_save(execution: ExecutionId) -> CheckpointPass:
     """No depot, for agents without a coordinator."""
     raise ExecutionError(FailureKind.RUNTIME, f"nobody tells this agent where checkpoints of {execution} go")
 
 
-async def no_tree(execution: ExecutionId, tree: str) -> DepotPass:
+async def no_tree(execution: ExecutionId, tree: str) -> CheckpointPass:
     """No depot, for agents without a coordinator."""
     del tree
     raise ExecutionError(FailureKind.RUNTIME, f"nobody tells this agent where the checkpoint of {execution} is")
@@ -37,8 +37,8 @@ async def no_tree(execution: ExecutionId, tree: str) -> DepotPass:
 class CheckpointQuestions:
     """What the coordinator is asked for checkpoints."""
 
-    save: Callable[[ExecutionId], Awaitable[DepotPass]] = nowhere_to_save
-    tree: Callable[[ExecutionId, str], Awaitable[DepotPass]] = no_tree
+    save: Callable[[ExecutionId], Awaitable[CheckpointPass]] = nowhere_to_save
+    tree: Callable[[ExecutionId, str], Awaitable[CheckpointPass]] = no_tree
 
 
 class CheckpointStore:
@@ -74,9 +74,11 @@ class CheckpointStore:
         """The work itself, loaded at its first use."""
         if self._work is None:
             take_back(AGENTS_DO_WITHOUT)
-            from agent.data.checkpoints.kept import KeptParts  # noqa: PLC0415 - agents without such jobs do without it
+            from agent.data.checkpoints.in_stores import PartsInStores  # noqa: PLC0415 - agents without such jobs do without it
+            from agent.data.checkpoints.kept import KeptParts  # noqa: PLC0415 - as above
             from agent.data.checkpoints.shared import SharedParts  # noqa: PLC0415 - as above
             from agent.data.checkpoints.work import CheckpointWays, CheckpointWork  # noqa: PLC0415 - as above
+            from agent.data.mover.mover import Mover  # noqa: PLC0415 - as above
 
             ways = CheckpointWays(
                 ask_to_save=self._ask.save,
@@ -84,7 +86,7 @@ class CheckpointStore:
                 coordinator=self._coordinator,
                 credentials=self._credentials,
             )
-            self._work = work = CheckpointWork(ways, KeptParts(self._directory))
+            self._work = work = CheckpointWork(ways, KeptParts(self._directory), PartsInStores(Mover()))
             if self._swarms is not None and self._cache is not None:
                 work.shared = SharedParts(work.kept, self._cache(), self._swarms, ways.depot)
         return self._work

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+from agent.data.checkpoints.in_stores import PartsInStores
 from agent.data.checkpoints.kept import KeptParts
 from agent.data.checkpoints.looking import CheckpointLook, looks
 from agent.data.checkpoints.note import SeenCheckpoint, note_of, read_note, write_note
@@ -15,16 +16,16 @@ from agent.data.checkpoints.remembered import RememberedTrees
 from agent.data.checkpoints.shared import RestoredPart, SharedParts
 from agent.data.left_files import ReadFiles, read_left_files
 from agent.executions.layout import ExecutionDirectory
-from muster.domain.data.checkpoint import CheckpointToRestore, NamedTree, StoredPart
+from muster.domain.data.checkpoint import MOST_PART_FILES, CheckpointPass, CheckpointToRestore, NamedTree, StoredPart
 from muster.domain.data.overlay import laid_over
 from muster.domain.data.tree import ContentEntry, ContentTree, MalformedTreeError
-from muster.domain.data.upload import DepotPass
 from muster.domain.errors import ExhaustedError, MusterError, UnavailableError, UnknownNameError
 from muster.domain.gangs.plan import Assignment
 from muster.domain.ids import ExecutionId
 from muster.domain.jobs.failure import ExecutionError, FailureKind
-from muster.domain.quantity import format_duration, size_text
+from muster.domain.quantity import counted, format_duration, size_text
 from muster.rpc.channel import Credentials
+from muster.transfer.bucket_faults import BucketRefusedError, NoObjectError
 from muster.transfer.depot_client import DepotClient, reaching_depot
 from muster.transfer.downloads import fetch_files
 from muster.transfer.folder import FolderError
@@ -41,7 +42,9 @@ def restore_fault(error: Exception) -> FailureKind:
     """Whether the checkpoint itself is to blame where it cannot be restored, or whoever was to give it."""
     if isinstance(error, ExecutionError):
         return error.kind
-    damaged = isinstance(error, UnknownNameError | WrongContentError | MalformedTreeError)
+    damaged = isinstance(error, UnknownNameError | WrongContentError | MalformedTreeError | NoObjectError)
+    if isinstance(error, BucketRefusedError) and not damaged:
+        return FailureKind.DATA_REFUSED
     return FailureKind.CHECKPOINT if damaged else FailureKind.DATA
 
 
@@ -53,15 +56,15 @@ class CheckpointRefusedError(MusterError):
 class CheckpointWays:
     """The ways to the depot."""
 
-    ask_to_save: Callable[[ExecutionId], Awaitable[DepotPass]]
-    ask_for_tree: Callable[[ExecutionId, str], Awaitable[DepotPass]]
+    ask_to_save: Callable[[ExecutionId], Awaitable[CheckpointPass]]
+    ask_for_tree: Callable[[ExecutionId, str], Awaitable[CheckpointPass]]
     coordinator: Callable[[], str]
     credentials: Callable[[], Credentials]
 
     @asynccontextmanager
     async def depot(self, execution: ExecutionId, tree: str) -> AsyncIterator[DepotClient]:
         """The depot, open for a tree of the checkpoint that an execution restores."""
-        shown = await self.ask_for_tree(execution, tree)
+        shown = (await self.ask_for_tree(execution, tree)).depot
         authority = self.credentials().authority
         async with reaching_depot(shown.depot, shown.ticket, self.coordinator(), authority) as depot:
             yield depot
@@ -73,6 +76,7 @@ class CheckpointWork:
 
     ways: CheckpointWays
     kept: KeptParts
+    stores: PartsInStores
     trees: RememberedTrees = field(default_factory=RememberedTrees)
     """Trees of parts that executions here have stored or restored."""
     shared: SharedParts | None = None
@@ -111,17 +115,23 @@ class CheckpointWork:
     ) -> StoredPart:
         """Store a checkpoint as it was at a look; its number is still to be given.
 
-        Raises UnavailableError, CheckpointRefusedError, another MusterError, or OSError.
+        Raises UnavailableError, CheckpointRefusedError, another MusterError, ExecutionError, or OSError.
         """
         shown = await self.ways.ask_to_save(execution)
         found = await asyncio.to_thread(
-            partial(read_left_files, directory, owner, shown.allowed, which=ReadFiles(entry=look.name))
+            partial(read_left_files, directory, owner, shown.depot.allowed, which=ReadFiles(entry=look.name))
         )
         for path, reason in found.left_out:
             raise CheckpointRefusedError(f"{path} is {reason}, so it would not be the same when it is restored")
+        if (place := shown.place) is not None:
+            if len(found.tree.entries) > MOST_PART_FILES:
+                files = counted(len(found.tree.entries), "file")
+                raise CheckpointRefusedError(f"it has {files}; {MOST_PART_FILES} are the most in a store, so pack them")
+            await self.stores.send(place, found)
         authority = self.ways.credentials().authority
-        async with reaching_depot(shown.depot, shown.ticket, self.ways.coordinator(), authority) as depot:
-            await depot.send_tree(found.tree, found.files)
+        to = shown.depot
+        async with reaching_depot(to.depot, to.ticket, self.ways.coordinator(), authority) as depot:
+            await (depot.send_tree(found.tree, found.files) if place is None else depot.send_list(found.tree))
         now = await asyncio.to_thread(looks, directory, "")
         if look.state not in {each.state for each in now if each.name == look.name}:
             raise FolderError(f"{look.name} changed while it was read")
@@ -130,6 +140,19 @@ class CheckpointWork:
         return StoredPart(
             name=look.name, number=1, tree=tree.digest, size=len(tree.form), files=len(tree.entries), bytes=tree.size
         )
+
+    async def tidy(self, execution: ExecutionId, number: int) -> bool:
+        """Remove parts of a rank from a store that nobody needs any more; whether there is nothing more to do.
+
+        Before the coordinator has heard of the newest part, which has this number, nobody knows what stays. Raises
+        ExecutionError.
+        """
+        place = (await self.ways.ask_to_save(execution)).place
+        if place is not None and place.told < number:
+            return False
+        if place is not None:
+            await self.stores.clear(place, place.kept)
+        return True
 
     def keep(self, directory: ExecutionDirectory) -> None:
         """Keep what the next attempt may want of an execution that has ended, as far as it is as it was stored."""
@@ -172,10 +195,10 @@ class CheckpointWork:
             own, left = [each for each in left if each in listed], [each for each in left if each not in listed]
             lacking: Sequence[ContentEntry] = await asyncio.to_thread(self._copied, named.tree, own, into)
             fetched += sum(each.size for each in lacking)
-            if self.shared is not None and named == restore.of_first:
+            if self.shared is not None and named == restore.of_first and not _in_store(assignment):
                 lacking = await self.shared.gather(assignment, RestoredPart(named, own, lacking), into, told)
             if lacking:
-                await self._fetch(execution, named, lacking, into, told)
+                await self._fetch(assignment, named, lacking, into, told)
         for tree in trees:
             self.trees.add(tree)
         log.info(
@@ -196,7 +219,7 @@ class CheckpointWork:
 
     async def _fetch(
         self,
-        execution: ExecutionId,
+        assignment: Assignment,
         named: NamedTree,
         entries: Sequence[ContentEntry],
         into: Path,
@@ -206,5 +229,16 @@ class CheckpointWork:
             told(f"restoring a checkpoint: {size_text(done)} of {size_text(total)}")
 
         arrived = adding_up(sum(each.size for each in entries), progress)
-        async with self.ways.depot(execution, named.tree) as depot:
+        if _in_store(assignment):
+            shown = await self.ways.ask_for_tree(assignment.execution, named.tree)
+            if shown.place is None:
+                raise UnknownNameError("nobody says in which store it is")
+            await self.stores.fetch(shown.place, named.tree, entries, into, arrived)
+            return
+        async with self.ways.depot(assignment.execution, named.tree) as depot:
             await fetch_files(depot, entries, into, arrived)
+
+
+def _in_store(assignment: Assignment) -> bool:
+    checkpoint = assignment.role.checkpoint
+    return checkpoint is not None and bool(checkpoint.to)

@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import Any
 
 from agent.data.mover.messages import LONGEST_LINE, MoverAsk, MoverFault, line_of
-from muster.transfer.bucket_faults import BucketAwayError, BucketRefusedError
+from muster.transfer.bucket_faults import BucketAwayError, BucketRefusedError, NoObjectError
 
 _PR_SET_DUMPABLE = 4
 Send = Callable[[bytes], None]
@@ -52,7 +52,8 @@ class AnsweredWork(ABC):
         try:
             answer = await self.done(number, asked)
         except BucketRefusedError as error:
-            answer = {"fault": MoverFault.REFUSED, "why": str(error)}
+            fault = MoverFault.NOTHING if isinstance(error, NoObjectError) else MoverFault.REFUSED
+            answer = {"fault": fault, "why": str(error)}
         except BucketAwayError as error:
             answer = {"fault": MoverFault.AWAY, "why": str(error)}
         except BlockingIOError:

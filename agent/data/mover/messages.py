@@ -20,6 +20,7 @@ class MoverAsk(StrEnum):
     FETCH = "fetch"  #: an object into a file
     READ = "read"  #: parts of objects into a file
     STORE = "store"  #: a file into an object
+    REMOVE = "remove"  #: objects, so that they are there no more
     STOP = "stop"  #: to leave a question
 
 
@@ -27,6 +28,7 @@ class MoverFault(StrEnum):
     """Why something could not be moved."""
 
     REFUSED = "refused"
+    NOTHING = "nothing"  #: a URL stands for no object
     AWAY = "away"
     DISK = "disk"
     BROKEN = "broken"  #: a library did what nobody knows of

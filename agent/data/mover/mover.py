@@ -29,7 +29,7 @@ from muster.domain.data.buckets.listing import BucketListing, StoredObject
 from muster.domain.data.tree import ContentEntry
 from muster.domain.errors import MusterError
 from muster.domain.jobs.failure import ExecutionError, FailureKind
-from muster.transfer.bucket_faults import BucketAwayError, BucketRefusedError
+from muster.transfer.bucket_faults import BucketAwayError, BucketRefusedError, NoObjectError
 from muster.transfer.store_access import StoreAccess
 
 log = logging.getLogger(__name__)
@@ -127,6 +127,11 @@ class Mover:
             "size": entry.size,
             "sha256": entry.content,
         }
+        await self.asked(question, lambda _: None)
+
+    async def removed(self, bucket: str, keys: Sequence[str], access: StoreAccess) -> None:
+        """Have objects be there no more. Raises BucketRefusedError, BucketAwayError or ExecutionError."""
+        question = {"ask": MoverAsk.REMOVE, "bucket": bucket, "keys": list(keys), "access": access_said(access)}
         await self.asked(question, lambda _: None)
 
     async def asked(self, question: Mapping[str, Any], arrived: Arrived) -> Mapping[str, Any]:
@@ -270,6 +275,8 @@ def _answer(said: Mapping[str, Any]) -> Mapping[str, Any]:
             return said
         case MoverFault.REFUSED:
             raise BucketRefusedError(said["why"])
+        case MoverFault.NOTHING:
+            raise NoObjectError(said["why"])
         case MoverFault.AWAY:
             raise BucketAwayError(said["why"])
         case MoverFault.BROKEN:

@@ -16,6 +16,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from agent.data.beside import each_beside
 from agent.data.cache import ArrivingInput
 from agent.data.left_files import LeftFile
 from agent.data.mover.answering import AnsweredWork, Send, answer_agent, write_all
@@ -66,6 +67,10 @@ class MoverWork(AnsweredWork):
                 return await self._store(number, asked)
             case MoverAsk.READ:
                 return await self._read(number, asked)
+            case MoverAsk.REMOVE:
+                bucket = await self._bucket(asked)
+                await each_beside(asked["keys"], PARTS_AHEAD, bucket.remove)
+                return {}
             case _:
                 return await self._fetch(number, asked)
 

@@ -16,6 +16,7 @@ from agent.loop.workbench import Workbench
 from muster.domain.data.checkpoint import ToldCheckpoints
 from muster.domain.errors import MusterError, UnavailableError
 from muster.domain.ids import ExecutionId
+from muster.domain.jobs.failure import ExecutionError
 from muster.domain.jobs.job import RuntimeKind
 
 log = logging.getLogger(__name__)
@@ -24,6 +25,8 @@ PART_LOOK = 5.0
 """Seconds between two looks into a directory of checkpoints, and at least so many times as long as a look takes."""
 LOOK_SHARE = 50
 """How many times as long as a look takes nobody looks again."""
+LAST_LOOKS = 5
+"""How often a store is looked through at the end, until the coordinator has heard of the last part."""
 PART_AGAIN = 300.0
 """Seconds until a part that could not be stored is tried again, unless it changes."""
 
@@ -39,6 +42,8 @@ class PartStoring:
         self._turns: defaultdict[ExecutionId, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._ending: set[ExecutionId] = set()
         """Executions whose user code has ended, and of which parts may follow."""
+        self._tidied: dict[ExecutionId, int] = {}
+        """The number of the newest part when a store was last looked through for older ones."""
         self._refused: dict[tuple[ExecutionId, str], tuple[str, float]] = {}
         """What could not be stored: as it was then, and when."""
 
@@ -57,6 +62,7 @@ class PartStoring:
             began = self._clock()
             with suppress(UnavailableError):
                 await self._store(execution, live, everything=False)
+                await self._tidy(execution, live)
             await asyncio.sleep(max(self._every, LOOK_SHARE * (self._clock() - began)))
 
     def announce(self, execution: ExecutionId, live: LiveExecution) -> bool:
@@ -86,12 +92,32 @@ class PartStoring:
                     break
             await asyncio.sleep(self._every)
         note = await asyncio.to_thread(read_note, live.directory.path) or note
+        for _ in range(LAST_LOOKS):
+            if await self._tidy(execution, live):
+                break
+            await asyncio.sleep(min(1.0, self._every))
         with suppress(OSError):
             await asyncio.to_thread(self._bench.checkpoints.work().keep, live.directory)
         self._ending.discard(execution)
         self._tell(execution, note.told)
         self._turns.pop(execution, None)
+        self._tidied.pop(execution, None)
         self._refused = {key: seen for key, seen in self._refused.items() if key[0] != execution}
+
+    async def _tidy(self, execution: ExecutionId, live: LiveExecution) -> bool:
+        """Have what is too old removed from a store, once after each part; whether there is nothing more to do."""
+        note = await asyncio.to_thread(read_note, live.directory.path)
+        if note is None or not note.in_store or note.number <= self._tidied.get(execution, 0):
+            return True
+        try:
+            async with self._turns[execution]:
+                done = await self._bench.checkpoints.work().tidy(execution, note.number)
+        except (MusterError, ExecutionError) as error:
+            log.warning("parts of checkpoints stay in a store", extra={"execution": execution, "cause": str(error)})
+            done = True  # the next part has it tried again
+        if done:
+            self._tidied[execution] = note.number
+        return done
 
     async def _store(self, execution: ExecutionId, live: LiveExecution, *, everything: bool) -> None:
         async with self._turns[execution]:

@@ -56,6 +56,7 @@ from muster.rpc.v1 import agents_pb2_grpc
 from muster.wire import checks
 from muster.wire.agents import features_from_wire
 from muster.wire.attachments.requests import served_attachment_from_wire
+from muster.wire.data.checkpoints import checkpoint_pass_to_wire
 from muster.wire.data.code import code_pass_to_wire, fetched_code_from_wire
 from muster.wire.data.images import found_image_from_wire, image_pass_to_wire
 from muster.wire.data.inputs import found_input_from_wire, found_input_to_wire
@@ -173,10 +174,10 @@ class AgentService(agents_pb2_grpc.AgentServiceServicer):
         if request.outputs:
             return outputs_pass_to_wire(await data.taking(caller(), execution))
         if request.saves:
-            shown = await data.saving(caller(), execution)
-        elif checkpoint:
-            shown = await data.restored(caller(), execution, checkpoint)
-        elif tree:
+            return checkpoint_pass_to_wire(await data.saving(caller(), execution))
+        if checkpoint:
+            return checkpoint_pass_to_wire(await data.restored(caller(), execution, checkpoint))
+        if tree:
             shown = await data.shown(caller(), execution, tree)
         elif request.HasField("fetched"):
             found = fetched_code_from_wire(request.fetched)

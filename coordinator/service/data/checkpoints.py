@@ -8,13 +8,14 @@ from coordinator.clock import wall_time
 from coordinator.core.checkpoint_part import CheckpointPart
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.data_events import CheckpointOrdered
+from coordinator.core.records import Job
 from coordinator.engine.engine import Engine
 from coordinator.service.causes import answer_to
 from coordinator.service.data.trees import DepotSide
 from coordinator.service.finding import resolved
 from coordinator.service.operations import Operation, Operations
 from coordinator.trust.caller import Caller
-from coordinator.views.checkpoints import checkpoint_view, job_checkpoints, resolved_checkpoint
+from coordinator.views.checkpoints import checkpoint_store, checkpoint_view, job_checkpoints, resolved_checkpoint
 from muster.domain.data.checkpoint import (
     CheckpointId,
     CheckpointOrder,
@@ -22,6 +23,7 @@ from muster.domain.data.checkpoint import (
     CheckpointPartView,
     CheckpointView,
     JobCheckpoints,
+    part_directory,
 )
 from muster.domain.ids import JobId
 
@@ -57,21 +59,26 @@ class CheckpointOperations:
 
         def read(cluster: Cluster, _: datetime) -> tuple[CheckpointParts, str, int]:
             job, id_ = _named(operation, cluster, name, checkpoint)
-            spec, parts = cluster.jobs[job].spec, _parts(cluster, job, id_, ranks, first)
+            record, parts = cluster.jobs[job], _parts(cluster, job, id_, ranks, first)
             following = parts[PARTS_PAGE].rank if len(parts) > PARTS_PAGE else 0
             found = CheckpointParts(
                 job=job,
-                job_name=spec.name,
+                job_name=record.spec.name,
                 checkpoint=checkpoint_view(cluster, job, id_),
                 depot="",
                 parts=tuple(
                     CheckpointPartView(
-                        rank=each.rank, files=each.files, bytes=each.bytes, tree=each.tree, size=each.size
+                        rank=each.rank,
+                        files=each.files,
+                        bytes=each.bytes,
+                        tree=each.tree,
+                        size=each.size,
+                        store=_store(record, each),
                     )
                     for each in parts[:PARTS_PAGE]
                 ),
             )
-            return found, spec.project, following
+            return found, record.spec.project, following
 
         async with self._operations.begin(caller, "checkpoints.get", name) as operation:
             found, project, following = await self._engine.query(read)
@@ -125,6 +132,12 @@ def _named(operation: Operation, cluster: Cluster, name: str, checkpoint: Checkp
     found = resolved_checkpoint(cluster, job, checkpoint).id
     operation.target = f"{job} {found}"
     return job, found
+
+
+def _store(job: Job, part: CheckpointPart) -> str:
+    """The place in a store where the files of a part lie; empty: in the depot, or nowhere."""
+    below = checkpoint_store(job, part.attempt, part.rank)
+    return f"{below}/{part_directory(part.tree)}" if below and part.tree else ""
 
 
 def _parts(

@@ -137,7 +137,7 @@ class Secrets:
         return tuple([await self._opened(project, name) for name in names])
 
     async def for_outputs(self, project: str, name: str) -> DeliveredSecret:
-        """What opens the store to which outputs go; raises ConflictError as above."""
+        """What opens the store to which outputs, or checkpoints, go; raises ConflictError as above."""
         return await self._opened(project, name)
 
     def sealed_keys(

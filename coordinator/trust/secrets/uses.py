@@ -58,6 +58,8 @@ class _Role:
             self._opens_repository(self.role.code.git)
         if self.role.outputs.secret:
             self._opens(f"{self.where}.outputs.secret", self.role.outputs.secret, self.role.outputs.to)
+        if self.role.checkpoint is not None and self.role.checkpoint.secret:
+            self._opens(f"{self.where}.checkpoint.secret", self.role.checkpoint.secret, self.role.checkpoint.to)
         if len(self.role.secrets) > MAX_USES:
             self.problems.append(f"{self.where}.secrets: has {len(self.role.secrets)}; {MAX_USES} are the most")
             return self.role
@@ -174,7 +176,8 @@ class _Role:
 
 def _names_secrets(role: Role) -> bool:
     opens_data = bool(role.outputs.secret) or any(each.secret for each in role.inputs)
-    return bool(role.secrets) or opens_data or (role.code is not None and bool(role.code.secret))
+    saves = role.checkpoint is not None and bool(role.checkpoint.secret)
+    return bool(role.secrets) or opens_data or saves or (role.code is not None and bool(role.code.secret))
 
 
 def _path(use: SecretUse) -> str:

@@ -300,6 +300,11 @@ class CheckpointsClient:
         stored = [each for each in found.parts if each.tree]
         if stored and not found.depot:
             raise UnavailableError(f"{_NO_DEPOT} the checkpoint (docs/depot.md)")
+        if elsewhere := [each for each in stored if each.store]:
+            raise ConflictError(
+                f"the part of rank {elsewhere[0].rank} of checkpoint {found.checkpoint.id} lies in "
+                f"{elsewhere[0].store}; copy it from there with a program for that store"
+            )
         connection, files, fetched = self._calls.connection, 0, 0
         total = sum(each.bytes for each in stored)
         arrived = adding_up(total, told)

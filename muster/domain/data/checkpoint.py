@@ -1,9 +1,12 @@
 """Checkpoints of jobs: what user code saves while it runs, and what the next attempt finds."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import NamedTuple
+
+from muster.domain.data.upload import DepotPass
 
 CHECKPOINT_DIRECTORY = "/muster/checkpoint"
 """Where containers save checkpoints whose job names no other directory."""
@@ -37,6 +40,13 @@ INCOMPLETE_KEPT = 8
 BAD_WITHIN = timedelta(minutes=10)
 """How long an attempt may run before its end says nothing about the checkpoint that it began with."""
 
+MOST_PART_FILES = 1000
+"""Files of one part that goes to a store: all of them are listed when it is restored."""
+MOST_EARLIER = 100
+"""Earlier attempts whose places in a store are looked through for parts that have gone."""
+
+_PART_DIGITS = 16
+
 
 class CheckpointRanks(StrEnum):
     """Ranks whose part a whole checkpoint needs."""
@@ -58,6 +68,10 @@ class JobCheckpoint:
     """How long one must not have changed that nothing else says is whole."""
     keep: int = DEFAULT_CHECKPOINTS_KEPT
     """Newest whole ones that stay."""
+    to: str = ""
+    """The place in a store below which files go, as `s3://BUCKET/PREFIX`; empty: they go to the depot."""
+    secret: str = ""
+    """The secret that opens that store."""
 
     @property
     def target(self) -> str:
@@ -84,8 +98,40 @@ class CheckpointId(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointPlace:
+    """Where the parts of one rank in one attempt lie in a store, and what is there of earlier ones."""
+
+    to: str
+    """The place, as `s3://BUCKET/PREFIX`, below which each part has a place of its own."""
+    secret: str
+    """The secret that opens the store."""
+    opens: Mapping[str, bytes] = field(default_factory=dict, repr=False)
+    """The values of that secret by key."""
+    earlier: tuple[str, ...] = ()
+    """The places of the same rank in earlier attempts."""
+    kept: tuple[str, ...] = ()
+    """Trees of the parts of this rank that stay, in all of these places."""
+    told: int = 0
+    """The highest number of a part of this attempt that the coordinator had heard of when it said what stays."""
+
+    def of(self, tree: str) -> str:
+        """Where the files of a part lie: what is stored under its name again lies beside it."""
+        return f"{self.to}/{part_directory(tree)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckpointPass:
+    """What a node is told that stores parts of checkpoints, or restores one."""
+
+    depot: DepotPass
+    """What opens the depot: to the files of a part, or to the list of them where they lie in a store."""
+    place: CheckpointPlace | None = None
+    """The place in a store; None: the depot has the files as well."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StoredPart:
-    """The part of one execution in a checkpoint, which the depot has."""
+    """The part of one execution in a checkpoint, which the depot has, or a store."""
 
     name: str
     """The checkpoint."""
@@ -155,6 +201,8 @@ class CheckpointPartView:
     """Bytes of the canonical form of the tree."""
     ticket: str = field(default="", repr=False)
     """What opens the depot for the tree; empty where there is nothing to fetch."""
+    store: str = ""
+    """The place in a store where its files lie; the depot has but the list of them. Empty: it has all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -235,6 +283,11 @@ class FetchedCheckpoint:
     bytes: int
     fetched: int
     """How many of the files were not there before."""
+
+
+def part_directory(tree: str) -> str:
+    """The directory of a part in a store, by its content tree."""
+    return tree[:_PART_DIGITS]
 
 
 def is_checkpoint_name(name: str) -> bool:

@@ -89,6 +89,9 @@ GPU_PORTIONS = "gpu-portions"
 STORED_CHECKPOINTS = "checkpoints"
 """The agent stores checkpoints of its executions, and has them find those of attempts before."""
 
+CHECKPOINT_STORES = "checkpoint-stores"
+"""The agent stores checkpoints in stores of objects, and restores them from there."""
+
 STORE_AGAIN = "store-again"
 """The agent stores outputs again of executions that are over, where it is told to."""
 
@@ -131,6 +134,7 @@ ALL_FEATURES = frozenset(
         LIVE_OUTPUTS,
         GPU_PORTIONS,
         STORED_CHECKPOINTS,
+        CHECKPOINT_STORES,
         STORE_AGAIN,
         ONE_IMAGE,
         CLEAR_IMAGES,
@@ -167,6 +171,7 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         LIVE_OUTPUTS: "outputs that are stored while user code runs",
         GPU_PORTIONS: "portions of GPUs",
         STORED_CHECKPOINTS: "checkpoints",
+        CHECKPOINT_STORES: "checkpoints in stores of objects",
         STORE_AGAIN: "storing outputs again",
         ONE_IMAGE: "one image for all ranks of a job",
         CLEAR_IMAGES: "listing and clearing images",
@@ -207,6 +212,10 @@ def _of_job(spec: JobSpec, role: Role) -> Iterator[str]:
         yield GPU_PORTIONS
     if role.checkpoint is not None:
         yield STORED_CHECKPOINTS
+        if role.checkpoint.to:
+            yield CHECKPOINT_STORES
+        if role.checkpoint.to.startswith(AZURE_SCHEME):
+            yield AZURE_STORES
 
 
 def _of_code(code: JobCode) -> Iterator[str]:

@@ -1689,6 +1689,7 @@ class DataResponse(_message.Message):
     OUTPUTS_FIELD_NUMBER: _builtins.int
     KEY_FIELD_NUMBER: _builtins.int
     CODE_FIELD_NUMBER: _builtins.int
+    PLACE_FIELD_NUMBER: _builtins.int
     depot: _builtins.str
     """HOST:PORT of the depot; an empty host is the one that the agent has reached the coordinator at."""
     ticket: _builtins.str
@@ -1703,13 +1704,17 @@ class DataResponse(_message.Message):
 
     @_builtins.property
     def key(self) -> Global___DeliveredSecret:
-        """What opens the store to which the outputs go; absent: they go to the depot."""
+        """What opens the store in which outputs or checkpoints are; absent: they are in the depot."""
 
     @_builtins.property
     def code(self) -> _model_pb2.Code:
         """The code of the execution, where that was asked for. Without a tree nobody has fetched it from its repository yet: a
         node that is given a ticket all the same is the one that does.
         """
+
+    @_builtins.property
+    def place(self) -> Global___CheckpointPlace:
+        """Where the parts of a checkpoint are in a store; absent: they are in the depot."""
 
     def __init__(
         self,
@@ -1721,14 +1726,53 @@ class DataResponse(_message.Message):
         outputs: _model_pb2.OutputTerms | None = ...,
         key: Global___DeliveredSecret | None = ...,
         code: _model_pb2.Code | None = ...,
+        place: Global___CheckpointPlace | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["code", b"code", "key", b"key", "outputs", b"outputs"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["code", b"code", "key", b"key", "outputs", b"outputs", "place", b"place"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["allowed", b"allowed", "code", b"code", "depot", b"depot", "key", b"key", "outputs", b"outputs", "ticket", b"ticket", "unwanted", b"unwanted"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["allowed", b"allowed", "code", b"code", "depot", b"depot", "key", b"key", "outputs", b"outputs", "place", b"place", "ticket", b"ticket", "unwanted", b"unwanted"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___DataResponse: _TypeAlias = DataResponse  # noqa: Y015
+
+@_typing.final
+class CheckpointPlace(_message.Message):
+    """Where the parts of one rank in one attempt lie in a store."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TO_FIELD_NUMBER: _builtins.int
+    EARLIER_FIELD_NUMBER: _builtins.int
+    KEPT_FIELD_NUMBER: _builtins.int
+    TOLD_FIELD_NUMBER: _builtins.int
+    to: _builtins.str
+    """The place, as s3://BUCKET/PREFIX."""
+    told: _builtins.int
+    """The highest number of a part of this attempt that the coordinator had heard of when it said so."""
+    @_builtins.property
+    def earlier(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """The places of the same rank in earlier attempts."""
+
+    @_builtins.property
+    def kept(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Trees of the parts of this rank that stay, by their SHA-256."""
+
+    def __init__(
+        self,
+        *,
+        to: _builtins.str = ...,
+        earlier: _abc.Iterable[_builtins.str] | None = ...,
+        kept: _abc.Iterable[_builtins.str] | None = ...,
+        told: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["earlier", b"earlier", "kept", b"kept", "to", b"to", "told", b"told"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CheckpointPlace: _TypeAlias = CheckpointPlace  # noqa: Y015
 
 @_typing.final
 class InputsRequest(_message.Message):

@@ -657,6 +657,7 @@ class CheckpointPart(_message.Message):
     TREE_FIELD_NUMBER: _builtins.int
     SIZE_FIELD_NUMBER: _builtins.int
     TICKET_FIELD_NUMBER: _builtins.int
+    STORE_FIELD_NUMBER: _builtins.int
     rank: _builtins.int
     """The rank."""
     files: _builtins.int
@@ -669,6 +670,8 @@ class CheckpointPart(_message.Message):
     """Bytes of the canonical form of the tree."""
     ticket: _builtins.str
     """What opens the depot for the tree; empty where there is nothing to fetch."""
+    store: _builtins.str
+    """The place in a store where its files lie, as s3://…; the depot has but the list of them. Empty: it has all."""
     def __init__(
         self,
         *,
@@ -678,10 +681,11 @@ class CheckpointPart(_message.Message):
         tree: _builtins.str = ...,
         size: _builtins.int = ...,
         ticket: _builtins.str = ...,
+        store: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["bytes", b"bytes", "files", b"files", "rank", b"rank", "size", b"size", "ticket", b"ticket", "tree", b"tree"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["bytes", b"bytes", "files", b"files", "rank", b"rank", "size", b"size", "store", b"store", "ticket", b"ticket", "tree", b"tree"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

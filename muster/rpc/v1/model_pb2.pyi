@@ -565,6 +565,8 @@ class Checkpoint(_message.Message):
     DONE_FIELD_NUMBER: _builtins.int
     SETTLE_FIELD_NUMBER: _builtins.int
     KEEP_FIELD_NUMBER: _builtins.int
+    TO_FIELD_NUMBER: _builtins.int
+    SECRET_FIELD_NUMBER: _builtins.int
     path: _builtins.str
     """Absolute path of the directory in the container; empty: /muster/checkpoint."""
     ranks: _builtins.str
@@ -573,6 +575,10 @@ class Checkpoint(_message.Message):
     """A name with wildcards; one that has such a file is whole. Empty: none says so."""
     keep: _builtins.int
     """Newest whole ones that stay."""
+    to: _builtins.str
+    """The place in a store below which their files go, as s3://BUCKET/PREFIX; empty: to the depot."""
+    secret: _builtins.str
+    """The secret that opens that store."""
     @_builtins.property
     def settle(self) -> _duration_pb2.Duration:
         """How long one must not have changed that nothing else says is whole; absent: the default."""
@@ -585,10 +591,12 @@ class Checkpoint(_message.Message):
         done: _builtins.str = ...,
         settle: _duration_pb2.Duration | None = ...,
         keep: _builtins.int = ...,
+        to: _builtins.str = ...,
+        secret: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["settle", b"settle"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["done", b"done", "keep", b"keep", "path", b"path", "ranks", b"ranks", "settle", b"settle"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["done", b"done", "keep", b"keep", "path", b"path", "ranks", b"ranks", "secret", b"secret", "settle", b"settle", "to", b"to"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

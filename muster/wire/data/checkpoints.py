@@ -5,9 +5,12 @@ from itertools import pairwise
 from muster.domain.data.checkpoint import (
     DEFAULT_SETTLE,
     LONGEST_CHECKPOINT_NAME,
+    MOST_EARLIER,
     MOST_PARTS,
     PARTS_TOLD,
     TREES_RESTORED,
+    CheckpointPass,
+    CheckpointPlace,
     CheckpointRanks,
     CheckpointToRestore,
     JobCheckpoint,
@@ -18,6 +21,9 @@ from muster.domain.data.checkpoint import (
 )
 from muster.domain.data.digest import is_digest
 from muster.domain.data.outputs import LARGEST_OUTPUTS, MOST_OUTPUTS
+from muster.domain.data.upload import DepotPass
+from muster.domain.fleet.secret import SecretKind
+from muster.rpc.v1 import agents_pb2
 from muster.rpc.v1 import model_pb2 as pb
 from muster.wire import checks
 from muster.wire.checks import WireError
@@ -31,6 +37,8 @@ def job_checkpoint_to_wire(checkpoint: JobCheckpoint) -> pb.Checkpoint:
         done=checkpoint.done,
         settle=checks.duration(checkpoint.settle),
         keep=checkpoint.keep,
+        to=checkpoint.to,
+        secret=checkpoint.secret,
     )
 
 
@@ -42,6 +50,8 @@ def job_checkpoint_from_wire(message: pb.Checkpoint) -> JobCheckpoint:
         done=message.done,
         settle=checks.span(message.settle, "Checkpoint.settle") if message.HasField("settle") else DEFAULT_SETTLE,
         keep=message.keep,
+        to=message.to,
+        secret=message.secret,
     )
 
 
@@ -88,6 +98,36 @@ def to_restore_from_wire(message: pb.CheckpointToRestore) -> CheckpointToRestore
             for each in message.trees
         ),
     )
+
+
+def checkpoint_pass_to_wire(shown: CheckpointPass) -> agents_pb2.DataResponse:
+    """What a node is told that stores parts of checkpoints, or restores one."""
+    depot, place = shown.depot, shown.place
+    answer = agents_pb2.DataResponse(depot=depot.depot, ticket=depot.ticket, allowed=depot.allowed)
+    if place is not None:
+        answer.key.CopyFrom(agents_pb2.DeliveredSecret(name=place.secret, kind=SecretKind.S3, values=place.opens))
+        answer.place.CopyFrom(
+            agents_pb2.CheckpointPlace(to=place.to, earlier=place.earlier, kept=place.kept, told=place.told)
+        )
+    return answer
+
+
+def checkpoint_pass_from_wire(message: agents_pb2.DataResponse) -> CheckpointPass:
+    """What a node is told that stores parts of checkpoints, or restores one; raises WireError."""
+    depot = DepotPass(depot=message.depot, ticket=message.ticket, allowed=message.allowed)
+    if not message.HasField("place"):
+        return CheckpointPass(depot=depot)
+    said = message.place
+    checks.between(len(said.earlier), 0, MOST_EARLIER, "CheckpointPlace.earlier")
+    place = CheckpointPlace(
+        to=checks.plain(said.to, "CheckpointPlace.to"),
+        secret=message.key.name,
+        opens=dict(message.key.values),
+        earlier=tuple(checks.plain(each, "CheckpointPlace.earlier") for each in said.earlier),
+        kept=tuple(_digest(each, "CheckpointPlace.kept") for each in said.kept),
+        told=checks.between(said.told, 0, MOST_PARTS, "CheckpointPlace.told"),
+    )
+    return CheckpointPass(depot=depot, place=place)
 
 
 def checkpoint_name(name: str, where: str) -> str:

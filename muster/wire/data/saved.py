@@ -90,6 +90,7 @@ def checkpoint_parts_to_wire(found: CheckpointParts, following: int = 0) -> pb.C
                 tree=each.tree,
                 size=each.size,
                 ticket=each.ticket,
+                store=each.store,
             )
             for each in found.parts
         ),
@@ -119,6 +120,7 @@ def _part_from_wire(message: pb.CheckpointPart) -> CheckpointPartView:
         tree=message.tree,
         size=checks.between(message.size, 0, LARGEST_OUTPUTS, "CheckpointPart.size"),
         ticket=checks.plain(message.ticket, "CheckpointPart.ticket"),
+        store=checks.plain(message.store, "CheckpointPart.store"),
     )
 
 

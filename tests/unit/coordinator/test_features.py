@@ -7,9 +7,20 @@ from typing import Any
 import pytest
 
 from coordinator.views.explain import explain
+from muster.domain.data.checkpoint import JobCheckpoint
 from muster.domain.data.job_input import JobInput
 from muster.domain.data.output_terms import OutputTerms, StoredAfter
-from muster.domain.fleet.features import AZURE_STORES, BUCKETS, INPUT_LISTS, INPUT_SECRETS, INPUTS, SECRETS, needed
+from muster.domain.fleet.features import (
+    AZURE_STORES,
+    BUCKETS,
+    CHECKPOINT_STORES,
+    INPUT_LISTS,
+    INPUT_SECRETS,
+    INPUTS,
+    SECRETS,
+    STORED_CHECKPOINTS,
+    needed,
+)
 from muster.domain.jobs.job import JobSpec
 from muster.domain.jobs.lifecycle import JobPhase
 from muster.domain.jobs.secret_use import SecretUse
@@ -60,6 +71,12 @@ def test_an_input_with_several_urls_needs_a_word_of_its_own_and_one_for_each_of_
     urls = ("https://example.org/a", "az://acme/b")
     of = replace(role, inputs=(JobInput(name="a", urls=urls, secret="blobs"),))
     assert needed(spec(1), of) == {INPUTS, INPUT_LISTS, BUCKETS, AZURE_STORES, INPUT_SECRETS}
+
+
+def test_checkpoints_in_a_store_need_a_word_of_their_own() -> None:
+    [role] = spec(1).roles
+    saves = replace(role, checkpoint=JobCheckpoint(to="az://acme/saved", secret="blobs"))
+    assert needed(spec(1), saves) == {STORED_CHECKPOINTS, CHECKPOINT_STORES, AZURE_STORES}
 
 
 def with_outputs(**terms: Any) -> JobSpec:

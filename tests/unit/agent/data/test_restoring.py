@@ -5,17 +5,19 @@ from pathlib import Path
 
 import pytest
 
+from agent.data.checkpoints.in_stores import PartsInStores
 from agent.data.checkpoints.kept import KeptParts
 from agent.data.checkpoints.work import CheckpointWays, CheckpointWork, restore_fault
+from agent.data.mover.mover import Mover
 from agent.executions.layout import ExecutionDirectory
-from muster.domain.data.checkpoint import CheckpointToRestore, JobCheckpoint, NamedTree
+from muster.domain.data.checkpoint import CheckpointPass, CheckpointToRestore, JobCheckpoint, NamedTree
 from muster.domain.data.tree import MalformedTreeError
-from muster.domain.data.upload import DepotPass
 from muster.domain.errors import ExhaustedError, MusterError, UnavailableError, UnknownNameError
 from muster.domain.ids import ExecutionId
 from muster.domain.jobs.failure import ExecutionError, FailureKind
 from muster.domain.jobs.job import Role
 from muster.rpc.channel import Credentials
+from muster.transfer.bucket_faults import BucketRefusedError, NoObjectError
 from muster.transfer.objects import WrongContentError
 from tests.unit.agent.core.ledger_builders import assignment
 
@@ -27,10 +29,10 @@ RESTORE = CheckpointToRestore(attempt=1, name="epoch-3", trees=(NamedTree(tree="
 async def test_a_depot_that_is_away_or_busy_is_waited_for_and_then_is_to_blame(
     error: type[MusterError], tmp_path: Path
 ) -> None:
-    async def away(execution: ExecutionId, tree: str) -> DepotPass:
+    async def away(execution: ExecutionId, tree: str) -> CheckpointPass:
         raise error(f"nobody gives {tree} to {execution}")
 
-    async def nowhere(execution: ExecutionId) -> DepotPass:
+    async def nowhere(execution: ExecutionId) -> CheckpointPass:
         raise AssertionError(execution)
 
     ways = CheckpointWays(ask_to_save=nowhere, ask_for_tree=away, coordinator=str, credentials=Credentials)
@@ -38,7 +40,9 @@ async def test_a_depot_that_is_away_or_busy_is_waited_for_and_then_is_to_blame(
     directory, told = ExecutionDirectory(tmp_path, wanted.execution), list[str]()
     directory.path.mkdir()
     with pytest.raises(ExecutionError) as failed:
-        await CheckpointWork(ways, KeptParts(tmp_path / "kept")).restore(wanted, directory, told.append)
+        await CheckpointWork(ways, KeptParts(tmp_path / "kept"), PartsInStores(Mover())).restore(
+            wanted, directory, told.append
+        )
 
     assert failed.value.kind is FailureKind.DATA
     assert "timeouts.fetch" in str(failed.value)
@@ -52,6 +56,8 @@ async def test_a_depot_that_is_away_or_busy_is_waited_for_and_then_is_to_blame(
         (WrongContentError("what arrived holds something else"), FailureKind.CHECKPOINT),
         (MalformedTreeError("the depot gave another tree"), FailureKind.CHECKPOINT),
         (MusterError("the depot failed (INTERNAL)"), FailureKind.DATA),
+        (NoObjectError("there is no object s3://acme/a/**"), FailureKind.CHECKPOINT),
+        (BucketRefusedError("s3://acme/a refuses the secret 'store'"), FailureKind.DATA_REFUSED),
         (ExecutionError(FailureKind.INVALID_OPTION, "it restores no such tree"), FailureKind.INVALID_OPTION),
     ],
 )

@@ -1,10 +1,12 @@
 """Checkpoints of jobs: which ones stay, and which ones go."""
 
 from coordinator.core.answers import Accepted, Refused
+from coordinator.views.checkpoints import checkpoint_place, restored_place
 from muster.domain.data.checkpoint import (
     INCOMPLETE_KEPT,
     CheckpointId,
     CheckpointOrder,
+    CheckpointPlace,
     ToldCheckpoints,
 )
 from muster.domain.gangs.plan import Stage
@@ -143,3 +145,26 @@ def test_one_with_which_the_attempt_began_is_not_removed_nor_one_that_is_not_the
     assert isinstance(nowhere, Refused)
     assert in_use.message == "attempt 2 of job j001 began with a of attempt 1, so it stays while that goes on"
     assert nowhere.message == "job j001 has no checkpoint b of attempt 1"
+
+
+def test_a_node_is_told_where_its_parts_go_in_a_store_and_which_of_them_stay() -> None:
+    w = World(("a", 0))
+    job = w.running(saving(2, keep=1, to="s3://acme/saved/", secret="store"))
+    for number, name in enumerate(("one", "two"), 1):
+        save_all(w, job, name, number)
+    start_again(w, job)
+    save(w, job, 1, part("three", 1, "1"))
+    below = f"s3://acme/saved/{w.cluster.jobs[job].spec.name}-{job}"
+    assert checkpoint_place(w.cluster, w.rank(job, 1)) == CheckpointPlace(
+        to=f"{below}/2/1",
+        secret="store",
+        earlier=(f"{below}/1/1",),
+        kept=tuple(sorted((part("two", 2, "1").tree, part("three", 1, "1").tree))),
+        told=1,
+    )
+    for rank, tree in ((0, "0"), (1, "1")):
+        found = restored_place(w.cluster, w.rank(job, rank), part("two", 2, tree).tree)
+        assert found == CheckpointPlace(to=f"{below}/1/{rank}", secret="store")
+    assert restored_place(w.cluster, w.rank(job, 1), part("two", 2, "0").tree) == CheckpointPlace(
+        to=f"{below}/1/0", secret="store"
+    )

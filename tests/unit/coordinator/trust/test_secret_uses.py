@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from coordinator.trust.secrets.uses import spelled_out
+from muster.domain.data.checkpoint import JobCheckpoint
 from muster.domain.data.code import GitCode, JobCode
 from muster.domain.data.job_input import JobInput
 from muster.domain.data.output_terms import OutputTerms
@@ -170,6 +171,9 @@ def test_what_opens_a_store_must_be_there_and_be_for_stores() -> None:
         return spelled_out(spec, KNOWN)
 
     assert submitted("s3").roles[0].inputs[0].secret == "s3"
+    saves = Role(command=("x",), checkpoint=JobCheckpoint(to="az://acme", secret="one"))
+    with pytest.raises(InvalidJobError, match=r"roles\[0\]\.checkpoint\.secret: the secret 'one' is of kind generic"):
+        spelled_out(JobSpec(name="j", project="vision", roles=(saves,)), KNOWN)
     leaves = Role(command=("x",), outputs=OutputTerms(to="s3://acme", secret="one"))
     with pytest.raises(InvalidJobError, match=r"roles\[0\]\.outputs\.secret: the secret 'one' is of kind generic"):
         spelled_out(JobSpec(name="j", project="vision", roles=(leaves,)), KNOWN)

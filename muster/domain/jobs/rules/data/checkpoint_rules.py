@@ -3,11 +3,13 @@
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
-from muster.domain.data.checkpoint import MOST_CHECKPOINTS_KEPT
+from muster.domain.data.checkpoint import MOST_CHECKPOINTS_KEPT, JobCheckpoint
 from muster.domain.data.pattern import NamePatternError, name_pattern
 from muster.domain.fault import Fault
 from muster.domain.jobs.job import Role
+from muster.domain.jobs.placeholders import placeholder_names
 from muster.domain.jobs.rules import job_values as values
+from muster.domain.jobs.rules.data.output_rules import output_place
 from muster.domain.jobs.rules.data.volume_rules import volume_path
 from muster.domain.jobs.rules.job_values import Wrong
 from muster.domain.quoting import quote
@@ -35,6 +37,7 @@ def checkpoint_faults(role: Role) -> Iterator[Fault]:
     yield from _told("keep", values.number(checkpoint.keep, 1, MOST_CHECKPOINTS_KEPT))
     yield from _told("settle", values.duration(checkpoint.settle))
     yield from _told("done", done_pattern(checkpoint.done) if checkpoint.done else None)
+    yield from _store(checkpoint)
     if checkpoint.path is None:
         return
     if role.image is None:
@@ -42,6 +45,26 @@ def checkpoint_faults(role: Role) -> Iterator[Fault]:
         yield Fault(path=("checkpoint", "path"), message=message)
     else:
         yield from _place(role, checkpoint.path)
+
+
+def checkpoint_store(text: str) -> Wrong | None:
+    """A place in a store to which checkpoints go."""
+    if any(placeholder_names(text)):
+        return Wrong(
+            "is one place for all executions and attempts, so no placeholders like {{muster:rank}} stand in it"
+        )
+    return output_place(text)
+
+
+def _store(checkpoint: JobCheckpoint) -> Iterator[Fault]:
+    if checkpoint.to:
+        yield from _told("to", checkpoint_store(checkpoint.to))
+        if not checkpoint.secret:
+            yield from _told("secret", Wrong("is missing: name the secret that opens the store of `to`"))
+    if checkpoint.secret:
+        yield from _told("secret", values.label(checkpoint.secret))
+        if not checkpoint.to:
+            yield from _told("secret", Wrong("opens the store of `to`, which is missing"))
 
 
 def _place(role: Role, path: str) -> Iterator[Fault]:
