@@ -1,4 +1,7 @@
-"""One fleet, one console and one browser for all tests of pages; a window of its own for each."""
+"""One fleet and one console for all tests of pages, a browser for those of a module, a window of its own for each.
+
+A browser runs an event loop in the thread of its tests, so it has ended before any `async def` test of another module.
+"""
 
 from collections.abc import Iterator
 
@@ -9,7 +12,7 @@ from tests.browsers.seen_console import SeenConsole, seen_console
 from tests.browsers.visitor import Visitor, chromium, visitor
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     with chromium() as started:
         yield started
