@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from bench import evictions, projects, uneven_fleet
-from bench.core_fleet import GPUS, NODES, QUEUED, Fleet, busy, ends_and_next, queued_up, reported, timed
+from bench.core_fleet import GPUS, NODES, QUEUED, Fleet, busy, ends_and_next, queued_up, reported, timed, timed_at_pace
 from bench.figures import Bar
 from bench.setting import Setting
 from coordinator.core.events import (
@@ -64,14 +64,14 @@ def _cycles(setting: Setting) -> None:
         schedule(Turn(it.cluster, it.now))
 
     found = {
-        "nothing changed": timed(repeats, cycle),
-        "one job submitted": timed(repeats, lambda: it.submit(3, GPUS)),
-        "time passed": timed(repeats, lambda: it.take(TimePassed())),
-        "heartbeat": timed(repeats, lambda: it.take(_heartbeat(it))),
-        "one job ended": timed(5, ends_and_next(it), warm=0),
+        "nothing changed": timed_at_pace(repeats, cycle),
+        "one job submitted": timed_at_pace(repeats, lambda: it.submit(3, GPUS)),
+        "time passed": timed_at_pace(repeats, lambda: it.take(TimePassed())),
+        "heartbeat": timed_at_pace(repeats, lambda: it.take(_heartbeat(it))),
+        "one job ended": timed_at_pace(5, ends_and_next(it), warm=0),
     }
-    for name, values in found.items():
-        setting.findings.take(f"cycle {NODES} nodes {QUEUED} queued: {name}", values, "ms")
+    for name, (values, pace) in found.items():
+        setting.findings.take(f"cycle {NODES} nodes {QUEUED} queued: {name}", values, "ms", pace)
     setting.findings.at_pace(NOTHING_BAR, f"cycle {NODES} nodes {QUEUED} queued: nothing changed")
     setting.findings.at_pace(SUBMIT_BAR, f"cycle {NODES} nodes {QUEUED} queued: one job submitted")
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 
 from bench.programs import ProgramError
+from bench.quiet import counting
 from coordinator.core.cluster.cluster import Cluster
 from coordinator.core.events import (
     Event,
@@ -185,6 +186,13 @@ def ends_and_next(it: Fleet) -> Callable[[], None]:
         it.take(*(reported(member, Stage.EXITED) for member in it.cluster.gangs.members(attempt_id)))
 
     return end
+
+
+def timed_at_pace(repeats: int, action: Callable[[], object], warm: int = 2) -> tuple[list[float], float]:
+    """Milliseconds of each, and the pace: virtual machines become faster and slower within seconds."""
+    before = counting()
+    found = timed(repeats, action, warm)
+    return found, (before + counting()) / 2
 
 
 def timed(repeats: int, action: Callable[[], object], warm: int = 2) -> list[float]:

@@ -8,7 +8,7 @@ import gc
 from collections.abc import Iterator
 from datetime import timedelta
 
-from bench.core_fleet import GPUS, NODES, Fleet, reported, timed
+from bench.core_fleet import GPUS, NODES, Fleet, reported, timed_at_pace
 from bench.figures import Bar
 from bench.programs import ProgramError
 from bench.setting import Setting
@@ -42,11 +42,11 @@ def measure(setting: Setting) -> None:
     it, repeats = crowded(), setting.repeats(30, 10)
     for gpus, bar in BARS.items():
         job = it.cluster.jobs[wanted(it, gpus)]
-        values = timed(repeats, lambda job=job: decide(it.cluster, job, DEFAULT_POOL, None, it.now))  # type: ignore[misc]  # mypy infers no types of defaults in lambdas
+        values, pace = timed_at_pace(repeats, lambda job=job: decide(it.cluster, job, DEFAULT_POOL, None, it.now))  # type: ignore[misc]  # mypy infers no types of defaults in lambdas
         decided = decide(it.cluster, job, DEFAULT_POOL, None, it.now)
         if not isinstance(decided, Decision) or sum(gang.size.gpus for gang in decided.victims) < gpus * 1000:
             raise ProgramError(f"a job of {gpus} GPUs evicts {decided}")
-        setting.findings.take(f"evictions: {bar.figure}", values, "ms")
+        setting.findings.take(f"evictions: {bar.figure}", values, "ms", pace)
         setting.findings.at_pace(bar, f"evictions: {bar.figure}")
     gc.unfreeze()
 

@@ -24,7 +24,7 @@ class Series:
     busy: float = 0.0
     """Share of all CPUs that others used while it was taken; 0 … 1."""
     pace: float | None = None
-    """Milliseconds that a CPU took for counting to ten million before it was taken; None: nobody counted."""
+    """Milliseconds that a CPU took for counting to ten million before or beside it; None: nobody counted."""
 
     @property
     def median(self) -> float:
@@ -130,8 +130,10 @@ class Findings:
     section: str = ""
     """Which part of the benchmarks is at work."""
 
-    def take(self, name: str, values: Sequence[float], unit: str) -> Series:
-        """Keep a measurement, and say it."""
+    def take(self, name: str, values: Sequence[float], unit: str, pace: float | None = None) -> Series:
+        """Keep a measurement, and say it; `pace`: of the moments in which it was taken, if somebody counted then."""
+        if pace is not None:
+            self.pace.append(pace)
         series = Series(
             name=name,
             unit=unit,

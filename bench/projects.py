@@ -9,7 +9,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 
-from bench.core_fleet import BEGAN, GANG, GPUS, NODES, QUEUED, Fleet, reported, timed
+from bench.core_fleet import BEGAN, GANG, GPUS, NODES, QUEUED, Fleet, reported, timed, timed_at_pace
 from bench.figures import Bar
 from bench.programs import ProgramError
 from bench.setting import Setting
@@ -66,15 +66,15 @@ def measure(setting: Setting) -> None:
     """Figures of one fleet; what is not durable is not carried out."""
     it, repeats, ends = shared(PROJECTS), setting.repeats(30, 10), setting.repeats(200, 50)
     found = {
-        SHARES_BAR: timed(repeats, _shares(it)),
-        TERMS_BAR: timed(repeats, _terms_changed(it)),
-        PAGE_BAR: timed(repeats, lambda: _page(it, 1)),
-        LAST_PAGE_BAR: timed(repeats, lambda: _page(it, QUEUED - QUEUE_PAGE + 1)),
-        END_BAR: timed(ends, _end(shared(PROJECTS, gangs=True)), warm=0),
+        SHARES_BAR: timed_at_pace(repeats, _shares(it)),
+        TERMS_BAR: timed_at_pace(repeats, _terms_changed(it)),
+        PAGE_BAR: timed_at_pace(repeats, lambda: _page(it, 1)),
+        LAST_PAGE_BAR: timed_at_pace(repeats, lambda: _page(it, QUEUED - QUEUE_PAGE + 1)),
+        END_BAR: timed_at_pace(ends, _end(shared(PROJECTS, gangs=True)), warm=0),
     }
     setting.findings.take(f"projects: {SMALL}", timed(ends, _end(it), warm=0), "ms")
-    for bar, values in found.items():
-        setting.findings.take(f"projects: {bar.figure}", values, "ms")
+    for bar, (values, pace) in found.items():
+        setting.findings.take(f"projects: {bar.figure}", values, "ms", pace)
         setting.findings.at_pace(bar, f"projects: {bar.figure}")
     setting.findings.at_pace(LATE_END_BAR, f"projects: {END_BAR.figure}", _late)
     gc.unfreeze()

@@ -4,13 +4,14 @@ A fleet whose nodes are all alike hides what a search costs that looks at nodes 
 """
 
 import gc
+import statistics
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import timedelta
 from itertools import cycle, islice
 from random import Random
 
-from bench.core_fleet import GPUS, NODES, QUEUED, Fleet, ends_and_next, inventory, queued_up, timed
+from bench.core_fleet import GPUS, NODES, QUEUED, Fleet, ends_and_next, inventory, queued_up, timed, timed_at_pace
 from bench.figures import Bar
 from bench.programs import ProgramError
 from bench.setting import Setting
@@ -51,12 +52,12 @@ def measure(setting: Setting) -> None:
     _racks(setting)
     it, repeats = queued_up(Fleet(NODES, uneven_inventory), QUEUED), setting.repeats(30, 10)
     found = {
-        NOTHING_BAR: timed(repeats, lambda: schedule(Turn(it.cluster, it.now))),
-        SUBMIT_BAR: timed(repeats, lambda: it.submit(3, GPUS)),
-        END_BAR: timed(5, ends_and_next(it), warm=0),
+        NOTHING_BAR: timed_at_pace(repeats, lambda: schedule(Turn(it.cluster, it.now))),
+        SUBMIT_BAR: timed_at_pace(repeats, lambda: it.submit(3, GPUS)),
+        END_BAR: timed_at_pace(5, ends_and_next(it), warm=0),
     }
-    for bar, values in found.items():
-        setting.findings.take(f"uneven: {bar.figure}", values, "ms")
+    for bar, (values, pace) in found.items():
+        setting.findings.take(f"uneven: {bar.figure}", values, "ms", pace)
         setting.findings.at_pace(bar, f"uneven: {bar.figure}")
     _why(setting)
 
@@ -93,7 +94,8 @@ def _why(setting: Setting) -> None:
         if estimate_start(cluster, job, fleet.now).latest is None:
             raise ProgramError("every job has a limit, and yet nobody knows when the next one starts")
 
-    setting.findings.take(WHY_BAR.figure, timed(setting.repeats(30, 10), ask), "ms")
+    values, pace = timed_at_pace(setting.repeats(30, 10), ask)
+    setting.findings.take(WHY_BAR.figure, values, "ms", pace)
     setting.findings.at_pace(WHY_BAR, WHY_BAR.figure)
 
 
@@ -101,7 +103,7 @@ def _placements(setting: Setting) -> None:
     """So many gangs as one cycle places, each into what those before have left."""
     nodes = list(_free(uneven=True))
     jobs = list(islice(cycle(_job(count, gpus, 4) for count in (1, 2, 4) for gpus in (1, 2, 4, 8)), LOOKS))
-    values = []
+    values, paces = [], []
     for _ in range(setting.repeats(10, 3)):
         capacities = Capacities(nodes)
         _place_all(jobs, capacities)  # a coordinator has looked at its nodes before
@@ -109,8 +111,10 @@ def _placements(setting: Setting) -> None:
             capacities.put(node)
         gc.collect()
         gc.freeze()  # as in a coordinator, which never looks for garbage among what it knows of its nodes
-        values += timed(1, lambda capacities=capacities: _place_all(jobs, capacities), warm=0)  # type: ignore[misc]  # mypy infers no types of defaults in lambdas
-    setting.findings.take(f"uneven: {PLACED_BAR.figure}", values, "ms")
+        found, pace = timed_at_pace(1, lambda capacities=capacities: _place_all(jobs, capacities), warm=0)  # type: ignore[misc]  # mypy infers no types of defaults in lambdas
+        values += found
+        paces.append(pace)
+    setting.findings.take(f"uneven: {PLACED_BAR.figure}", values, "ms", statistics.median(paces))
     setting.findings.at_pace(PLACED_BAR, f"uneven: {PLACED_BAR.figure}")
 
 
@@ -126,8 +130,8 @@ def _racks(setting: Setting) -> None:
         if isinstance(place(gang, Available(capacities=capacities)), NoFit) is fits_in:
             raise ProgramError("racks are not as large as they are thought to be")
     repeats = setting.repeats(30, 10)
-    values = timed(repeats, lambda: place(gang, Available(capacities=wide)))
-    setting.findings.take(f"uneven: {RACK_BAR.figure}", values, "ms")
+    values, pace = timed_at_pace(repeats, lambda: place(gang, Available(capacities=wide)))
+    setting.findings.take(f"uneven: {RACK_BAR.figure}", values, "ms", pace)
     setting.findings.at_pace(RACK_BAR, f"uneven: {RACK_BAR.figure}")
     values = timed(repeats, lambda: place(gang, Available(capacities=narrow)))
     setting.findings.take(f"uneven: {RACK_BAR.figure}, none is large enough", values, "ms")

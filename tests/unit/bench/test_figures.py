@@ -103,6 +103,16 @@ def test_a_bar_of_cpu_time_is_for_a_machine_of_a_pace() -> None:
     assert (slowest.value, slowest.met) == (4.5, False)
 
 
+def test_a_measurement_may_have_a_pace_of_its_own_which_those_after_it_have_too() -> None:
+    found = findings()
+    found.pace.append(PACE)
+    found.take("cycle", [6.0], "ms", 3 * PACE)
+    found.take("next", [6.0], "ms")
+    found.at_pace(Bar(figure="cycle", limit=2, unit="ms"), "cycle")
+    assert [verdict.value for verdict in found.verdicts] == [2.0]
+    assert found.series["next"].pace == 3 * PACE
+
+
 def test_what_was_taken_without_counting_is_not_compared_so() -> None:
     with pytest.raises(ValueError, match="calm: nobody counted"):
         _ = findings().take("calm", [2.0], "s").paced
