@@ -128,6 +128,7 @@ def test_a_main_program_at_a_terminal_goes_on_while_dockerd_is_killed(muster: De
             return (await ended(hand))[1]
 
     end = asyncio.run(asyncio.wait_for(talked(), 120))
+    muster.ended(job)  # who attaches before the coordinator has heard of it is told that the execution has ended
     followed = muster.run("attach", job)
 
     assert end == AttachmentEnded(code=3)

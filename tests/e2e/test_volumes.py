@@ -1,6 +1,7 @@
 """Volumes on a fleet with Docker: found where the job says, in memory and on disk, and gone with the containers."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -59,7 +60,8 @@ def test_a_container_that_writes_too_much_is_ended_and_told_why(muster: Deployme
     )
     ended = muster.ended(job)
     assert ended["phase"] == "failed"
-    assert "the volume scratch holds 4.0 MiB; its size is 1.0 MiB" in json.dumps(ended)
+    said = r"the volume scratch holds [2-4]\.\d MiB; its size is 1\.0 MiB"  # it may be looked at while it is written
+    assert re.search(said, json.dumps(ended))
 
 
 def left_of_volumes(directory: Path) -> list[Path]:
