@@ -10,13 +10,11 @@ from typing import Any
 from muster.domain.jobs.job import JobSpec
 from muster.domain.jobs.rules.job_rules import MAX_FILES_BYTES
 from muster.domain.quoting import quote
-from muster.jobfile.build import read_beside
 from muster.jobfile.document import KEY, Listing, Loc, Node, Scalar, Table
 from muster.jobfile.errors import FieldError, JobFileError, Problem
 from muster.jobfile.load import LocatedErrors, all_made, located, root_in_file
 from muster.jobfile.presets.job_document import JobDocument
-from muster.jobfile.presets.keys import ROLES_KEY
-from muster.jobfile.presets.using import USE_KEY, UseError, named_presets
+from muster.jobfile.presets.using import ROLES_KEY, USE_KEY, UseError, named_presets
 
 _WITH_KEY = re.compile(r"(?P<path>[A-Za-z_][\w-]*(?:\.[\w-]+|\[\d+\]|\[\"[^\"]*\"\])*): (?P<message>.+)")
 _KEYS = re.compile(r"([\w-]+)|\[(\d+)\]|\[\"([^\"]*)\"\]")
@@ -96,6 +94,8 @@ def _with_local(table: Table, at: Loc, base: Path | None, left: list[int], found
 
 
 def _files(files: Listing, base: Path | None, left: list[int]) -> Iterator[Node]:
+    from muster.jobfile.build import read_beside  # noqa: PLC0415 - models only for a job file that names presets
+
     for file in files.items:
         source = file.entries.get("source") if isinstance(file, Table) else None
         if not isinstance(file, Table) or not isinstance(source, Scalar) or source.value is None:

@@ -15,7 +15,8 @@ from muster.jobfile.errors import FieldError
 from muster.jobfile.load import node_of
 from muster.jobfile.models import JobKeys
 from muster.jobfile.policies.issues import policy_issues
-from muster.jobfile.presets.keys import ROLES_KEY, keys_of_kind
+from muster.jobfile.presets.keys import keys_of_kind
+from muster.jobfile.presets.using import ROLES_KEY
 from muster.jobfile.sentences import findings
 
 _ABSENCE = frozenset({"required", "edit", "add"})

@@ -4,10 +4,8 @@ from collections.abc import Mapping
 
 from muster.domain.fleet.policies.preset import PresetKind
 from muster.jobfile.models import JobKeys, RoleKeys
+from muster.jobfile.presets.using import ROLES_KEY
 from muster.jobfile.section import keys_of
-
-ROLES_KEY = "roles"
-"""The key under which a preset says something of single roles, by name."""
 
 _NEVER = frozenset({"project", "use"})
 """Keys of no preset: they say which presets there are."""

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from muster.domain.jobs.queueing.used_preset import UsedPreset
 from muster.jobfile.document import Listing, Loc, Node, Scalar, Table
-from muster.jobfile.presets.keys import ROLES_KEY
+from muster.jobfile.presets.using import ROLES_KEY
 
 Origin: TypeAlias = UsedPreset | None
 """The version of a preset that says something; None: the job file does."""

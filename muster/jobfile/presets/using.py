@@ -10,6 +10,8 @@ from muster.jobfile.errors import FieldError
 
 USE_KEY = "use"
 """The key under which a job file names presets."""
+ROLES_KEY = "roles"
+"""The key under which a preset says something of single roles, by name."""
 
 
 class NamedPreset(NamedTuple):
