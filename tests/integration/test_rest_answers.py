@@ -12,6 +12,7 @@ import pytest
 from console.api import limits, listener
 from console.api.app import ROUTES
 from console.api.route import Route
+from muster.domain.fleet.policies.preset import Preset, PresetKind
 from muster.domain.notifications.subscription import Subscription, SubscriptionTarget
 from tests.integration.consoles import ServedConsole, certified, console
 from tests.integration.fleet import SECRET, running_fleet
@@ -23,6 +24,8 @@ ASKED = [route for route in ROUTES if route.verb == "GET" and route.path not in 
 
 TOLD = Subscription(project="default", name="ada", target=SubscriptionTarget.MAIL, to=("ada@example.com",))
 
+KEPT = Preset(project="default", kind=PresetKind.RESOURCES, name="small", document={"resources": {"cpus": 1}})
+
 
 async def test_every_answer_is_as_the_openapi_document_says(tmp_path: Path) -> None:
     async with (
@@ -33,9 +36,11 @@ async def test_every_answer_is_as_the_openapi_document_says(tmp_path: Path) -> N
         job = await fleet.run(shell("""echo '{"step": 1, "loss": 0.5}'; exit 3""", gpus=1))
         waits = await fleet.client.jobs.submit(shell("true", hold=True))
         await fleet.client.notifications.put(TOLD)
+        await fleet.client.presets.put(KEPT)
         document = (await http.get("/v1/openapi.json")).json()
         jsonschema.Draft202012Validator.check_schema(document["components"]["schemas"]["JobView"])
         names = {"node": "a", "project": "default", "subscription": TOLD.name}
+        names |= {"preset_kind": KEPT.kind, "preset": KEPT.name}
         for route in ASKED:
             for each in (job.id, waits.id) if "{job}" in route.path else ("",):
                 answer = await http.get(route.path.format(job=each, **names), headers={"Accept": "application/json"})

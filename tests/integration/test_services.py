@@ -46,6 +46,7 @@ OURS = [
         "NodeService",
         "NotificationService",
         "PoolService",
+        "PresetService",
         "ProjectService",
         "SecretService",
         "TelemetryService",
