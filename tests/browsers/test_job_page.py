@@ -9,7 +9,7 @@ from tests.browsers.visitor import Visitor
 from tests.integration.jobs import shell
 
 HOSTILE = "<img src=x onerror=alert(1)>"
-PRINTING = rf"printf '\033[31mloss 0.5\033[0m {HOSTILE}\n'; sleep 600"
+PRINTING = rf"printf '\033[31mloss 0.5\033[0m {HOSTILE}\n'; exec sleep 600"
 
 
 def test_a_job_shows_its_lines_its_ranks_and_its_file_and_can_be_stopped(person: Visitor) -> None:

@@ -14,7 +14,7 @@ from tests.browsers.seen_console import SeenConsole
 from tests.house.generate_pages import WEB
 from tests.integration.npm_packages import installed, node
 
-PATIENCE = 20_000.0
+PATIENCE = 60_000.0
 """Milliseconds for anything that is waited for in a page."""
 OPTIONS = ("--no-sandbox", "--disable-dev-shm-usage")
 """What chromium needs as root, and in containers."""
