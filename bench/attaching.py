@@ -15,7 +15,7 @@ from pathlib import Path
 from bench.containers import IMAGE, connected, dockerd
 from bench.figures import Bar
 from bench.fleet import READY_WITHIN, Fleet, fleet, gang
-from bench.programs import ProgramError, ended_at_exit, finished, resident, start
+from bench.programs import ProgramError, ended_at_exit, finished, resident, serving, start
 from bench.setting import Setting, Turns
 from muster.client.attachments.attachment import Attachment
 from muster.domain.attachments.frame import AttachmentInput, AttachmentOpened, AttachmentOutput
@@ -88,18 +88,13 @@ async def measure(setting: Setting) -> None:
 @asynccontextmanager
 async def relay(muster: Fleet) -> AsyncIterator[int]:
     """The relay of a fleet, once it serves; its process id."""
-    ready = muster.state.parent / "relay-address"
+    ready, log = muster.state.parent / "relay-address", muster.state.parent / "relay.log"
     places = ["--state", muster.state, "--listen-relay", "127.0.0.1:0", "--ready-file", ready]
     async with ended_at_exit() as programs:
         command = [sys.executable, "-m", "coordinator.relay", *places, "--log-level", "warning"]
-        process = start(command, muster.state.parent / "relay.log")
-        programs.append(process)
-        async with asyncio.timeout(READY_WITHIN):
-            while not ready.exists():
-                if process.poll() is not None:
-                    raise ProgramError("the relay has ended")
-                await asyncio.sleep(0.01)
-        yield process.pid
+        programs.append(start(command, log))
+        await serving(programs[0], ready, log, READY_WITHIN)
+        yield programs[0].pid
 
 
 async def running(muster: Fleet, spec: JobSpec) -> str:

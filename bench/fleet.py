@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 
-from bench.programs import ProgramError, cpu_seconds, ended_at_exit, start
+from bench.programs import ProgramError, cpu_seconds, ended_at_exit, serving, start
 from bench.scratch import Scratch
 from coordinator.core.turn.turn import DISMISSED_WITHIN
 from muster.client.client import Client
@@ -131,12 +131,7 @@ async def start_coordinator(
     places = ["--state", directory / "coordinator", "--ready-file", ready, *(options or ("--listen", "127.0.0.1:0"))]
     command = [sys.executable, "-m", "coordinator", *places, "--log-level", log_level]
     process = start(command, directory / "coordinator.log")
-    async with asyncio.timeout(READY_WITHIN):
-        while not ready.exists():
-            if process.poll() is not None:
-                raise ProgramError(f"the coordinator ended: {(directory / 'coordinator.log').read_text()[-2000:]}")
-            await asyncio.sleep(0.005)
-    return process, ready.read_text().strip()
+    return process, await serving(process, ready, directory / "coordinator.log", READY_WITHIN)
 
 
 @asynccontextmanager

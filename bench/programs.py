@@ -13,6 +13,8 @@ from muster.domain.errors import MusterError
 
 GRACE = 15.0
 """Seconds between SIGTERM and SIGKILL."""
+READY_LOOK = 0.005
+"""Seconds between two looks whether a program serves."""
 CLOCK = 2
 """CPUCLOCK_SCHED: with the complement of a process id above it, the number of that process's clock."""
 
@@ -33,6 +35,26 @@ def start(command: Sequence[object], log: Path, **more: str) -> "subprocess.Pope
             env={**os.environ, **more},
             process_group=0,
         )
+
+
+async def serving(program: "subprocess.Popen[bytes]", ready: Path, log: Path, within: float) -> str:
+    """What a program writes into its ready file once it serves.
+
+    Raises ProgramError with the end of its log where it ends before, and TimeoutError after so many seconds.
+    """
+    async with asyncio.timeout(within):
+        while not (said := _said(program, ready, log)):
+            await asyncio.sleep(READY_LOOK)
+    return said
+
+
+def _said(program: "subprocess.Popen[bytes]", ready: Path, log: Path) -> str:
+    """What a ready file says; empty: it is not there yet. Raises ProgramError where it will never be."""
+    if ready.exists():
+        return ready.read_text(encoding="utf-8").strip()
+    if program.poll() is not None:
+        raise ProgramError(f"a program ended before it served: {log.read_text()[-2000:]}")
+    return ""
 
 
 async def finished(command: Sequence[object], limit: float, **more: str) -> str:

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from bench.figures import Bar
 from bench.fleet import AUTHORITY, READY_WITHIN, Fleet, coordinator, gang
-from bench.programs import ProgramError, ended_at_exit, resident, start
+from bench.programs import ProgramError, ended_at_exit, resident, serving, start
 from bench.setting import Setting
 from muster.domain.fleet.access import EVERYWHERE, Access, AccountKind
 from muster.trust.files import read_secret, write_private
@@ -100,7 +100,7 @@ class Http:
 @asynccontextmanager
 async def console(it: Fleet, directory: Path) -> AsyncIterator[tuple[str, int]]:
     """A console before this coordinator: its URL and process id."""
-    ready, own = directory / "url", directory / "token"
+    ready, own, log = directory / "url", directory / "token", directory / "console.log"
     await it.client.accounts.add("console", AccountKind.SERVICE, {EVERYWHERE: Access.VIEWER})
     write_private(own, (await it.client.tokens.create("console"))[0].encode())
     places = ["--coordinator", it.address, "--authority", it.state / AUTHORITY, "--listen", "127.0.0.1:0"]
@@ -117,10 +117,5 @@ async def console(it: Fleet, directory: Path) -> AsyncIterator[tuple[str, int]]:
         "warning",
     ]
     async with ended_at_exit() as programs:
-        programs.append(start(command, directory / "console.log"))
-        async with asyncio.timeout(READY_WITHIN):
-            while not ready.exists():
-                if programs[0].poll() is not None:
-                    raise ProgramError(f"the console ended: {(directory / 'console.log').read_text()[-2000:]}")
-                await asyncio.sleep(0.01)
-        yield ready.read_text().strip(), programs[0].pid
+        programs.append(start(command, log))
+        yield await serving(programs[0], ready, log, READY_WITHIN), programs[0].pid

@@ -1,6 +1,5 @@
 """A depot beside a coordinator, as a program, and folders that are sent to it with `muster upload`."""
 
-import asyncio
 import json
 import sys
 import time
@@ -10,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.fleet import READY_WITHIN, Fleet
-from bench.programs import ProgramError, ended_at_exit, finished, start
+from bench.programs import ended_at_exit, finished, serving, start
 
 UPLOAD_WITHIN = 120.0
 
@@ -37,11 +36,7 @@ async def depot(it: Fleet, directory: Path) -> AsyncIterator[int]:
     command = [sys.executable, "-m", "coordinator.depot", "--state", it.state, "--listen-depot", "127.0.0.1:0"]
     async with ended_at_exit() as programs:
         programs.append(start([*command, "--ready-file", ready, "--log-level", "warning"], log))
-        async with asyncio.timeout(READY_WITHIN):
-            while not ready.exists():
-                if programs[0].poll() is not None:
-                    raise ProgramError(f"the depot ended: {log.read_text()[-2000:]}")
-                await asyncio.sleep(0.01)
+        await serving(programs[0], ready, log, READY_WITHIN)
         await upload(it, directory, probe)
         yield programs[0].pid
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.fleet import READY_WITHIN
-from bench.programs import ProgramError, ended_at_exit, start
+from bench.programs import ended_at_exit, serving, start
 from bench.scratch import PROGRAMS
 from muster.domain.data.job_input import JobInput
 
@@ -46,14 +46,9 @@ async def origin(directory: Path, content: bytes, *, rate: int = 0) -> AsyncIter
 
     `directory` is there already.
     """
-    file, ready = directory / NAME, directory / "address"
+    file, ready, log = directory / NAME, directory / "address", directory / "origin.log"
     file.write_bytes(content)
     async with ended_at_exit() as programs:
         command = [sys.executable, PROGRAMS / "web_origin.py", file, ready, rate]
-        programs.append(start(command, directory / "origin.log"))
-        async with asyncio.timeout(READY_WITHIN):
-            while not ready.exists():
-                if programs[0].poll() is not None:
-                    raise ProgramError(f"the web server ended: {(directory / 'origin.log').read_text()[-2000:]}")
-                await asyncio.sleep(0.01)
-        yield Origin(ready.read_text(encoding="utf-8"), file)
+        programs.append(start(command, log))
+        yield Origin(await serving(programs[0], ready, log, READY_WITHIN), file)

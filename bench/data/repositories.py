@@ -12,7 +12,7 @@ from ssl import create_default_context
 
 from bench.figures import Bar
 from bench.fleet import READY_WITHIN, Fleet, gang
-from bench.programs import ProgramError, ended_at_exit, run, start
+from bench.programs import ended_at_exit, run, serving, start
 from bench.scratch import PROGRAMS
 from bench.setting import Setting, Turns
 from muster.domain.data.code import GitCode, JobCode
@@ -67,6 +67,7 @@ def certificates(directory: Path) -> Path:
 async def repository(directory: Path) -> AsyncIterator[Repository]:
     """A repository that is served for as long as this lasts, in a directory that has `certificates`."""
     work, bare, ready = directory / "work", directory / "served" / "repository.git", directory / "address"
+    log = directory / "git-origin.log"
     (work / "lib").mkdir(parents=True)
     for number in range(FILES):
         (work / "lib" / f"f{number}.py").write_text(f"{number}\n" * 100, encoding="utf-8")
@@ -75,14 +76,9 @@ async def repository(directory: Path) -> AsyncIterator[Repository]:
     _committed(work, bare)
     async with ended_at_exit() as programs:
         command = [sys.executable, PROGRAMS / "git_origin.py", bare.parent, directory / "server.pem", ready]
-        programs.append(start(command, directory / "git-origin.log"))
-        async with asyncio.timeout(READY_WITHIN):
-            while not ready.exists():
-                if programs[0].poll() is not None:
-                    raise ProgramError(f"the Git server ended: {(directory / 'git-origin.log').read_text()[-2000:]}")
-                await asyncio.sleep(0.01)
-        url = f"{ready.read_text(encoding='utf-8')}/repository.git"
-        yield Repository(url, directory / "authority.pem", work, bare)
+        programs.append(start(command, log))
+        address = await serving(programs[0], ready, log, READY_WITHIN)
+        yield Repository(f"{address}/repository.git", directory / "authority.pem", work, bare)
 
 
 async def measure_fetches(setting: Setting, muster: Fleet, found: Repository) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from bench.data.inputs import took
 from bench.figures import Bar
 from bench.fleet import READY_WITHIN, Fleet, gang
-from bench.programs import ProgramError, ended_at_exit, finished, start
+from bench.programs import ended_at_exit, finished, serving, start
 from bench.scratch import PROGRAMS
 from bench.setting import Setting, Turns
 from muster.domain.data.output_terms import ALL_OUTPUTS, OutputTerms
@@ -32,12 +32,7 @@ async def store(directory: Path) -> AsyncIterator[str]:
     ready, log = directory / "store-address", directory / "store.log"
     async with ended_at_exit() as programs:
         programs.append(start([sys.executable, PROGRAMS / "store_sink.py", ready], log))
-        async with asyncio.timeout(READY_WITHIN):
-            while not ready.exists():
-                if programs[0].poll() is not None:
-                    raise ProgramError(f"the store ended: {log.read_text()[-2000:]}")
-                await asyncio.sleep(0.01)
-        yield ready.read_text(encoding="utf-8")
+        yield await serving(programs[0], ready, log, READY_WITHIN)
 
 
 async def measure_storing(setting: Setting, muster: Fleet, directory: Path) -> None:
