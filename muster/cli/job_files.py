@@ -43,7 +43,7 @@ class Described:
 
 def read_job(file: Path, overrides: Mapping[str, str]) -> JobSpec:
     """The one job that a file describes, `-` for stdin, with values replaced by dotted key."""
-    text, source, base = _text(file)
+    text, source, base = read_text_file(file, "the job file ")
     return load_job(text, source, base=base, overrides=overrides)
 
 
@@ -53,7 +53,7 @@ def read_jobs(files: Sequence[Path], overrides: Mapping[str, str]) -> tuple[Desc
     errors: list[InvalidJobError] = []
     for file in files:
         try:
-            text, source, base = _text(file)
+            text, source, base = read_text_file(file, "the job file ")
             found = described_jobs(text, source, base=base, overrides=overrides)
         except InvalidJobError as error:
             errors.append(error)
@@ -75,12 +75,15 @@ def read_jobs(files: Sequence[Path], overrides: Mapping[str, str]) -> tuple[Desc
     return tuple(jobs)
 
 
-def _text(file: Path) -> tuple[str, str, Path]:
-    """What is in a file, how messages name it, and where the files are that it names."""
+def read_text_file(file: Path, what: str = "") -> tuple[str, str, Path]:
+    """What is in a file (`-`: stdin), how messages name it, and where the files are that it names.
+
+    Raises InvalidJobError, which says `what` it is before its name.
+    """
     if str(file) == "-":
         return sys.stdin.read(), "stdin", Path.cwd()
     try:
         return file.read_text(encoding="utf-8"), str(file), file.parent
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "is not UTF-8 text"
-        raise InvalidJobError(f"cannot read the job file {file}: {reason}") from error
+        raise InvalidJobError(f"cannot read {what}{file}: {reason}") from error

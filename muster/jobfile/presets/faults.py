@@ -23,8 +23,8 @@ _ABSENCE = frozenset({"required", "edit", "add"})
 """Rules about what a job file says or leaves out, which no preset breaks."""
 _WHOLE = "preset"
 """The place of what is wrong with all of a preset."""
-_ANY_IMAGE = Scalar(value="preset", text="preset")
-_ANY_NAME = Scalar(value="preset", text="preset")
+_ANYTHING = Scalar(value="preset", text="preset")
+"""Stands for a name and an image, which a preset need not say."""
 
 
 def preset_faults(preset: Preset, policies: Sequence[JobPolicy]) -> Sequence[Fault]:
@@ -108,7 +108,7 @@ class _Probe:
         roles = stripped.entries.get(ROLES_KEY)
         self._names = list(roles.entries) if isinstance(roles, Table) else []
         """Names of the roles of which the preset says something."""
-        entries: dict[str, Node] = {"name": _ANY_NAME, "image": _ANY_IMAGE, **stripped.entries}
+        entries: dict[str, Node] = {"name": _ANYTHING, "image": _ANYTHING, **stripped.entries}
         if isinstance(roles, Table):
             named = (_named(name, keys) for name, keys in roles.entries.items())
             entries[ROLES_KEY] = Listing(items=tuple(named), at=roles.at)

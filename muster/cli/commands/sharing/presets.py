@@ -1,6 +1,5 @@
 """Commands for presets: named fragments of job files, of projects and of the fleet."""
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias
@@ -8,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import typer
 
 from muster.cli.context import answers, session_of
+from muster.cli.job_files import read_text_file
 from muster.cli.options import Output
 from muster.cli.output.documents import Format, text_of
 from muster.cli.output.screen import say, say_lines, screen
-from muster.domain.errors import InvalidJobError
 from muster.domain.fleet.access import EVERYWHERE
 from muster.domain.fleet.policies.preset import Preset, PresetKind
 from muster.jobfile.presets import load_preset
@@ -111,7 +110,8 @@ async def put_preset(
       muster presets put environment pytorch-2.9 --file image.yaml --title "PyTorch 2.9"
       muster presets put resources h100-node --file node.yaml --project '*'
     """
-    document = load_preset(_text(file), "stdin" if str(file) == "-" else str(file), kind)
+    text, source, _ = read_text_file(file)
+    document = load_preset(text, source, kind)
     async with session_of(context).client() as client:
         before = await _before(client, project, kind, name)
         said = title if title is not None else before.title if before is not None else ""
@@ -173,14 +173,6 @@ def _versioned(name: str) -> tuple[str, int]:
     if at and not (number.isascii() and number.isdecimal() and int(number)):
         raise typer.BadParameter(f"{number!r} is no number of a version; write it like pytorch-2.9@4")
     return name, int(number or 0)
-
-
-def _text(file: Path) -> str:
-    try:
-        return sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "is not UTF-8 text"
-        raise InvalidJobError(f"cannot read {file}: {reason}") from error
 
 
 def _show(found: Sequence[Preset], output: Format) -> None:
